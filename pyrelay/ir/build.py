@@ -1,0 +1,440 @@
+"""Building typed A-normal form: what gradient rules and passes write their code with.
+
+A `Builder` collects bindings; a `Value` is an atom with its type that belongs to a builder.
+Arithmetic on values emits calls, so a rule reads like the mathematics: `g * (1 - out * out)`.
+Operators live on `Value`, never on expression nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, final
+
+from .dims import Dim
+from .expr import (
+    NO_ATTRS,
+    Binding,
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Flavour,
+    GlobalVar,
+    LetBlock,
+    Tuple,
+    TupleGet,
+    Var,
+    is_atom,
+    type_of,
+)
+from .op import Missing, Op, Param, Promotion, Role, RuleCall
+from .types import (
+    DEFAULT_DTYPE,
+    UNIT,
+    AnyDType,
+    DType,
+    DTypeKind,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    float32,
+    int64,
+)
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+
+
+@final
+class Builder:
+    """A sequence of bindings under construction. `span` is given to every node it makes."""
+
+    def __init__(self, span: Span, names: Names | None = None) -> None:
+        self.span: Span = span
+        self.names: Final = Names() if names is None else names
+        self.bindings: Final[list[Binding]] = []
+
+    def value(self, atom: Expr) -> Value:
+        """Give an atom that is in scope as a value of this builder."""
+        assert is_atom(atom), "only atoms are operands"
+        return Value(self, atom)
+
+    def bind(self, expr: Expr, hint: str = "t") -> Value:
+        """Give the value of a typed expression, bound to a new variable unless it is an atom."""
+        if is_atom(expr):
+            return Value(self, expr)
+        var = Var(self.names.fresh(hint), type_of(expr), span=expr.span)
+        self.bindings.append(Binding(var, expr))
+        return Value(self, var)
+
+    def constant(self, number: float | bool, dtype: DType) -> Value:
+        """Give a rank-0 constant."""
+        kind = {DTypeKind.FLOAT: float, DTypeKind.INT: int, DTypeKind.BOOL: bool}[dtype.kind]
+        return Value(
+            self, Constant(kind(number), TensorType((), dtype), span=self.span)
+        )
+
+    def size(self, dim: Dim | int) -> Value:
+        """Give the integer value of a dim, which must be known where the code stands."""
+        from .ops.host import size
+
+        dim = Dim.of(dim)
+        if dim.constant is not None:
+            return Value(self, Constant(dim.constant, SizeType(dim), span=self.span))
+        return self.call(size, (), {"dim": dim})
+
+    def unit(self) -> Value:
+        """Give the empty tuple."""
+        return Value(self, Tuple((), UNIT, span=self.span))
+
+    def tuple(self, values: Sequence[Value]) -> Value:
+        """Give a tuple of values."""
+        if not values:
+            return self.unit()
+        ty = TupleType(tuple(v.ty for v in values))
+        return self.bind(Tuple(tuple(v.atom for v in values), ty, span=self.span))
+
+    def zeros(self, ty: Type) -> Value:
+        """Give the zero of a tensor type."""
+        from .ops.create import full
+
+        assert isinstance(ty, TensorType)
+        assert isinstance(ty.dtype, DType)
+        return self.call(
+            full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype}
+        )
+
+    def call(
+        self, op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any] = NO_ATTRS
+    ) -> Value:
+        """Give the value of an operator call; its type rule gives the type."""
+        bound = bind_attrs(op, attrs)
+        values = _promote(self, op, _operand_values(self, op, operands))
+        rule = RuleCall(op, tuple(v.ty for v in values), bound, _Closed(self.names))
+        ty = op.type_rule(rule)
+        return self.bind(
+            Call(op, tuple(v.atom for v in values), bound, ty=ty, span=self.span), op.name
+        )
+
+    def construct(self, adt: str, name: str, values: Sequence[Value], ty: Type) -> Value:
+        """Give a value made by a constructor; `ty` is its data type."""
+        callee = Constructor(adt, name, span=self.span)
+        return self.bind(
+            Call(callee, tuple(v.atom for v in values), ty=ty, span=self.span), name.lower()
+        )
+
+    def apply(
+        self,
+        function: str | Var,
+        values: Sequence[Value],
+        result: Type,
+        type_args: tuple[Type | Dim, ...] = (),
+    ) -> Value:
+        """Give the result of calling a global function by name, or a local function."""
+        callee = GlobalVar(function, span=self.span) if isinstance(function, str) else function
+        atoms = tuple(v.atom for v in values)
+        return self.bind(Call(callee, atoms, type_args=type_args, ty=result, span=self.span), "r")
+
+    def block(self, result: Value) -> Expr:
+        """Give everything built so far, ending in `result`."""
+        if not self.bindings:
+            return result.atom
+        return LetBlock(
+            tuple(self.bindings), result.atom, Flavour.PURE, ty=result.ty, span=self.span
+        )
+
+
+@final
+class Value:
+    """An atom under construction. `+ - * / ** @ -x` and the methods emit calls."""
+
+    __slots__ = ("atom", "builder")
+
+    def __init__(self, builder: Builder, atom: Expr) -> None:
+        self.builder: Final = builder
+        self.atom: Final = atom
+
+    def __repr__(self) -> str:
+        return f"<value of {self.ty}>"
+
+    @property
+    def ty(self) -> Type:
+        """The type."""
+        return type_of(self.atom)
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The shape of a tensor."""
+        return self.tensor.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions of a tensor."""
+        return len(self.tensor.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of a tensor."""
+        dtype = self.tensor.dtype
+        assert isinstance(dtype, DType)
+        return dtype
+
+    @property
+    def tensor(self) -> TensorType:
+        """The type, which must be a tensor's."""
+        ty = TensorType((), int64) if isinstance(self.ty, SizeType) else self.ty
+        assert isinstance(ty, TensorType)
+        return ty
+
+    def __getitem__(self, index: int) -> Value:
+        """Give field `index` of a tuple."""
+        ty = self.ty
+        assert isinstance(ty, TupleType)
+        if isinstance(self.atom, Tuple):
+            return Value(self.builder, self.atom.fields[index])
+        return self.builder.bind(
+            TupleGet(self.atom, index, ty.fields[index], span=self.builder.span)
+        )
+
+    def __add__(self, other: Value | float) -> Value:
+        from .ops.arithmetic import add
+
+        return add(self, other)
+
+    def __radd__(self, other: float) -> Value:
+        from .ops.arithmetic import add
+
+        return add(other, self)
+
+    def __sub__(self, other: Value | float) -> Value:
+        from .ops.arithmetic import subtract
+
+        return subtract(self, other)
+
+    def __rsub__(self, other: float) -> Value:
+        from .ops.arithmetic import subtract
+
+        return subtract(other, self)
+
+    def __mul__(self, other: Value | float) -> Value:
+        from .ops.arithmetic import multiply
+
+        return multiply(self, other)
+
+    def __rmul__(self, other: float) -> Value:
+        from .ops.arithmetic import multiply
+
+        return multiply(other, self)
+
+    def __truediv__(self, other: Value | float) -> Value:
+        from .ops.arithmetic import divide
+
+        return divide(self, other)
+
+    def __rtruediv__(self, other: float) -> Value:
+        from .ops.arithmetic import divide
+
+        return divide(other, self)
+
+    def __pow__(self, other: Value | float) -> Value:
+        from .ops.arithmetic import power
+
+        return power(self, other)
+
+    def __neg__(self) -> Value:
+        from .ops.arithmetic import negative
+
+        return negative(self)
+
+    def __matmul__(self, other: Value) -> Value:
+        from .ops.linalg import matmul
+
+        return matmul(self, other)
+
+    def sum(self, dim: tuple[int, ...] | None = None, *, keepdim: bool = False) -> Value:
+        """Give the sum over dims, or over all."""
+        from .ops.reduce import sum_
+
+        return sum_(self, dim=dim, keepdim=keepdim)
+
+    def sum_to(self, shape: tuple[Dim, ...]) -> Value:
+        """Give the sum over the dims that were broadcast from `shape`; undoes `expand`."""
+        from .ops.reduce import sum_to
+
+        return self if self.shape == shape else sum_to(self, size=shape)
+
+    def reshape(self, *shape: Dim | int) -> Value:
+        """Give the same elements in another shape."""
+        from .ops.view import reshape
+
+        wanted = tuple(Dim.of(d) for d in shape)
+        return self if self.shape == wanted else reshape(self, shape=wanted)
+
+    def expand(self, shape: tuple[Dim, ...]) -> Value:
+        """Give the value broadcast to a shape."""
+        from .ops.view import expand
+
+        return self if self.shape == shape else expand(self, size=shape)
+
+    def transpose(self, first: int, second: int) -> Value:
+        """Give the tensor with two dims swapped."""
+        from .ops.view import transpose
+
+        return transpose(self, dim0=first, dim1=second)
+
+    def unsqueeze(self, dim: int) -> Value:
+        """Give the tensor with a dim of size 1 inserted."""
+        from .ops.view import unsqueeze
+
+        return unsqueeze(self, dim=dim)
+
+    def cast(self, dtype: DType) -> Value:
+        """Give the elements in another dtype."""
+        from .ops.compare import cast
+
+        return self if self.dtype == dtype else cast(self, dtype=dtype)
+
+
+@final
+class Names:
+    """Hands out variable names that are unique in one function, the same ones every time."""
+
+    def __init__(self) -> None:
+        self._used: Final[dict[str, int]] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Give `hint`, or `hint` with the smallest number that makes it new."""
+        count = self._used.get(hint, 0)
+        self._used[hint] = count + 1
+        return hint if count == 0 else f"{hint}_{count}"
+
+
+@final
+class _Closed:
+    """The solver for code under construction: types have no holes, and the program they come
+    from has been checked, so equations between dims hold by its assumptions."""
+
+    settling: Final = True
+
+    def __init__(self, names: Names) -> None:
+        self._names: Final = names
+
+    def resolve(self, ty: Type) -> Type:
+        return ty
+
+    def resolve_dim(self, dim: Dim) -> Dim:
+        return dim
+
+    def unify(self, left: Type, right: Type) -> None:
+        assert isinstance(left, type(right)), f"{left} is not {right}"
+
+    def unify_dims(self, left: Dim, right: Dim) -> None:
+        difference = (left - right).constant
+        assert difference in (None, 0), f"{left} is not {right}"
+
+    def fresh_dim(self, hint: str) -> Dim:
+        return Dim.of(self._names.fresh(hint))
+
+
+def emit_call(
+    op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]
+) -> Value:
+    """Give the value of a call in the builder of its first value operand."""
+    for item in operands:
+        if isinstance(item, Value):
+            return item.builder.call(op, operands, attrs)
+    raise TypeError(f"{op.name} needs at least one value; use Builder.call")
+
+
+def bind_attrs(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Give all attributes of a call, in the order of the signature, defaults filled in and each
+    in its normal form. Raises TypeError for one that is missing or not in the signature."""
+    unknown = set(attrs) - {p.name for p in op.attributes}
+    if unknown:
+        raise TypeError(f"{op.name} has no attribute {sorted(unknown)[0]}")
+    return {p.name: _attr(op, p, attrs) for p in op.attributes}
+
+
+def _attr(op: Op, param: Param, attrs: Mapping[str, Any]) -> Any:
+    value = attrs.get(param.name, param.default)
+    if value is Missing.REQUIRED:
+        raise TypeError(f"{op.name} needs its attribute {param.name}")
+    if value is Missing.MODE:
+        return False
+    return value if param.convert is None else param.convert(value)
+
+
+def promoted_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
+    """Give the dtype to which an operator brings its promoted operands.
+
+    An int or bool beside a float takes the float's dtype; of one kind the wider wins here (two
+    widths of one kind are refused before, by inference).
+    """
+    widest = max(dtypes, key=lambda d: (d.kind.value, d.bits))
+    if op.promotion is Promotion.FLOAT and widest.kind is not DTypeKind.FLOAT:
+        return float32
+    return widest
+
+
+def _operand_values(
+    builder: Builder, op: Op, operands: Sequence[Value | float | None]
+) -> list[Value | float]:
+    found: list[Value | float] = []
+    for index in range(len(op.operands)):
+        item = operands[index] if index < len(operands) else None
+        found.append(builder.unit() if item is None else item)
+    return found
+
+
+def _promote(builder: Builder, op: Op, operands: list[Value | float]) -> list[Value]:
+    """Bring the promoted operands to one dtype; plain numbers take the dtype they meet."""
+    roles = op.operands
+    dtypes: list[DType] = [
+        v.dtype
+        for v, p in zip(operands, roles, strict=True)
+        if p.promote and isinstance(v, Value)
+    ]
+    dtype = promoted_dtype(op, dtypes) if dtypes else float32
+    found: list[Value] = []
+    for value, param in zip(operands, roles, strict=True):
+        if not isinstance(value, Value):
+            found.append(builder.constant(value, _number_dtype(value, dtype)))
+        elif param.promote and op.promotion is not Promotion.NONE:
+            found.append(_to_dtype(value, dtype))
+        else:
+            found.append(value)
+    return found
+
+
+def _number_dtype(number: float, met: DType) -> DType:
+    kind = DTypeKind.FLOAT if isinstance(number, float) else DTypeKind.INT
+    kind = DTypeKind.BOOL if isinstance(number, bool) else kind
+    return met if kind.value <= met.kind.value else DEFAULT_DTYPE[kind]
+
+
+def _to_dtype(value: Value, dtype: AnyDType) -> Value:
+    assert isinstance(dtype, DType)
+    if isinstance(value.atom, Constant) and isinstance(value.atom.value, bool | int | float):
+        return value.builder.value(
+            replace(
+                value.atom,
+                value=float(value.atom.value) if dtype.kind is DTypeKind.FLOAT else value.atom.value,
+                ty=TensorType((), dtype),
+            )
+        )
+    if isinstance(value.ty, SizeType) and dtype == int64:
+        return value
+    return value.cast(dtype)
+
+
+__all__ = [
+    "Builder",
+    "Names",
+    "Role",
+    "Value",
+    "bind_attrs",
+    "emit_call",
+    "promoted_dtype",
+]

@@ -1,0 +1,64 @@
+"""Modules: the global functions and algebraic data types of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, final
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+    from .expr import Function
+    from .types import Type, TypeParam
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ConstructorDef:
+    """A constructor: its name, the types of its fields, and their names where it has them."""
+
+    name: str
+    fields: tuple[Type, ...]
+    field_names: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdtDef:
+    """An algebraic data type, nominal: two definitions are never the same type."""
+
+    name: str
+    type_params: tuple[TypeParam, ...]
+    constructors: tuple[ConstructorDef, ...]
+    span: Span
+
+    def constructor(self, name: str) -> ConstructorDef:
+        """Give the constructor of that name. Raises KeyError if there is none."""
+        for constructor in self.constructors:
+            if constructor.name == name:
+                return constructor
+        raise KeyError(name)
+
+    def tag(self, name: str) -> int:
+        """Give the position of a constructor among its siblings."""
+        return [c.name for c in self.constructors].index(name)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Module:
+    """Global functions and data types by name, in order of definition. Never changed in place."""
+
+    functions: Mapping[str, Function]
+    adts: Mapping[str, AdtDef]
+
+    def with_functions(self, functions: Mapping[str, Function]) -> Module:
+        """Give the module with functions replaced or added."""
+        return replace(self, functions={**self.functions, **functions})
+
+    def with_adts(self, adts: Mapping[str, AdtDef]) -> Module:
+        """Give the module with data types replaced or added."""
+        return replace(self, adts={**self.adts, **adts})
+
+
+EMPTY = Module({}, {})

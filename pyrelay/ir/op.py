@@ -1,0 +1,507 @@
+"""The shape of an operator: one declaration that every part of the compiler reads.
+
+An `Op` states its signature, type rule, effect, shape behaviour, derivative, lowering and samples;
+no field has a default, so nothing can be forgotten. A user's own operator is the same value.
+
+The type rule is a relation: it may read what is known of the operand types, equate dims (so shapes
+flow backwards too), and then gives the result type; raises `Stuck` while it knows too little, and
+`Clash` when no types could satisfy it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
+
+from .dims import Dim
+from .types import (
+    AnyDType,
+    DTypeHole,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    int64,
+    show,
+)
+
+if TYPE_CHECKING:
+    from .build import Value
+
+
+class Role(Enum):
+    """How an argument is passed: as a value, or as a static attribute."""
+
+    OPERAND = "operand"
+    ATTRIBUTE = "attribute"
+
+
+class Missing(Enum):
+    """Defaults that are not values."""
+
+    REQUIRED = "required"
+    MODE = "mode"
+    """The train or eval mode of the model around the call; False outside of one."""
+
+
+REQUIRED: Final = Missing.REQUIRED
+MODE: Final = Missing.MODE
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of an operator, named as in torch.
+
+    An operand with default None may be omitted; it is then the empty tuple. `promote` marks the
+    operands that are brought to one common dtype. `convert` puts an attribute into its one
+    normal form (a pair for `stride=2`) when the call is made.
+    """
+
+    name: str
+    role: Role
+    default: Any
+    promote: bool = False
+    convert: Callable[[Any], Any] | None = None
+
+
+def operand(name: str, *, promote: bool = False) -> Param:
+    """Give a required operand."""
+    return Param(name, Role.OPERAND, REQUIRED, promote)
+
+
+def optional(name: str) -> Param:
+    """Give an operand that may be omitted."""
+    return Param(name, Role.OPERAND, None)
+
+
+def attribute(
+    name: str, default: Any = REQUIRED, convert: Callable[[Any], Any] | None = None
+) -> Param:
+    """Give a static attribute; required unless a default is given."""
+    return Param(name, Role.ATTRIBUTE, default, convert=convert)
+
+
+class Promotion(Enum):
+    """What happens to the dtypes of the operands marked `promote`."""
+
+    NONE = "none"
+    COMMON = "common"
+    """All take the common dtype."""
+    FLOAT = "float"
+    """All take the common dtype, and integers and bools become float32."""
+
+
+class Effect(Flag):
+    """What a computation may do besides giving its value."""
+
+    NONE = 0
+    STATE = auto()
+    """Reads or writes a cell."""
+    RANDOM = auto()
+    """Draws from a stream that is not an argument."""
+    IO = auto()
+    """Prints, or calls host code."""
+    FAIL = auto()
+    """May stop the program."""
+
+
+class ShapeBehaviour(Enum):
+    """How the result's shape comes about (the taxonomy of torch's operators in seed 004)."""
+
+    POINTWISE = "pointwise"
+    FIXED = "fixed"
+    N_DIMENSIONAL = "n-dimensional"
+    IDENTITY = "identity"
+    COMPOSITE = "composite"
+    BATCHED = "batched"
+    FEATURE_BATCHED = "feature-batched"
+    FACTORY = "factory"
+    TRIVIAL = "trivial"
+    DYNAMIC = "dynamic"
+    VARIADIC = "variadic"
+
+
+class Stuck(Exception):  # noqa: N818  control flow of the solver, not an error
+    """The rule must wait until `on` is known."""
+
+    def __init__(self, on: Type | Dim | AnyDType) -> None:
+        super().__init__(on)
+        self.on = on
+
+
+class Clash(Exception):  # noqa: N818  becomes a diagnostic once the solver adds the places
+    """No types satisfy the rule.
+
+    `labels` says something about operands, by index; `help` what to write instead.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        labels: Mapping[int, str] | None = None,
+        help: str | None = None,  # noqa: A002  the diagnostic's own word
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.labels = dict(labels or {})
+        self.help = help
+
+
+class Solver(Protocol):
+    """What a type rule may ask of inference."""
+
+    def resolve(self, ty: Type) -> Type:
+        """Give the type with everything known so far filled in."""
+        ...
+
+    def resolve_dim(self, dim: Dim) -> Dim:
+        """Give the dim with everything known so far filled in."""
+        ...
+
+    def unify(self, left: Type, right: Type) -> None:
+        """Make two types equal. Raises Clash."""
+        ...
+
+    def unify_dims(self, left: Dim, right: Dim) -> None:
+        """Make two dims equal, now or as an assumption checked at entry. Raises Clash."""
+        ...
+
+    def fresh_dim(self, hint: str) -> Dim:
+        """Give a size that only the running program knows."""
+        ...
+
+    @property
+    def settling(self) -> bool:
+        """True when nothing more will become known, so a rule that can choose must choose."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RuleCall:
+    """One use of an operator, as its type rule sees it: promoted operand types and attributes."""
+
+    op: Op
+    types: tuple[Type, ...]
+    attrs: Mapping[str, Any]
+    solver: Solver
+
+    def given(self, index: int) -> bool:
+        """Tell whether an optional operand is present."""
+        return self.types[index] != TupleType(())
+
+    def type(self, index: int) -> Type:
+        """Give the type of an operand as far as known. Raises Stuck on a hole."""
+        ty = self.solver.resolve(self.types[index])
+        if isinstance(ty, TypeHole):
+            raise Stuck(ty)
+        return ty
+
+    def tensor(self, index: int) -> TensorType:
+        """Give the type of an operand that must be a tensor. Raises Stuck or Clash."""
+        ty = self.type(index)
+        if isinstance(ty, SizeType):
+            return TensorType((), int64)
+        if isinstance(ty, TensorType):
+            return ty
+        name = self.operand_name(index)
+        raise Clash(
+            f"`{self.op.name}` takes a tensor as `{name}`, not {show(ty)}",
+            labels={index: f"this is {show(ty)}"},
+        )
+
+    def tensors(self, index: int) -> tuple[TensorType, ...]:
+        """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
+        ty = self.type(index)
+        if not isinstance(ty, TupleType):
+            self.clash(f"`{self.op.name}` takes a tuple of tensors, not {show(ty)}", index)
+        found: list[TensorType] = []
+        for part in ty.fields:
+            part = self.solver.resolve(part)
+            match part:
+                case TypeHole():
+                    raise Stuck(part)
+                case TensorType():
+                    found.append(part)
+                case SizeType():
+                    found.append(TensorType((), int64))
+                case _:
+                    self.clash(f"`{self.op.name}` takes tensors, not {show(part)}", index)
+        return tuple(found)
+
+    def known_dtype(self, dtype: AnyDType) -> AnyDType:
+        """Give a dtype that is known. Raises Stuck on a hole, unless inference is settling."""
+        if isinstance(dtype, DTypeHole) and not self.solver.settling:
+            raise Stuck(dtype)
+        return dtype
+
+    def unify_dims(self, left: Dim, right: Dim, index: int, message: str) -> None:
+        """Make two dims equal; a clash says `message` at operand `index`."""
+        try:
+            self.solver.unify_dims(left, right)
+        except Clash:
+            self.clash(message, index)
+
+    def operand_name(self, index: int) -> str:
+        """Give the parameter name of an operand."""
+        names = [p.name for p in self.op.params if p.role is Role.OPERAND]
+        return names[index] if index < len(names) else str(index)
+
+    def clash(self, message: str, *indices: int, help: str | None = None) -> NoReturn:  # noqa: A002
+        """Stop with a mistake; the operands named are shown with their types."""
+        labels = {i: f"this is {show(self.solver.resolve(self.types[i]))}" for i in indices}
+        raise Clash(message, labels=labels, help=help)
+
+
+TypeRule: TypeAlias = Callable[[RuleCall], Type]
+
+
+class Scalars(Protocol):
+    """The arithmetic a pointwise body may use. torch text, Triton text, C++ text and a cost
+    counter each supply it; `V` is whatever they compute with."""
+
+    def const(self, value: float, /) -> Any: ...
+    def add(self, a: Any, b: Any, /) -> Any: ...
+    def sub(self, a: Any, b: Any, /) -> Any: ...
+    def mul(self, a: Any, b: Any, /) -> Any: ...
+    def div(self, a: Any, b: Any, /) -> Any: ...
+    def floordiv(self, a: Any, b: Any, /) -> Any: ...
+    def mod(self, a: Any, b: Any, /) -> Any: ...
+    def pow(self, a: Any, b: Any, /) -> Any: ...
+    def neg(self, a: Any, /) -> Any: ...
+    def abs(self, a: Any, /) -> Any: ...
+    def sign(self, a: Any, /) -> Any: ...
+    def exp(self, a: Any, /) -> Any: ...
+    def expm1(self, a: Any, /) -> Any: ...
+    def log(self, a: Any, /) -> Any: ...
+    def log1p(self, a: Any, /) -> Any: ...
+    def sqrt(self, a: Any, /) -> Any: ...
+    def rsqrt(self, a: Any, /) -> Any: ...
+    def sin(self, a: Any, /) -> Any: ...
+    def cos(self, a: Any, /) -> Any: ...
+    def tan(self, a: Any, /) -> Any: ...
+    def sinh(self, a: Any, /) -> Any: ...
+    def cosh(self, a: Any, /) -> Any: ...
+    def tanh(self, a: Any, /) -> Any: ...
+    def asin(self, a: Any, /) -> Any: ...
+    def acos(self, a: Any, /) -> Any: ...
+    def atan(self, a: Any, /) -> Any: ...
+    def erf(self, a: Any, /) -> Any: ...
+    def sigmoid(self, a: Any, /) -> Any: ...
+    def floor(self, a: Any, /) -> Any: ...
+    def ceil(self, a: Any, /) -> Any: ...
+    def round(self, a: Any, /) -> Any: ...
+    def minimum(self, a: Any, b: Any, /) -> Any: ...
+    def maximum(self, a: Any, b: Any, /) -> Any: ...
+    def eq(self, a: Any, b: Any, /) -> Any: ...
+    def ne(self, a: Any, b: Any, /) -> Any: ...
+    def lt(self, a: Any, b: Any, /) -> Any: ...
+    def le(self, a: Any, b: Any, /) -> Any: ...
+    def gt(self, a: Any, b: Any, /) -> Any: ...
+    def ge(self, a: Any, b: Any, /) -> Any: ...
+    def logical_and(self, a: Any, b: Any, /) -> Any: ...
+    def logical_or(self, a: Any, b: Any, /) -> Any: ...
+    def logical_not(self, a: Any, /) -> Any: ...
+    def logical_xor(self, a: Any, b: Any, /) -> Any: ...
+    def where(self, condition: Any, a: Any, b: Any, /) -> Any: ...
+    def isnan(self, a: Any, /) -> Any: ...
+    def isfinite(self, a: Any, /) -> Any: ...
+    def cast(self, a: Any, dtype: Any, /) -> Any: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """Each element of the result depends on one element of each operand (broadcast).
+
+    `body(scalars, *operands, *attributes)`, arguments in the order of the signature.
+    """
+
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """Elements along some dims combine: `combine` is add, mul, max, min, and, or.
+
+    `body(torch, *operands, *attributes)` is its meaning in torch.
+    """
+
+    combine: str
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """Products summed over shared dims. `body(torch, *operands, *attributes)`."""
+
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class View:
+    """The same elements under another shape. `body(torch, *operands, *attributes)` may alias."""
+
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A call into torch: `body(torch, *operands, *attributes)`.
+
+    In every body a missing operand is None, a dim is an int and a dtype is torch's. A factory's
+    body gets the device of the call after torch: `body(torch, device, *operands, *attributes)`.
+    """
+
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Host:
+    """Runs on the host, for its effect or on host values: `body(*operands, *attributes)`."""
+
+    body: Callable[..., Any]
+
+
+Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Host
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoGradient:
+    """A statement that the derivative is zero or meaningless, and why."""
+
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Pullback:
+    """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
+    operands, and the attributes. Whatever of `out` and `args` the rule uses is saved."""
+
+    g: Value
+    out: Value
+    args: tuple[Value, ...]
+    attrs: Mapping[str, Any]
+
+
+Gradient: TypeAlias = "Callable[[Pullback], Sequence[Value | None]]"
+"""Gives one cotangent per operand; None where there is none. For a pointwise operator broadcast
+operands are summed back to their shape, and dtypes cast back, by the caller."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """A random tensor to make for a sample: shape, dtype name, and the range of its elements."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    low: float = -2.0
+    high: float = 2.0
+    contiguous: bool = True
+
+
+SampleArg: TypeAlias = "TensorSpec | tuple[SampleArg, ...] | float | int | bool | None"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One input of an operator, for the rule tests: operands in order, attributes by name."""
+
+    operands: tuple[SampleArg, ...]
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    smooth: bool = True
+    """False where finite differences are meaningless (a kink or a tie in range)."""
+
+
+class Holder(Enum):
+    """Where a hidden value of a model lives."""
+
+    PARAMETER = "parameter"
+    """A trained tensor."""
+    BUFFER = "buffer"
+    """State that a training call updates: the operator's result is (value, *new buffers)."""
+    KEY = "key"
+    """A random key, from the model's own, for this site and step."""
+
+
+class Init(Enum):
+    """How a hidden parameter starts."""
+
+    FAN_IN = "normal, standard deviation 1/sqrt(fan in)"
+    NORMAL = "normal, standard deviation 1"
+    ZEROS = "zeros"
+    ONES = "ones"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """An operand that a model supplies when the call leaves it out.
+
+    `type_rule` gives its type from the other operands and the hyper-parameters; `unless` names a
+    bool hyper-parameter that, when False, leaves the operand out after all.
+    """
+
+    name: str
+    holder: Holder
+    init: Init
+    type_rule: Callable[[RuleCall], TensorType]
+    only_if: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Op:
+    """An operator: signature, meaning, type, derivative and kernel, all required.
+
+    `torch_name` is the dotted name in torch whose value the operator gives, or None where torch
+    has no such function; tests compare with it. `hyper` are the further static arguments a call
+    takes when a model supplies the operands in `hidden` (`out_channels`, ...).
+    """
+
+    name: str
+    doc: str
+    params: tuple[Param, ...]
+    promotion: Promotion
+    type_rule: TypeRule
+    effect: Effect
+    shape: ShapeBehaviour
+    lowering: Lowering
+    grad: Gradient | NoGradient
+    hidden: tuple[Hidden, ...]
+    hyper: tuple[Param, ...]
+    torch_name: str | None
+    samples: Callable[[], Iterable[Sample]]
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+    @property
+    def operands(self) -> tuple[Param, ...]:
+        """The parameters passed as values."""
+        return tuple(p for p in self.params if p.role is Role.OPERAND)
+
+    @property
+    def attributes(self) -> tuple[Param, ...]:
+        """The parameters passed as static attributes."""
+        return tuple(p for p in self.params if p.role is Role.ATTRIBUTE)
+
+    def __call__(self, *operands: Value | float | None, **attrs: Any) -> Value:
+        """Emit a call on values under construction; for gradient rules and passes."""
+        from .build import emit_call  # build.py needs Op; the cycle exists only at call time
+
+        return emit_call(self, operands, attrs)

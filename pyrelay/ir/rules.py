@@ -1,0 +1,181 @@
+"""The vocabulary of type rules: broadcasting, axes, dtypes, pairs.
+
+A rule sees operands whose promoted dtypes already agree, so it speaks only of shapes and of the
+dtype of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .dims import ONE, Dim, DimHole
+from .op import Clash, RuleCall, Stuck, TypeRule
+from .types import AnyDType, DType, TensorType, Type, bool_, int64, is_float, show
+
+
+def broadcast_dims(call: RuleCall, left: Dim, right: Dim) -> Dim:
+    """Give the dim of two broadcast dims. Raises Stuck while a choice is open, Clash if none is.
+
+    A 1 gives way. A dim not known yet is not guessed in argument position, since it may turn out
+    to be 1; when inference settles, equality is chosen.
+    """
+    left, right = call.solver.resolve_dim(left), call.solver.resolve_dim(right)
+    if left == right or right == ONE:
+        return left
+    if left == ONE:
+        return right
+    for dim in (left, right):
+        if isinstance(dim.single, DimHole) and not call.solver.settling:
+            raise Stuck(dim)
+    call.solver.unify_dims(left, right)
+    # Of a known number and a name that is assumed equal to it, the number says more.
+    return left if left.constant is not None else right
+
+
+def broadcast_shapes(call: RuleCall, shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+    """Give the broadcast of shapes, aligned at the last dim. Raises Stuck or Clash."""
+    result = shapes[0]
+    for shape in shapes[1:]:
+        longer, shorter = (result, shape) if len(result) >= len(shape) else (shape, result)
+        lead = len(longer) - len(shorter)
+        paired = zip(longer[lead:], shorter, strict=True)
+        result = longer[:lead] + tuple(broadcast_dims(call, a, b) for a, b in paired)
+    return result
+
+
+def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
+    """Give the rule of an operator on broadcast operands; `result` gives the result's dtype."""
+
+    def rule(call: RuleCall) -> Type:
+        operands = [call.tensor(i) for i in range(len(call.types))]
+        try:
+            shape = broadcast_shapes(call, [t.shape for t in operands])
+        except Clash:
+            call.clash(
+                f"`{call.op.name}` cannot broadcast "
+                + " with ".join(show(t) for t in operands),
+                *range(len(operands)),
+            )
+        return TensorType(shape, result(call, operands[0].dtype))
+
+    return rule
+
+
+def _same(_: RuleCall, dtype: AnyDType) -> AnyDType:
+    return dtype
+
+
+def _bool(_: RuleCall, __: AnyDType) -> AnyDType:
+    return bool_
+
+
+def _numeric(call: RuleCall, dtype: AnyDType) -> AnyDType:
+    if isinstance(dtype, DType) and dtype == bool_:
+        call.clash(f"`{call.op.name}` takes numbers, not Bool", 0)
+    return dtype
+
+
+same_dtype: TypeRule = elementwise(_same)
+"""Broadcast operands; the result has their common dtype."""
+
+numeric: TypeRule = elementwise(_numeric)
+"""Broadcast operands that are not bools; the result has their common dtype."""
+
+predicate: TypeRule = elementwise(_bool)
+"""Broadcast operands; the result is Bool."""
+
+
+def axis(call: RuleCall, dim: int, rank: int, index: int = 0) -> int:
+    """Give a dim counted from 0. Raises Clash when the tensor has no such dim."""
+    if not -rank <= dim < rank:
+        many = "1 dimension" if rank == 1 else f"{rank} dimensions"
+        call.clash(f"`{call.op.name}` has no dim {dim} here: the tensor has {many}", index)
+    return dim % rank
+
+
+def axes(
+    call: RuleCall, dims: int | tuple[int, ...] | None, rank: int, index: int = 0
+) -> tuple[int, ...]:
+    """Give dims counted from 0, in order; None means all. Raises Clash on a repeat."""
+    if dims is None:
+        return tuple(range(rank))
+    given = (dims,) if isinstance(dims, int) else dims
+    found = tuple(axis(call, d, rank, index) for d in given)
+    if len(set(found)) != len(found):
+        call.clash(f"`{call.op.name}` names a dim twice: {given}", index)
+    return found
+
+
+def drop_axes(shape: Sequence[Dim], dropped: Sequence[int], *, keepdim: bool) -> tuple[Dim, ...]:
+    """Give the shape after a reduction over the dims `dropped`."""
+    if keepdim:
+        return tuple(ONE if i in dropped else d for i, d in enumerate(shape))
+    return tuple(d for i, d in enumerate(shape) if i not in dropped)
+
+
+def floating(call: RuleCall, index: int) -> TensorType:
+    """Give the type of an operand that must be a float tensor. Raises Stuck or Clash."""
+    ty = call.tensor(index)
+    if is_float(call.known_dtype(ty.dtype)) or not isinstance(ty.dtype, DType):
+        return ty
+    call.clash(
+        f"`{call.op.name}` takes a float tensor, not {show(ty)}",
+        index,
+        help=f"cast it: relay.cast({call.operand_name(index)}, relay.float32)",
+    )
+
+
+def integral(call: RuleCall, index: int) -> TensorType:
+    """Give the type of an operand that must be an integer tensor. Raises Stuck or Clash."""
+    ty = call.tensor(index)
+    if not isinstance(ty.dtype, DType) or (not is_float(ty.dtype) and ty.dtype != bool_):
+        return ty
+    call.clash(
+        f"`{call.op.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}", index
+    )
+
+
+def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
+    """Give the type of an operand that must have one of the ranks. Raises Stuck or Clash."""
+    ty = call.tensor(index)
+    if ty.rank in ranks:
+        return ty
+    wanted = " or ".join(str(r) for r in ranks)
+    call.clash(
+        f"`{call.op.name}` takes a tensor of {wanted} dimensions as "
+        f"`{call.operand_name(index)}`, not {show(ty)}",
+        index,
+    )
+
+
+def pair(value: Any) -> tuple[Any, Any]:
+    """Give `(v, v)` for one value, a pair as it is."""
+    return tuple(value) if isinstance(value, tuple | list) else (value, value)  # pyright: ignore
+
+
+def single(value: Any) -> tuple[Any]:
+    """Give `(v,)` for one value, a 1-tuple as it is."""
+    return tuple(value) if isinstance(value, tuple | list) else (value,)  # pyright: ignore
+
+
+def dims_tuple(value: Any) -> Any:
+    """Give dims as a tuple (None stays None): the normal form of `dim=` in reductions."""
+    if value is None or isinstance(value, tuple):
+        return value
+    return tuple(value) if isinstance(value, list) else (value,)  # pyright: ignore
+
+
+def shape_tuple(value: Any) -> tuple[Dim, ...]:
+    """Give a shape as a tuple of dims: the normal form of every size attribute."""
+    items = value if isinstance(value, tuple | list) else (value,)
+    return tuple(Dim.of(v) for v in items)  # pyright: ignore
+
+
+def same_as_operand(index: int = 0) -> TypeRule:
+    """Give the rule whose result has the type of one operand."""
+    return lambda call: call.tensor(index)
+
+
+INDEX_DTYPE = int64
+"""The dtype of results that are positions."""

@@ -1,0 +1,279 @@
+"""Walks over expressions. None of them recurses on the depth of a program.
+
+A pass that is naturally recursive is written as a generator that yields the sub-walks it needs,
+and `run` drives it on a flat stack:
+
+    def depth(expr: Expr) -> Steps[int]:
+        deepest = 0
+        for child in children(expr):
+            deepest = max(deepest, (yield depth(child)))
+        return deepest + 1
+
+    run(depth(expr))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, TypeVar, assert_never
+
+from .expr import (
+    Binding,
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    ConstructorPattern,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    Match,
+    Pattern,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Transform,
+    Tuple,
+    TupleGet,
+    TuplePattern,
+    Var,
+)
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator["Steps[Any]", Any, T]
+"""A walk in progress: yields the walks it waits for, is sent their results, returns its own."""
+
+
+def run(steps: Steps[T]) -> T:
+    """Drive a walk to its result without using the Python stack for its depth."""
+    stack: list[Steps[Any]] = [steps]
+    result: Any = None
+    while stack:
+        try:
+            stack.append(stack[-1].send(result))
+            result = None
+        except StopIteration as stop:
+            stack.pop()
+            result = stop.value
+    return result
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Give the expressions directly inside, in order of evaluation."""
+    match expr:
+        case Var() | GlobalVar() | Constant() | Constructor():
+            return ()
+        case Call(callee, args):
+            callee_part = (callee,) if isinstance(callee, Expr) else ()
+            pending = tuple(attr_exprs(expr))
+            return (*callee_part, *args, *pending)
+        case Tuple(fields):
+            return fields
+        case TupleGet(value) | RefCreate(value) | RefRead(value):
+            return (value,)
+        case LetBlock(bindings, body):
+            return (*(b.value for b in bindings), body)
+        case If(condition, then, otherwise):
+            return (condition, then, otherwise)
+        case Function(body=body):
+            return (body,)
+        case Match(value, clauses):
+            inside: list[Expr] = [value]
+            for clause in clauses:
+                inside += () if clause.guard is None else (clause.guard,)
+                inside.append(clause.body)
+            return tuple(inside)
+        case RefWrite(ref, value):
+            return (ref, value)
+        case Transform(function=function):
+            return (function,)
+        case other:
+            assert_never(other)
+
+
+def attr_exprs(call: Call) -> Iterator[Expr]:
+    """Give the expressions among a call's attributes; there are some only before inference."""
+    pending: list[Any] = list(reversed(list(call.attrs.values())))
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, Expr):
+            yield value
+
+
+def _rebuild_attr(value: Any, inside: Iterator[Expr]) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_rebuild_attr(v, inside) for v in value)  # pyright: ignore
+    return next(inside) if isinstance(value, Expr) else value
+
+
+def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
+    """Give the same node around other children, in the order of `children`.
+
+    The node itself is given back when no child changed.
+    """
+    if all(new is old for new, old in zip(inside, children(expr), strict=True)):
+        return expr
+    rest = iter(inside)
+    match expr:
+        case Var() | GlobalVar() | Constant() | Constructor():
+            return expr
+        case Call(callee, args):
+            new_callee = next(rest) if isinstance(callee, Expr) else callee
+            new_args = tuple(next(rest) for _ in args)
+            attrs = {k: _rebuild_attr(v, rest) for k, v in expr.attrs.items()}
+            return replace(expr, callee=new_callee, args=new_args, attrs=attrs)
+        case Tuple():
+            return replace(expr, fields=tuple(rest))
+        case TupleGet():
+            return replace(expr, value=next(rest))
+        case LetBlock(bindings):
+            bound = tuple(Binding(b.var, next(rest)) for b in bindings)
+            return replace(expr, bindings=bound, body=next(rest))
+        case If():
+            return replace(expr, condition=next(rest), then=next(rest), otherwise=next(rest))
+        case Function():
+            return replace(expr, body=next(rest))
+        case Match(clauses=clauses):
+            value = next(rest)
+            new: list[Clause] = []
+            for c in clauses:
+                guard = None if c.guard is None else next(rest)
+                new.append(Clause(c.pattern, next(rest), guard))
+            return replace(expr, value=value, clauses=tuple(new))
+        case RefCreate():
+            return replace(expr, value=next(rest))
+        case RefRead():
+            return replace(expr, ref=next(rest))
+        case RefWrite():
+            return replace(expr, ref=next(rest), value=next(rest))
+        case Transform():
+            return replace(expr, function=next(rest))
+        case other:
+            assert_never(other)
+
+
+def post_order(expr: Expr) -> Iterator[Expr]:
+    """Give every expression inside and then the expression, children before parents."""
+    stack: list[tuple[Expr, bool]] = [(expr, False)]
+    while stack:
+        node, expanded = stack.pop()
+        inside = () if expanded else children(node)
+        if not inside:
+            yield node
+            continue
+        stack.append((node, True))
+        stack += ((child, False) for child in reversed(inside))
+
+
+def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Give the expression with `change` applied to every node, children first."""
+    done: list[Expr] = []
+    stack: list[tuple[Expr, int]] = [(expr, -1)]
+    while stack:
+        node, count = stack.pop()
+        if count < 0:
+            inside = children(node)
+            stack.append((node, len(inside)))
+            stack += ((child, -1) for child in reversed(inside))
+            continue
+        inside = done[len(done) - count :]
+        del done[len(done) - count :]
+        done.append(change(rebuild(node, inside)))
+    return done[0]
+
+
+def pattern_vars(pattern: Pattern) -> tuple[Var, ...]:
+    """Give the variables a pattern binds, left to right."""
+    found: list[Var] = []
+    pending = [pattern]
+    while pending:
+        match pending.pop():
+            case BindPattern(var, inner):
+                found.append(var)
+                pending += () if inner is None else (inner,)
+            case ConstructorPattern(fields=fields) | TuplePattern(fields):
+                pending += reversed(fields)
+            case _:
+                pass
+    return tuple(found)
+
+
+def bound_vars(expr: Expr) -> tuple[Var, ...]:
+    """Give the variables that this node, not its children, brings into scope."""
+    match expr:
+        case LetBlock(bindings):
+            return tuple(b.var for b in bindings)
+        case Function(params):
+            return params
+        case Match(clauses=clauses):
+            return tuple(v for c in clauses for v in pattern_vars(c.pattern))
+        case _:
+            return ()
+
+
+def free_vars(expr: Expr) -> tuple[Var, ...]:
+    """Give the variables used but not bound inside, in order of first use.
+
+    Each variable is bound once in a well-formed program, so scopes need no tracking.
+    """
+    used: dict[Var, None] = {}
+    bound: set[Var] = set()
+    for node in post_order(expr):
+        if isinstance(node, Var):
+            used.setdefault(node)
+        else:
+            bound.update(bound_vars(node))
+    return tuple(v for v in used if v not in bound)
+
+
+def free_globals(expr: Expr) -> tuple[str, ...]:
+    """Give the names of the global functions mentioned, in order of first mention."""
+    found: dict[str, None] = {}
+    for node in post_order(expr):
+        if isinstance(node, GlobalVar):
+            found.setdefault(node.name)
+    return tuple(found)
+
+
+def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """Give the expression with free variables replaced. Values must not be captured: they are
+    atoms, or their variables are bound nowhere inside."""
+    if not values:
+        return expr
+    return rewrite(expr, lambda n: values.get(n, n) if isinstance(n, Var) else n)
+
+
+def map_pattern(pattern: Pattern, change: Callable[[Var], Var]) -> Pattern:
+    """Give the pattern with its variables replaced. Patterns nest as deep as a user writes."""
+    match pattern:
+        case BindPattern(var, inner):
+            new_inner = None if inner is None else map_pattern(inner, change)
+            return BindPattern(change(var), new_inner, span=pattern.span)
+        case ConstructorPattern(fields=fields) | TuplePattern(fields):
+            return replace(pattern, fields=tuple(map_pattern(f, change) for f in fields))
+        case _:
+            return pattern
+
+
+def let(bindings: Sequence[Binding], body: Expr, flavour: Flavour = Flavour.PURE) -> Expr:
+    """Give the body under the bindings; the body itself when there are none."""
+    if not bindings:
+        return body
+    span = bindings[0].value.span
+    return LetBlock(tuple(bindings), body, flavour, ty=body.ty, span=span)
+
+
+def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
+    """Give the chain of let blocks at the head of an expression, and the body under them all."""
+    blocks: list[LetBlock] = []
+    while isinstance(expr, LetBlock):
+        blocks.append(expr)
+        expr = expr.body
+    return blocks, expr

@@ -1,0 +1,373 @@
+"""Types of expressions, compared by structure.
+
+    type ::= Tensor[shape, dtype] | Size[dim] | (type, ...) | fn [params] (type, ...) -> type
+           | ref(type) | Name[type or dim, ...] | T | str | ?hole
+
+`SizeType(d)` is the type of an integer whose value is the dim `d`: a shape read, a literal, or
+integer arithmetic over them. It is a subtype of a rank-0 int64 tensor. Holes exist only while
+inference runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias, final
+
+from .dims import Dim, DimVar
+
+
+class DTypeKind(Enum):
+    """The families between which promotion moves, in order."""
+
+    BOOL = 0
+    INT = 1
+    FLOAT = 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DType:
+    """The element type of a tensor; `name` is torch's name for it."""
+
+    name: str
+    kind: DTypeKind
+    bits: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+bool_: Final = DType("bool", DTypeKind.BOOL, 8)
+uint8: Final = DType("uint8", DTypeKind.INT, 8)
+int8: Final = DType("int8", DTypeKind.INT, 8)
+int16: Final = DType("int16", DTypeKind.INT, 16)
+int32: Final = DType("int32", DTypeKind.INT, 32)
+int64: Final = DType("int64", DTypeKind.INT, 64)
+float16: Final = DType("float16", DTypeKind.FLOAT, 16)
+bfloat16: Final = DType("bfloat16", DTypeKind.FLOAT, 16)
+float32: Final = DType("float32", DTypeKind.FLOAT, 32)
+float64: Final = DType("float64", DTypeKind.FLOAT, 64)
+
+DTYPES: Final = {
+    d.name: d
+    for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
+}
+DEFAULT_DTYPE: Final = {DTypeKind.BOOL: bool_, DTypeKind.INT: int64, DTypeKind.FLOAT: float32}
+"""The dtype a weak number takes when it meets no tensor."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DTypeHole:
+    """A dtype not known yet. `weak` gives the family of a number literal that may still widen."""
+
+    number: int
+    weak: DTypeKind | None
+
+    def __str__(self) -> str:
+        return f"?dtype{self.number}"
+
+
+AnyDType: TypeAlias = DType | DTypeHole
+
+
+class Kind(Enum):
+    """What a type parameter ranges over."""
+
+    TYPE = "Type"
+    DIM = "Dim"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeVar:
+    """A type parameter of a function or of an algebraic data type."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """A tensor: shape, then dtype. Rank is always known once the type is known."""
+
+    shape: tuple[Dim, ...]
+    dtype: AnyDType
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SizeType:
+    """An integer whose value is a dim."""
+
+    dim: Dim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TupleType:
+    """A tuple; the empty one is unit."""
+
+    fields: tuple[Type, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FnType:
+    """A function, polymorphic in `type_params` (types and dims)."""
+
+    params: tuple[Type, ...]
+    result: Type
+    type_params: tuple[TypeParam, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RefType:
+    """A mutable cell."""
+
+    value: Type
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class AdtType:
+    """An algebraic data type applied to its arguments (Relay's type call)."""
+
+    name: str
+    args: tuple[Type | Dim, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StrType:
+    """A string; strings live on the host only."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypeHole:
+    """A type not known yet; never left in a checked program."""
+
+    number: int
+
+
+TypeParam: TypeAlias = TypeVar | DimVar
+Type: TypeAlias = (
+    TensorType
+    | SizeType
+    | TupleType
+    | FnType
+    | RefType
+    | AdtType
+    | TypeVar
+    | StrType
+    | TypeHole
+)
+
+UNKNOWN: Final = TypeHole(0)
+"""In an annotation: a part that inference finds; each occurrence is a hole of its own."""
+
+UNIT: Final = TupleType(())
+STR: Final = StrType()
+BOOL: Final = TensorType((), bool_)
+INT: Final = TensorType((), int64)
+FLOAT: Final = TensorType((), float32)
+
+
+def tensor_type(dtype: DType, *shape: Dim | int | str) -> TensorType:
+    """Give a tensor type from dims, integers and dim names."""
+    return TensorType(tuple(Dim.of(d) for d in shape), dtype)
+
+
+def parts(ty: Type) -> tuple[Type, ...]:
+    """Give the types directly inside a type."""
+    match ty:
+        case TupleType(fields):
+            return fields
+        case FnType(params, result):
+            return (*params, result)
+        case RefType(value):
+            return (value,)
+        case AdtType(args=args):
+            return tuple(a for a in args if not isinstance(a, Dim))
+        case _:
+            return ()
+
+
+def subtypes(ty: Type) -> Iterator[Type]:
+    """Give the type and every type inside it."""
+    pending = [ty]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending += reversed(parts(current))
+
+
+def dims(ty: Type) -> Iterator[Dim]:
+    """Give every dim that the type mentions, in order, repeats included."""
+    for part in subtypes(ty):
+        match part:
+            case TensorType(shape):
+                yield from shape
+            case SizeType(dim):
+                yield dim
+            case AdtType(args=args):
+                yield from (a for a in args if isinstance(a, Dim))
+            case _:
+                pass
+
+
+def dim_names(ty: Type) -> frozenset[str]:
+    """Give the names of all sizes in the type, those it quantifies itself excepted."""
+    if isinstance(ty, FnType):
+        bound = {p.name for p in ty.type_params if isinstance(p, DimVar)}
+        inner = frozenset[str]().union(*(dim_names(p) for p in parts(ty)))
+        return inner - bound
+    if isinstance(ty, TensorType | SizeType):
+        return frozenset[str]().union(*(d.names() for d in dims(ty)))
+    own = frozenset[str]()
+    if isinstance(ty, AdtType):
+        own = own.union(*(a.names() for a in ty.args if isinstance(a, Dim)))
+    return own.union(*(dim_names(p) for p in parts(ty)))
+
+
+def map_type(
+    ty: Type, on_type: Callable[[Type], Type | None], on_dim: Callable[[Dim], Dim]
+) -> Type:
+    """Give the type rebuilt: `on_type` may replace a part whole, `on_dim` replaces every dim.
+
+    Type nesting is what a user writes, so this one walk may recurse.
+    """
+    replaced = on_type(ty)
+    if replaced is not None:
+        return replaced
+    match ty:
+        case TensorType(shape, dtype):
+            return TensorType(tuple(on_dim(d) for d in shape), dtype)
+        case SizeType(dim):
+            return SizeType(on_dim(dim))
+        case TupleType(fields):
+            return TupleType(tuple(map_type(f, on_type, on_dim) for f in fields))
+        case FnType(params, result, type_params):
+            return FnType(
+                tuple(map_type(p, on_type, on_dim) for p in params),
+                map_type(result, on_type, on_dim),
+                type_params,
+            )
+        case RefType(value):
+            return RefType(map_type(value, on_type, on_dim))
+        case AdtType(name, args):
+            return AdtType(
+                name,
+                tuple(
+                    on_dim(a) if isinstance(a, Dim) else map_type(a, on_type, on_dim) for a in args
+                ),
+            )
+        case TypeVar() | StrType() | TypeHole():
+            return ty
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """A replacement of type parameters: dims by name, types by name."""
+
+    dims: dict[str, Dim]
+    types: dict[str, Type]
+
+    def __call__(self, ty: Type) -> Type:
+        """Give the type with its parameters replaced."""
+        if not self.dims and not self.types:
+            return ty
+        return map_type(ty, self._type, self.dim)
+
+    def dim(self, dim: Dim) -> Dim:
+        """Give the dim with its names replaced."""
+        return dim.rename(self.dims)
+
+    def _type(self, ty: Type) -> Type | None:
+        if isinstance(ty, TypeVar):
+            return self.types.get(ty.name)
+        if isinstance(ty, FnType) and ty.type_params:
+            names = {p.name for p in ty.type_params}
+            inner = Substitution(
+                {k: v for k, v in self.dims.items() if k not in names},
+                {k: v for k, v in self.types.items() if k not in names},
+            )
+            bare = FnType(ty.params, ty.result)
+            body = inner(bare)
+            assert isinstance(body, FnType)
+            return FnType(body.params, body.result, ty.type_params)
+        return None
+
+
+def substitution(
+    params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]
+) -> Substitution:
+    """Give the replacement of `params` by `args`, which must agree in kind and number."""
+    found = Substitution({}, {})
+    for param, arg in zip(params, args, strict=True):
+        if isinstance(param, DimVar):
+            assert isinstance(arg, Dim)
+            found.dims[param.name] = arg
+        else:
+            assert not isinstance(arg, Dim)
+            found.types[param.name] = arg
+    return found
+
+
+def is_differentiable(ty: Type) -> bool:
+    """Tell whether a value of the type can carry a cotangent: it holds a float somewhere."""
+    return any(
+        isinstance(part, TypeVar | AdtType | FnType)
+        or (isinstance(part, TensorType) and is_float(part.dtype))
+        for part in subtypes(ty)
+        if not isinstance(part, RefType)
+    )
+
+
+def is_float(dtype: AnyDType) -> bool:
+    """Tell whether elements of the dtype are real numbers."""
+    return isinstance(dtype, DType) and dtype.kind is DTypeKind.FLOAT
+
+
+def show(ty: Type) -> str:
+    """Give the type in the user's own notation, as it would be annotated."""
+    match ty:
+        case TensorType((), dtype):
+            return _SCALAR_NAMES.get(str(dtype), str(dtype))
+        case TensorType(shape, dtype):
+            name = _SCALAR_NAMES.get(str(dtype), str(dtype))
+            return f"Tensor[{name}, ({_list(shape)})]"
+        case SizeType(dim):
+            return f'Dim("{dim}")' if dim.constant is None else f"{dim}"
+        case TupleType(fields):
+            inside = ", ".join(show(f) for f in fields)
+            return f"tuple[{inside or '()'}]"
+        case FnType(params, result):
+            return f"Fn[[{', '.join(show(p) for p in params)}], {show(result)}]"
+        case RefType(value):
+            return f"ref[{show(value)}]"
+        case AdtType(name, args):
+            inside = ", ".join(str(a) if isinstance(a, Dim) else show(a) for a in args)
+            return f"{name}[{inside}]" if args else name
+        case TypeVar(name):
+            return name
+        case StrType():
+            return "str"
+        case TypeHole():
+            return "an unknown type"
+
+
+_SCALAR_NAMES: Final = {"float32": "Float", "int64": "Int", "bool": "Bool"}
+
+
+def _list(shape: tuple[Dim, ...]) -> str:
+    return f"{shape[0]}," if len(shape) == 1 else ", ".join(str(d) for d in shape)
