@@ -1,0 +1,1 @@
+"""pyrelay compiles annotated Python functions through a typed functional IR into torch programs."""
