@@ -1,0 +1,286 @@
+"""Activation functions, element by element, and `stop_gradient`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..op import (
+    Effect,
+    NoGradient,
+    Op,
+    Param,
+    Pointwise,
+    Promotion,
+    Pullback,
+    Role,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import broadcast_shapes, numeric, same_dtype
+from ..types import UNIT, TensorType, Type
+from .compare import greater, greater_equal, less, less_equal, logical_and, logical_or, where
+from .math import erf, exp, tanh
+from .samples import filled, numeric_samples, real_samples
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+
+def _at_kink() -> Iterable[Sample]:
+    yield from numeric_samples()
+    yield Sample((filled(0.0, 3),), smooth=False)
+
+
+sigmoid: Final = Op(
+    name="sigmoid",
+    doc="1 / (1 + exp(-x)) of each element.",
+    params=(operand("input", promote=True),),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(lambda k, x: k.sigmoid(x)),
+    grad=lambda p: (p.g * (p.out * (1.0 - p.out)),),
+    hidden=(),
+    hyper=(),
+    torch_name="sigmoid",
+    samples=real_samples,
+)
+
+relu: Final = Op(
+    name="relu",
+    doc="Each element where it is positive, else 0; its derivative at 0 is 0.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=numeric,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(lambda k, x: k.maximum(x, k.const(0))),
+    grad=lambda p: (where(less_equal(p.out, 0.0), 0.0, p.g),),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.relu",
+    samples=_at_kink,
+)
+
+_ROOT_HALF: Final = math.sqrt(0.5)
+_ROOT_TWO_OVER_PI: Final = math.sqrt(2.0 / math.pi)
+_CUBIC: Final = 0.044715
+
+
+def _gelu_kind(value: Any) -> str:
+    if value not in ("none", "tanh"):
+        raise TypeError(f'gelu\'s approximate is "none" or "tanh", not {value!r}')
+    return value
+
+
+def _gelu(k: Any, x: Any, approximate: str) -> Any:
+    half = k.mul(k.const(0.5), x)
+    if approximate == "none":
+        return k.mul(half, k.add(k.const(1.0), k.erf(k.mul(x, k.const(_ROOT_HALF)))))
+    cube = k.mul(k.mul(x, x), x)
+    inner = k.mul(k.const(_ROOT_TWO_OVER_PI), k.add(x, k.mul(k.const(_CUBIC), cube)))
+    return k.mul(half, k.add(k.const(1.0), k.tanh(inner)))
+
+
+def _gelu_grad(p: Pullback) -> Sequence[Value | None]:
+    x = p.args[0]
+    square = x * x
+    if p.attrs["approximate"] == "none":
+        share = 0.5 * (1.0 + erf(x * _ROOT_HALF))
+        density = exp(-0.5 * square) * (0.5 * _ROOT_TWO_OVER_PI)
+        return (p.g * (share + x * density),)
+    bent = tanh(_ROOT_TWO_OVER_PI * (x + _CUBIC * (square * x)))
+    slope = _ROOT_TWO_OVER_PI * (1.0 + 3.0 * _CUBIC * square)
+    return (p.g * (0.5 * (1.0 + bent) + 0.5 * x * ((1.0 - bent * bent) * slope)),)
+
+
+gelu: Final = Op(
+    name="gelu",
+    doc="Each element times the normal distribution function at it, or its tanh approximation.",
+    params=(operand("input", promote=True), attribute("approximate", "none", _gelu_kind)),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_gelu),
+    grad=_gelu_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.gelu",
+    samples=lambda: (
+        *real_samples(),
+        *(Sample(s.operands, {"approximate": "tanh"}) for s in real_samples()),
+    ),
+)
+
+
+def _silu_grad(p: Pullback) -> Sequence[Value | None]:
+    x = p.args[0]
+    share = sigmoid(x)
+    return (p.g * (share * (1.0 + x * (1.0 - share))),)
+
+
+silu: Final = Op(
+    name="silu",
+    doc="Each element times its sigmoid.",
+    params=(operand("input", promote=True),),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(lambda k, x: k.mul(x, k.sigmoid(x))),
+    grad=_silu_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.silu",
+    samples=real_samples,
+)
+
+
+def _softplus(k: Any, x: Any, beta: float, threshold: float) -> Any:
+    scaled = k.mul(x, k.const(beta))
+    linear = k.gt(scaled, k.const(threshold))
+    return k.where(linear, x, k.div(k.log1p(k.exp(scaled)), k.const(beta)))
+
+
+def _softplus_grad(p: Pullback) -> Sequence[Value | None]:
+    scaled = p.args[0] * p.attrs["beta"]
+    linear = greater(scaled, p.attrs["threshold"])
+    return (where(linear, p.g, p.g * sigmoid(scaled)),)
+
+
+softplus: Final = Op(
+    name="softplus",
+    doc="log(1 + exp(beta x)) / beta of each element; x itself where beta x is over `threshold`.",
+    params=(
+        operand("input", promote=True),
+        attribute("beta", 1.0, float),
+        attribute("threshold", 20.0, float),
+    ),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_softplus),
+    grad=_softplus_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.softplus",
+    samples=lambda: (
+        *real_samples(),
+        Sample((TensorSpec((3, 4)),), {"beta": 2.5}),
+        Sample((TensorSpec((3, 4)),), {"beta": 1.0, "threshold": 0.25}),
+        Sample((TensorSpec((4,), low=15.0, high=200.0),)),
+    ),
+)
+
+
+def _leaky_relu(k: Any, x: Any, negative_slope: float) -> Any:
+    return k.where(k.gt(x, k.const(0.0)), x, k.mul(x, k.const(negative_slope)))
+
+
+def _leaky_relu_grad(p: Pullback) -> Sequence[Value | None]:
+    return (where(greater(p.args[0], 0.0), p.g, p.g * p.attrs["negative_slope"]),)
+
+
+leaky_relu: Final = Op(
+    name="leaky_relu",
+    doc="Each element where it is positive, else the element times `negative_slope`.",
+    params=(operand("input", promote=True), attribute("negative_slope", 0.01, float)),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_leaky_relu),
+    grad=_leaky_relu_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.leaky_relu",
+    samples=lambda: (
+        *real_samples(),
+        Sample((TensorSpec((3, 4)),), {"negative_slope": 0.2}),
+        Sample((filled(0.0, 3),), smooth=False),
+    ),
+)
+
+
+def _clip_type(call: RuleCall) -> Type:
+    present = [i for i in range(3) if call.given(i)]
+    if len(present) == 1:
+        call.clash("`clip` needs `min`, `max` or both", 0)
+    operands = [call.tensor(i) for i in present]
+    return TensorType(broadcast_shapes(call, [t.shape for t in operands]), operands[0].dtype)
+
+
+def _clip(k: Any, x: Any, low: Any, high: Any) -> Any:
+    raised = x if low is None else k.maximum(x, low)
+    return raised if high is None else k.minimum(raised, high)
+
+
+def _clip_grad(p: Pullback) -> Sequence[Value | None]:
+    x, low, high = p.args
+    has_low, has_high = low.ty != UNIT, high.ty != UNIT
+    if has_low and has_high:
+        inside = logical_and(greater_equal(x, low), less_equal(x, high))
+        to_low = where(logical_and(less(low, high), less(x, low)), p.g, 0.0)
+        to_high = where(logical_or(greater(x, high), less(high, low)), p.g, 0.0)
+        return where(inside, p.g, 0.0), to_low, to_high
+    if has_low:
+        return where(greater_equal(x, low), p.g, 0.0), where(less(x, low), p.g, 0.0), None
+    return where(less_equal(x, high), p.g, 0.0), None, where(greater(x, high), p.g, 0.0)
+
+
+def _clip_samples() -> Iterable[Sample]:
+    yield Sample((TensorSpec((3, 4)), -0.5, 0.75))
+    yield Sample((TensorSpec((3, 4), contiguous=False), None, 0.5))
+    yield Sample((TensorSpec(()), -0.5, None))
+    yield Sample((TensorSpec((0, 3)), 0.0, 1.0))
+    yield Sample((TensorSpec((3, 4)), TensorSpec((4,), low=-1.0, high=0.0), 0.5))
+    yield Sample((TensorSpec((3, 4)), TensorSpec((3, 1)), TensorSpec((2, 3, 4))))
+    yield Sample((TensorSpec((5,), "int64", -9, 9), -2, 3))
+    yield Sample((TensorSpec((5,), "int64", -9, 9), -2.5, None))
+    yield Sample((filled(1.0, 3), 0.0, 1.0), smooth=False)
+
+
+clip: Final = Op(
+    name="clip",
+    doc="Each element, not below `min` and not above `max`; either may be left out.",
+    params=(
+        operand("input", promote=True),
+        Param("min", Role.OPERAND, None, promote=True),
+        Param("max", Role.OPERAND, None, promote=True),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_clip_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_clip),
+    grad=_clip_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="clip",
+    samples=_clip_samples,
+)
+
+stop_gradient: Final = Op(
+    name="stop_gradient",
+    doc="The same elements, held constant by every derivative.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Pointwise(lambda k, x: x),
+    grad=NoGradient("held constant"),
+    hidden=(),
+    hyper=(),
+    torch_name="detach",
+    samples=numeric_samples,
+)
