@@ -77,6 +77,18 @@ class RelayError(Exception):
 
         return render_text(self.diagnostics)
 
+    def _repr_html_(self) -> str:
+        """Give the coloured rendering that notebooks show for a value."""
+        from .colour import render_html
+
+        return render_html(self.diagnostics)
+
+    def _render_traceback_(self) -> list[str]:
+        """Give what IPython shows when the error ends a cell: the user's frames, then the error."""
+        from .colour import render_traceback
+
+        return render_traceback(self)
+
     @property
     def codes(self) -> tuple[str, ...]:
         """The codes of all mistakes, in order."""

@@ -1,0 +1,37 @@
+"""All mistakes pyrelay can name, one file per family.
+
+    language  RL1xx  Python that is not the language, names, sources
+    types     RL2xx  types and shapes
+    gradient  RL3xx  derivatives
+    model     RL4xx  models and their parameters
+    run       RL5xx  calls, and failures while a program runs
+    text      RL6xx  the IR's text form
+
+An entry is a frozen dataclass whose fields are what happened, whose `diagnostic()` says it, and
+whose docstring explains it. Callers import entries from their family's file; `entries` finds them
+all, for the documentation and for the tests.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import pkgutil
+
+from ..diagnostic import Problem
+
+
+def entries() -> tuple[type[Problem], ...]:
+    """Give every entry of the catalogue, family by family in the order of the alphabet."""
+    found: list[type[Problem]] = []
+    for info in sorted(pkgutil.iter_modules(__path__), key=lambda i: i.name):
+        family = importlib.import_module(f"{__name__}.{info.name}")
+        found += [
+            value
+            for value in vars(family).values()
+            if dataclasses.is_dataclass(value)
+            and isinstance(value, type)
+            and value.__module__ == family.__name__
+            and issubclass(value, Problem)
+        ]
+    return tuple(found)
