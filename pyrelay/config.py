@@ -1,0 +1,175 @@
+"""The one table of options: what can be set, from where, and for how long.
+
+Every option is a field of `Options` and reads the environment variable `PYRELAY_<NAME>`. The
+environment is read once, at first use; `with options(verify=True):` overrides for a block and for
+the tasks started in it. Unknown `PYRELAY_*` variables are warned about, with
+the name that was probably meant.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import logging
+import os
+import warnings
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack, final
+
+PREFIX: Final = "PYRELAY_"
+
+
+def _default_cache() -> Path:
+    """Give the directory where the platform keeps caches of a user."""
+    local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
+    return (Path(local) if local else Path.home() / ".cache") / "pyrelay"
+
+
+def _switch(variable: str, text: str) -> bool:
+    match text.strip().lower():
+        case "1" | "true" | "yes" | "on":
+            return True
+        case "" | "0" | "false" | "no" | "off":
+            return False
+        case _:
+            raise ValueError(f"{variable} is 1 or 0, not {text!r}")
+
+
+def _directory(variable: str, text: str) -> Path:
+    if not text:
+        raise ValueError(f"{variable} is empty; set a directory, or unset it")
+    return Path(text).expanduser()
+
+
+def _word(_: str, text: str) -> str | None:
+    return text or None
+
+
+def _words(_: str, text: str) -> str:
+    return text
+
+
+def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
+    """Give what a field knows besides its default: how its text is read, and what it does."""
+    return {"parse": parse, "doc": doc}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options in effect."""
+
+    verify: bool = field(default=False, metadata=_meta(_switch, "check the IR after every pass"))
+    dump_dir: Path | None = field(
+        default=None, metadata=_meta(_directory, "write the IR after every pass there")
+    )
+    cache_dir: Path = field(
+        default_factory=_default_cache,
+        metadata=_meta(_directory, "keep compiled programs there"),
+    )
+    debug_nans: bool = field(
+        default=False, metadata=_meta(_switch, "find the operation that made the first NaN")
+    )
+    device: str | None = field(
+        default=None, metadata=_meta(_word, "where new models go, such as `cuda`")
+    )
+    logs: str = field(
+        default="",
+        metadata=_meta(_words, "what to log: `passes,+runtime,-cache`, + for all details"),
+    )
+
+
+class Changes(TypedDict, total=False):
+    """The options that a block may override: all of them."""
+
+    verify: bool
+    dump_dir: Path | None
+    cache_dir: Path
+    debug_nans: bool
+    device: str | None
+    logs: str
+
+
+class UnknownOption(UserWarning):
+    """A `PYRELAY_*` variable is set that means nothing."""
+
+
+def from_environment(environ: Mapping[str, str]) -> Options:
+    """Give the options that environment variables set. Raises ValueError for a bad value."""
+    names = {PREFIX + f.name.upper(): f for f in dataclasses.fields(Options)}
+    found: dict[str, Any] = {}
+    for variable in sorted(environ):
+        if not variable.startswith(PREFIX):
+            continue
+        if variable in names:
+            option = names[variable]
+            found[option.name] = option.metadata["parse"](variable, environ[variable])
+        else:
+            known = {n.removeprefix(PREFIX): n for n in names}
+            near = difflib.get_close_matches(variable.removeprefix(PREFIX), known, 1)
+            meant = (
+                f"; did you mean {known[near[0]]}?" if near else f"; known are {', '.join(names)}"
+            )
+            warnings.warn(f"{variable} is no option{meant}", UnknownOption, stacklevel=3)
+    return Options(**found)
+
+
+def current() -> Options:
+    """Give the options in effect here."""
+    return _override.get() or _environment()
+
+
+@contextmanager
+def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
+    """Override options inside a `with` block.
+
+    >>> with options(verify=True):
+    ...     current().verify
+    True
+    """
+    changed = dataclasses.replace(current(), **changes)
+    token = _override.set(changed)
+    if "logs" in changes:
+        set_log_levels(changed.logs)
+    try:
+        yield changed
+    finally:
+        _override.reset(token)
+        if "logs" in changes:
+            set_log_levels(current().logs)
+
+
+def set_log_levels(logs: str) -> None:
+    """Set the levels of pyrelay's loggers from `passes,+runtime,-cache`, and of no others.
+
+    A bare name logs what happened, `+` every detail, `-` errors only; `all` is every logger.
+    """
+    for name in _levelled:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    _levelled.clear()
+    for item in filter(None, (part.strip() for part in logs.split(","))):
+        level = {"+": logging.DEBUG, "-": logging.ERROR}.get(item[0], logging.INFO)
+        bare = item.lstrip("+-")
+        name = "pyrelay" if bare == "all" else f"pyrelay.{bare}"
+        logging.getLogger(name).setLevel(level)
+        _levelled.append(name)
+    if _levelled and not logging.getLogger().handlers:
+        logging.basicConfig(format="%(name)s: %(message)s")
+
+
+@cache
+def _environment() -> Options:
+    found = from_environment(os.environ)
+    if found.logs:
+        set_log_levels(found.logs)
+    return found
+
+
+_override: Final[ContextVar[Options | None]] = ContextVar("pyrelay_options", default=None)
+_levelled: Final[list[str]] = []
+"""The loggers whose level was set here, to be unset before the next setting."""

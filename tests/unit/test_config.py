@@ -1,0 +1,85 @@
+"""Options come from one table, the environment and `with` blocks."""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import logging
+from pathlib import Path
+
+import pytest
+
+from pyrelay.config import Changes, Options, UnknownOption, current, from_environment, options
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    assert from_environment({"HOME": "/home/me", "PATH": ""}) == Options()
+    assert not Options().verify
+    assert Options().cache_dir.name == "pyrelay"
+
+
+def test_variables_set_options_in_their_own_types() -> None:
+    found = from_environment(
+        {
+            "PYRELAY_VERIFY": "1",
+            "PYRELAY_DEBUG_NANS": "off",
+            "PYRELAY_DUMP_DIR": "out",
+            "PYRELAY_DEVICE": "cuda",
+            "PYRELAY_LOGS": "+passes",
+        }
+    )
+    assert (found.verify, found.debug_nans) == (True, False)
+    assert (found.dump_dir, found.device, found.logs) == (Path("out"), "cuda", "+passes")
+
+
+def test_a_value_that_cannot_be_read_names_its_variable() -> None:
+    with pytest.raises(ValueError, match="PYRELAY_VERIFY is 1 or 0, not 'maybe'"):
+        from_environment({"PYRELAY_VERIFY": "maybe"})
+    with pytest.raises(ValueError, match="PYRELAY_CACHE_DIR is empty"):
+        from_environment({"PYRELAY_CACHE_DIR": ""})
+
+
+def test_an_unknown_variable_is_warned_about_with_the_near_miss() -> None:
+    with pytest.warns(UnknownOption, match="did you mean PYRELAY_VERIFY"):
+        assert from_environment({"PYRELAY_VERFIY": "1"}) == Options()
+    with pytest.warns(UnknownOption, match="known are PYRELAY_VERIFY, "):
+        from_environment({"PYRELAY_QQ": "1"})
+
+
+def test_a_block_overrides_and_restores_also_after_an_exception() -> None:
+    before = current()
+    with options(verify=not before.verify) as inside:
+        assert current() is inside
+        assert current().verify is not before.verify
+        with options(device="meta"):
+            assert current() == dataclasses.replace(inside, device="meta")
+        assert current() is inside
+    assert current() == before
+    with pytest.raises(RuntimeError), options(verify=not before.verify):
+        raise RuntimeError
+    assert current() == before
+
+
+def test_an_override_stays_in_its_context() -> None:
+    with options(device="meta"):
+        assert contextvars.Context().run(current).device != "meta"
+
+
+def test_an_unknown_option_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="verfiy"), options(verfiy=True):  # type: ignore[call-arg]
+        pass
+
+
+def test_every_option_can_be_overridden_and_has_a_sentence() -> None:
+    names = [f.name for f in dataclasses.fields(Options)]
+    assert list(Changes.__annotations__) == names
+    assert all(f.metadata["doc"] for f in dataclasses.fields(Options))
+
+
+def test_logs_set_the_levels_of_our_loggers_for_the_block() -> None:
+    def levels() -> list[int]:
+        return [logging.getLogger(f"pyrelay.{n}").level for n in ("passes", "cache", "runtime")]
+
+    with options(logs="+passes,-cache,runtime"):
+        assert levels() == [logging.DEBUG, logging.ERROR, logging.INFO]
+    assert levels() == [logging.NOTSET] * 3
