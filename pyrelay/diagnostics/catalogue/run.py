@@ -1,0 +1,140 @@
+"""Mistakes of a running program (RL500 to RL549)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailed:
+    """An `assert` of the program does not hold.
+
+    The condition was False when the program came to it; the title gives the message of the
+    `assert`, if it has one.
+    """
+
+    span: Span
+    message: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL500",
+            title=f"assertion failed: {self.message}" if self.message else "assertion failed",
+            primary=Label(self.span, "this is False"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The program stopped itself with `raise`."""
+
+    span: Span
+    message: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL501",
+            title=self.message or "the program raised an error",
+            primary=Label(self.span, "raised here"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOutOfRange:
+    """An index is not in the range of the tensor or list.
+
+    Indices count from 0, or from the end when negative: -1 is the last element. Slices clamp and
+    never give this error.
+    """
+
+    span: Span
+    message: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL502",
+            title="index out of range",
+            primary=Label(self.span, ""),
+            notes=(self.message,),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DivisionByZero:
+    """An integer was divided by zero with `//` or `%`.
+
+    Division of floats by zero gives an infinity or NaN and is no error.
+    """
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL503",
+            title="integer division by zero",
+            primary=Label(self.span, "the divisor is 0"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoClauseMatched:
+    """No case of a `match` that need not be exhaustive fits the value."""
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL504",
+            title="no case matches the value",
+            primary=Label(self.span, "this value fits none of the cases"),
+            help="add a case for it, or `case _:`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AssumptionBroken:
+    """The arguments of a call have sizes that do not fit together.
+
+    The program is right only if the two sizes are equal; that could not be decided from its types
+    and is checked for each call.
+    """
+
+    span: Span
+    left: str
+    right: str
+    left_value: int
+    right_value: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL505",
+            title=f"sizes do not fit: {self.left} is {self.left_value}, "
+            f"{self.right} is {self.right_value}",
+            primary=Label(self.span, f"needs {self.left} == {self.right}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorFailed:
+    """An operator stopped while it ran; the note gives its own words."""
+
+    span: Span
+    message: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL506",
+            title="an operator failed",
+            primary=Label(self.span, "while this ran"),
+            notes=(self.message,),
+        )

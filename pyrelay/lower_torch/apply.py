@@ -1,0 +1,115 @@
+"""One operator call on values that are there: what the reference evaluator does for each operator.
+
+The lowering declared by the operator is called as it stands, with attributes and operands in the
+form that `ir.op` promises it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, assert_never
+
+import torch
+
+from ..ir.dims import Dim
+from ..ir.expr import Call, type_of
+from ..ir.op import (
+    Contraction,
+    Host,
+    Library,
+    Op,
+    Param,
+    Pointwise,
+    Reduction,
+    ShapeBehaviour,
+    View,
+)
+from ..ir.types import DType, SizeType, TensorType, TupleType, Type, float32, int64, is_float
+from .constants import torch_dtype
+from .scalars import TorchScalars, tensor_of
+
+
+def apply_op(
+    op: Op,
+    call: Call,
+    operands: Sequence[Any],
+    size: Callable[[Dim], int],
+    device: torch.device,
+) -> Any:
+    """Give the value of an operator call; `size` evaluates the dims in its attributes."""
+    values = [None if is_omitted(op, i, v) else v for i, v in enumerate(operands)]
+    types = [type_of(a) for a in call.args]
+    match op.lowering:
+        case Pointwise(body):
+            scalars = TorchScalars(torch_dtype(compute_dtype(types)), device)
+            result = body(scalars, *values, *call.attrs.values())
+            return _as_declared(result, type_of(call), device)
+        case Library(body):
+            attrs = [run_time_attr(a, size) for a in call.attrs.values()]
+            where = (device,) if op.shape is ShapeBehaviour.FACTORY else ()
+            return body(torch, *where, *values, *attrs)
+        case View(body) | Contraction(body) | Reduction(body=body):
+            attrs = [run_time_attr(a, size) for a in call.attrs.values()]
+            tensors = [
+                v if v is None else as_tensors(v, t, device)
+                for v, t in zip(values, types, strict=True)
+            ]
+            return body(torch, *tensors, *attrs)
+        case Host(body):
+            attrs = [run_time_attr(a, size) for a in call.attrs.values()]
+            result = body(*values, *attrs)
+            return () if type_of(call) == TupleType(()) else result
+        case other:
+            assert_never(other)
+
+
+def is_omitted(op: Op, index: int, value: object) -> bool:
+    """Tell whether an operand that may be omitted is: it is then the empty tuple."""
+    params: tuple[Param, ...] = op.operands
+    return index < len(params) and params[index].default is None and value == ()
+
+
+def compute_dtype(types: Sequence[Type]) -> DType:
+    """Give the dtype in which a pointwise body computes its constants: the operands' float dtype,
+    else that of the last operand (the first may be the condition of a `where`)."""
+    dtypes = [int64 if isinstance(t, SizeType) else _dtype(t) for t in types]
+    return next((d for d in dtypes if is_float(d)), dtypes[-1] if dtypes else float32)
+
+
+def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:
+    """Give an attribute as bodies take it: dims are ints, dtypes are torch's."""
+    match value:
+        case Dim():
+            return size(value)
+        case DType():
+            return torch_dtype(value)
+        case tuple():
+            return tuple(run_time_attr(v, size) for v in value)  # pyright: ignore
+        case _:
+            return value
+
+
+def as_tensors(value: Any, ty: Type, device: torch.device) -> Any:
+    """Give a value of tensor type as a tensor even if it is a number, tuples likewise."""
+    match ty:
+        case SizeType():
+            return tensor_of(value, torch.int64, device)
+        case TensorType((), DType() as dtype):
+            return tensor_of(value, torch_dtype(dtype), device)
+        case TupleType(fields):
+            return tuple(as_tensors(v, t, device) for v, t in zip(value, fields, strict=True))
+        case _:
+            return value
+
+
+def _dtype(ty: Type) -> DType:
+    assert isinstance(ty, TensorType)
+    assert isinstance(ty.dtype, DType)
+    return ty.dtype
+
+
+def _as_declared(value: Any, ty: Type, device: torch.device) -> Any:
+    """A body of constants alone gives a Python float; at run time floats are tensors."""
+    if isinstance(ty, TensorType) and is_float(ty.dtype) and not isinstance(value, torch.Tensor):
+        return tensor_of(value, torch_dtype(_dtype(ty)), device)
+    return value

@@ -1,0 +1,46 @@
+"""Constants and dtypes of the IR as torch's."""
+
+from __future__ import annotations
+
+import torch
+
+from ..ir.expr import Constant, TensorData
+from ..ir.types import DType, SizeType, TensorType, is_float
+
+
+def torch_dtype(dtype: DType) -> torch.dtype:
+    """Give torch's dtype of the same name."""
+    found = getattr(torch, dtype.name)
+    assert isinstance(found, torch.dtype)
+    return found
+
+
+def dtype_of(constant: Constant) -> DType:
+    """Give the element type of a typed constant that is a number."""
+    assert isinstance(constant.ty, TensorType)
+    assert isinstance(constant.ty.dtype, DType)
+    return constant.ty.dtype
+
+
+def tensor_constant(constant: Constant, device: torch.device) -> torch.Tensor:
+    """Give a constant as a tensor on the device; numbers become 0-d tensors."""
+    if isinstance(constant.value, TensorData):
+        return _tensor_of_data(constant.value).to(device)
+    return torch.tensor(constant.value, dtype=torch_dtype(dtype_of(constant)), device=device)
+
+
+def is_host_number(constant: Constant) -> bool:
+    """Tell whether the constant is a Python value at run time: an int, bool, size or string."""
+    if isinstance(constant.value, TensorData):
+        return False
+    if isinstance(constant.value, str) or isinstance(constant.ty, SizeType):
+        return True
+    return not is_float(dtype_of(constant))
+
+
+def _tensor_of_data(data: TensorData) -> torch.Tensor:
+    dtype = torch_dtype(data.dtype)
+    if not data.data:
+        return torch.empty(data.shape, dtype=dtype)
+    # A bytearray, because torch refuses to alias memory that it must not write.
+    return torch.frombuffer(bytearray(data.data), dtype=dtype).reshape(data.shape)

@@ -1,0 +1,236 @@
+"""Pointwise arithmetic on torch values: the meaning of `Scalars` that the reference evaluator uses.
+
+A value is a tensor, or a Python int or bool where the program computes with rank-0 integers, or a
+Python float where a body makes a constant. Integers follow Python (`//` and `%` round towards minus
+infinity), floats follow torch. The functions at the end are also called by generated code, where
+the text of an operation would have to distinguish numbers from tensors.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, final
+
+import torch
+
+from ..ir.types import DType, DTypeKind
+from .constants import torch_dtype
+
+TorchValue: TypeAlias = torch.Tensor | float
+
+
+def is_tensor(value: TorchValue) -> bool:
+    """Tell whether the value is a tensor rather than a Python number."""
+    return isinstance(value, torch.Tensor)
+
+
+def tensor_of(value: TorchValue, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Give a number as a 0-d tensor, and a tensor in the dtype."""
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype)
+    return torch.scalar_tensor(value, dtype=dtype, device=device)
+
+
+def cast_integer(value: TorchValue, dtype: torch.dtype) -> TorchValue:
+    """Give a number or tensor in an integer dtype; numbers stay numbers."""
+    return value.to(dtype) if isinstance(value, torch.Tensor) else int(value)
+
+
+def cast_bool(value: TorchValue) -> TorchValue:
+    """Give whether a number or the elements of a tensor are not zero; numbers give bools."""
+    return value.to(torch.bool) if isinstance(value, torch.Tensor) else bool(value)
+
+
+def integer_power(base: TorchValue, exponent: TorchValue) -> TorchValue:
+    """Give an integer power. Raises ValueError for a negative exponent, as torch does."""
+    if is_tensor(base) or is_tensor(exponent):
+        return base**exponent
+    if exponent < 0:
+        raise ValueError("an integer to a negative integer power is not an integer")
+    return base**exponent
+
+
+def sign_of(value: TorchValue) -> TorchValue:
+    """Give -1, 0 or 1 by sign."""
+    if isinstance(value, torch.Tensor):
+        return torch.sign(value)
+    return (value > 0) - (value < 0)
+
+
+@final
+class TorchScalars:
+    """The arithmetic of one call: `dtype` is that of its operands, `device` where numbers go."""
+
+    def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
+        self._dtype: Final = dtype
+        self._device: Final = device
+
+    def _tensor(self, a: TorchValue) -> torch.Tensor:
+        if isinstance(a, torch.Tensor):
+            return a
+        return torch.scalar_tensor(a, dtype=self._dtype, device=self._device)
+
+    def _torch(self, function: Callable[..., torch.Tensor], *values: TorchValue) -> torch.Tensor:
+        return function(*map(self._tensor, values))
+
+    def const(self, value: float, /) -> TorchValue:
+        return value
+
+    def add(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a + b
+
+    def sub(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a - b
+
+    def mul(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a * b
+
+    def div(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a / b
+
+    def floordiv(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a // b
+
+    def mod(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a % b
+
+    def pow(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a**b if self._dtype.is_floating_point else integer_power(a, b)
+
+    def neg(self, a: TorchValue, /) -> TorchValue:
+        return -a
+
+    def abs(self, a: TorchValue, /) -> TorchValue:
+        return abs(a)
+
+    def sign(self, a: TorchValue, /) -> TorchValue:
+        return sign_of(a)
+
+    def exp(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.exp, a)
+
+    def expm1(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.expm1, a)
+
+    def log(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.log, a)
+
+    def log1p(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.log1p, a)
+
+    def sqrt(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.sqrt, a)
+
+    def rsqrt(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.rsqrt, a)
+
+    def sin(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.sin, a)
+
+    def cos(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.cos, a)
+
+    def tan(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.tan, a)
+
+    def sinh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.sinh, a)
+
+    def cosh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.cosh, a)
+
+    def tanh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.tanh, a)
+
+    def asin(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.asin, a)
+
+    def acos(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.acos, a)
+
+    def atan(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.atan, a)
+
+    def erf(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.erf, a)
+
+    def sigmoid(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.sigmoid, a)
+
+    def floor(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.floor, a) if self._dtype.is_floating_point else a
+
+    def ceil(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.ceil, a) if self._dtype.is_floating_point else a
+
+    def round(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.round, a) if self._dtype.is_floating_point else a
+
+    def minimum(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        if is_tensor(a) or is_tensor(b):
+            return self._torch(torch.minimum, a, b)
+        return min(a, b)
+
+    def maximum(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        if is_tensor(a) or is_tensor(b):
+            return self._torch(torch.maximum, a, b)
+        return max(a, b)
+
+    def eq(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a == b
+
+    def ne(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a != b
+
+    def lt(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a < b
+
+    def le(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a <= b
+
+    def gt(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a > b
+
+    def ge(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return a >= b
+
+    def logical_and(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return _logical(operator.and_, a, b)
+
+    def logical_or(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return _logical(operator.or_, a, b)
+
+    def logical_xor(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return _logical(operator.xor, a, b)
+
+    def logical_not(self, a: TorchValue, /) -> TorchValue:
+        return torch.logical_not(a) if isinstance(a, torch.Tensor) else not a
+
+    def where(self, condition: TorchValue, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        if isinstance(condition, torch.Tensor):
+            return torch.where(condition, self._tensor(a), self._tensor(b))
+        if not is_tensor(a) and not is_tensor(b):
+            return a if condition else b
+        # Through torch all the same, since the arms broadcast against each other.
+        chosen = torch.scalar_tensor(condition, dtype=torch.bool, device=self._device)
+        return torch.where(chosen, self._tensor(a), self._tensor(b))
+
+    def isnan(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.isnan, a) if self._dtype.is_floating_point else a != a
+
+    def isfinite(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.isfinite, a) if self._dtype.is_floating_point else a == a
+
+    def cast(self, a: TorchValue, dtype: DType, /) -> TorchValue:
+        match dtype.kind:
+            case DTypeKind.FLOAT:
+                return tensor_of(a, torch_dtype(dtype), self._device)
+            case DTypeKind.INT:
+                return cast_integer(a, torch_dtype(dtype))
+            case DTypeKind.BOOL:
+                return cast_bool(a)
+
+
+def _logical(combine: Callable[[Any, Any], TorchValue], a: TorchValue, b: TorchValue) -> TorchValue:
+    return combine(cast_bool(a), cast_bool(b))

@@ -1,0 +1,40 @@
+"""What went wrong while a program ran, told at the user's own line.
+
+Bodies of operators raise plain Python exceptions; here each becomes the catalogue entry that it
+means, with the span of the expression that ran.
+"""
+
+from __future__ import annotations
+
+from ..diagnostics.catalogue.run import (
+    CheckFailed,
+    DivisionByZero,
+    IndexOutOfRange,
+    OperatorFailed,
+)
+from ..diagnostics.diagnostic import Problem, RunError
+from ..diagnostics.source import Span
+
+
+def located(error: Exception, span: Span) -> RunError:
+    """Give the error as one of the running program at a place in its text."""
+    if isinstance(error, RunError) and all(d.primary is not None for d in error.diagnostics):
+        return error
+    return RunError(_problem(error, span))
+
+
+def _problem(error: Exception, span: Span) -> Problem:
+    message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    match error:
+        case AssertionError():
+            return CheckFailed(span, str(error))
+        case ZeroDivisionError():
+            return DivisionByZero(span)
+        case IndexError():
+            return IndexOutOfRange(span, message)
+        case RuntimeError() if "ZeroDivisionError" in message:
+            return DivisionByZero(span)
+        case RuntimeError() if "out of range" in message or "out of bounds" in message:
+            return IndexOutOfRange(span, message)
+        case _:
+            return OperatorFailed(span, f"{type(error).__name__}: {message}")

@@ -1,0 +1,100 @@
+"""Values while a program runs, and how sizes are read off them.
+
+A value of an algebraic data type is the tuple `(tag, *fields)`, the cheapest thing Python can
+build and take apart; `tag` is the constructor's position among its siblings. This file and
+`host/data.py`, which generates code for the same representation, are all that know it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, Final, TypeAlias, final
+
+from ..ir.dims import Dim
+from ..ir.module import Module
+from ..ir.types import RefType, SizeType, TensorType, TupleType, Type
+
+Data: TypeAlias = tuple[Any, ...]
+
+
+@final
+class Cell:
+    """A mutable cell: the value of a `ref`."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Cell({self.value!r})"
+
+
+def construct(tag: int, fields: tuple[Any, ...]) -> Data:
+    """Give the value that a constructor makes of its fields."""
+    return (tag, *fields)
+
+
+def tag_of(value: Data) -> int:
+    """Give the tag of a value of an algebraic data type."""
+    return value[0]
+
+
+def fields_of(value: Data) -> tuple[Any, ...]:
+    """Give the fields of a value of an algebraic data type."""
+    return value[1:]
+
+
+def constructor_name(module: Module, adt: str, value: Data) -> str:
+    """Give the name of the constructor that made the value."""
+    return module.adts[adt].constructors[value[0]].name
+
+
+FIELD: Final = "field"
+SHAPE: Final = "shape"
+CONTENT: Final = "content"
+Step: TypeAlias = tuple[str, int]
+Path: TypeAlias = tuple[Step, ...]
+"""How to get from a value to a size in it: fields of tuples, contents of cells, then a shape."""
+
+
+@lru_cache(maxsize=4096)
+def size_paths(ty: Type) -> tuple[tuple[Dim, Path], ...]:
+    """Give the dims that a value of the type shows, each with the path to its first occurrence."""
+    found: dict[Dim, Path] = {}
+    for dim, path in _sizes(ty):
+        if dim.constant is None:
+            found.setdefault(dim, path)
+    return tuple(found.items())
+
+
+def _sizes(ty: Type) -> Iterator[tuple[Dim, Path]]:
+    pending: list[tuple[Type, Path]] = [(ty, ())]
+    while pending:
+        current, path = pending.pop()
+        match current:
+            case SizeType(dim):
+                yield dim, path
+            case TensorType(shape):
+                for i, dim in enumerate(shape):
+                    yield dim, (*path, (SHAPE, i))
+            case TupleType(fields):
+                inside = [(f, (*path, (FIELD, i))) for i, f in enumerate(fields)]
+                pending += reversed(inside)
+            case RefType(value):
+                pending.append((value, (*path, (CONTENT, 0))))
+            case _:
+                pass
+
+
+def follow(value: Any, path: Path) -> int:
+    """Give the size that a path leads to."""
+    for kind, index in path:
+        if kind == FIELD:
+            value = value[index]
+        elif kind == SHAPE:
+            value = value.shape[index]
+        else:
+            value = value.value
+    return int(value)
