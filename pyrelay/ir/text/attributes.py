@@ -1,0 +1,62 @@
+"""Which attributes of a call the text writes, and in which of two forms.
+
+In a typed module a checked call has all attributes of its operator in normal form. The text leaves
+out those at their default, and writes a constant dim as a plain number where the parameter's
+`convert` makes a dim of it again. Everywhere else all attributes stand as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..build import bind_attrs
+from ..dims import Dim
+from ..op import Missing, Op, Param
+
+
+def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the attributes of a checked call that its text must have.
+
+    They are such that `complete` gives all attributes back; where it cannot, they are all there.
+    """
+    if list(attrs) != [p.name for p in op.attributes]:
+        return dict(attrs)
+    shown: dict[str, Any] = {}
+    for param in op.attributes:
+        value = attrs[param.name]
+        if param.default is not Missing.REQUIRED and same(_bound(param, param.default), value):
+            continue
+        plain = _plain(value)
+        shown[param.name] = plain if same(_bound(param, plain), value) else value
+    return shown
+
+
+def complete(op: Op, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Give all attributes of a checked call from those in its text. Raises TypeError."""
+    known = {p.name for p in op.attributes}
+    return bind_attrs(op, attrs) if known.issuperset(attrs) else attrs
+
+
+def _bound(param: Param, value: Any) -> Any:
+    if value is Missing.MODE:
+        return False
+    return value if param.convert is None else param.convert(value)
+
+
+def _plain(value: Any) -> Any:
+    """Give a value with its constant dims as integers."""
+    if isinstance(value, tuple):
+        return tuple(_plain(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Dim) and value.constant is not None:
+        return value.constant
+    return value
+
+
+def same(left: object, right: object) -> bool:
+    """Tell whether two attributes are equal and of one type, which `1 == True == 1.0` is not."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same, left, right))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(left, float) and isinstance(right, float):
+        return repr(left) == repr(right)
+    return type(left) is type(right) and left == right

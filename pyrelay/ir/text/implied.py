@@ -1,0 +1,175 @@
+"""The type that a node's parts imply: what the text form need not write.
+
+The printer writes a type only where it differs from the implied one; the parser fills the implied
+one in. Both ask here, so what is printed reads back exactly, whatever an operator's rule says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, assert_never, final
+
+from ..build import ClosedSolver, Names
+from ..dims import Dim
+from ..expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TensorData,
+    Transform,
+    Tuple,
+    TupleGet,
+    Var,
+)
+from ..op import Op, RuleCall
+from ..types import (
+    BOOL,
+    STR,
+    UNIT,
+    AdtType,
+    FnType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeParam,
+    TypeVar,
+    substitution,
+)
+
+if TYPE_CHECKING:
+    from ..module import AdtDef
+
+KNOWN_ALONE: Final = (Var, Constant, GlobalVar, Constructor, Function)
+"""Nodes whose type does not depend on where they stand."""
+
+
+@final
+class Implied:
+    """Types implied in one module: from the types of its globals and its data types."""
+
+    def __init__(self, signatures: Mapping[str, Type], adts: Mapping[str, AdtDef]) -> None:
+        self._signatures: Final = signatures
+        self._adts: Final = adts
+
+    def type(self, expr: Expr) -> Type | None:  # noqa: C901  one case a node
+        """Give the type that follows from the parts of a node, or None if none does."""
+        match expr:
+            case Var():
+                return expr.ty
+            case Constant(value):
+                return _of_constant(value)
+            case GlobalVar(name):
+                return self._signatures.get(name)
+            case Constructor():
+                return self._of_constructor(expr)
+            case Tuple(fields):
+                return _tuple([f.ty for f in fields])
+            case TupleGet(value, index):
+                return _field(value.ty, index)
+            case Call(callee):
+                return _of_op(callee, expr) if isinstance(callee, Op) else self._of_call(expr)
+            case LetBlock(body=body):
+                return body.ty
+            case If(then=then):
+                return then.ty
+            case Match(clauses=clauses):
+                return clauses[0].body.ty if clauses else None
+            case Function():
+                return signature(expr)
+            case RefCreate(value):
+                return None if value.ty is None else RefType(value.ty)
+            case RefRead(ref):
+                return ref.ty.value if isinstance(ref.ty, RefType) else None
+            case RefWrite():
+                return UNIT
+            case Transform():
+                return None
+            case other:
+                assert_never(other)
+
+    def _of_constructor(self, expr: Constructor) -> Type | None:
+        adt = self._adts.get(expr.adt)
+        fields = [c.fields for c in adt.constructors if c.name == expr.name] if adt else []
+        if adt is None or not fields:
+            return None
+        args = tuple(_own(p) for p in adt.type_params)
+        return FnType(fields[0], AdtType(adt.name, args), adt.type_params)
+
+    def _of_call(self, call: Call) -> Type | None:
+        if isinstance(call.callee, Constructor) and len(call.type_args) == self._arity(call.callee):
+            return AdtType(call.callee.adt, call.type_args)
+        assert not isinstance(call.callee, Op)
+        return instantiated(call.callee.ty, call.type_args)
+
+    def _arity(self, constructor: Constructor) -> int:
+        adt = self._adts.get(constructor.adt)
+        return -1 if adt is None else len(adt.type_params)
+
+
+def signature(function: Function) -> Type | None:
+    """Give the type that a function's parameters and result say it has."""
+    params = [p.ty for p in function.params]
+    result = function.body.ty if function.result is None else function.result
+    if result is None or None in params:
+        return None
+    return FnType(tuple(p for p in params if p is not None), result, function.type_params)
+
+
+def instantiated(callee: Type | None, type_args: tuple[Type | Dim, ...]) -> Type | None:
+    """Give the result type of a call, or None if the callee is not known to be a function."""
+    if not isinstance(callee, FnType):
+        return None
+    if not type_args or not callee.type_params:
+        return callee.result
+    try:
+        return substitution(callee.type_params, type_args)(callee.result)
+    except (ValueError, AssertionError):
+        return None
+
+
+def _of_constant(value: bool | float | str | TensorData) -> Type | None:
+    match value:
+        case TensorData(dtype, shape):
+            return TensorType(tuple(Dim.of(d) for d in shape), dtype)
+        case bool():
+            return BOOL
+        case str():
+            return STR
+        case _:
+            return None
+
+
+def _of_op(op: Op, call: Call) -> Type | None:
+    types = tuple(a.ty for a in call.args if a.ty is not None)
+    if len(types) != len(call.args):
+        return None
+    rule = RuleCall(op, types, call.attrs, ClosedSolver(Names()))
+    try:
+        return op.type_rule(rule)
+    except Exception:  # an ill-formed call is printed too, with its type written out
+        return None
+
+
+def _tuple(types: list[Type | None]) -> Type | None:
+    known = tuple(t for t in types if t is not None)
+    return TupleType(known) if len(known) == len(types) else None
+
+
+def _field(ty: Type | None, index: int) -> Type | None:
+    if isinstance(ty, TupleType) and index < len(ty.fields):
+        return ty.fields[index]
+    return None
+
+
+def _own(param: TypeParam) -> Type | Dim:
+    return param if isinstance(param, TypeVar) else Dim.of(param.name)
