@@ -8,7 +8,6 @@ Operators live on `Value`, never on expression nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .dims import Dim
@@ -32,7 +31,6 @@ from .op import Missing, Op, Param, Promotion, Role, RuleCall
 from .types import (
     DEFAULT_DTYPE,
     UNIT,
-    AnyDType,
     DType,
     DTypeKind,
     SizeType,
@@ -112,7 +110,7 @@ class Builder:
         """Give the value of an operator call; its type rule gives the type."""
         bound = bind_attrs(op, attrs)
         values = _promote(self, op, _operand_values(self, op, operands))
-        rule = RuleCall(op, tuple(v.ty for v in values), bound, _Closed(self.names))
+        rule = RuleCall(op, tuple(v.ty for v in values), bound, ClosedSolver(self.names))
         ty = op.type_rule(rule)
         return self.bind(
             Call(op, tuple(v.atom for v in values), bound, ty=ty, span=self.span), op.name
@@ -254,10 +252,10 @@ class Value:
         return matmul(self, other)
 
     def sum(self, dim: tuple[int, ...] | None = None, *, keepdim: bool = False) -> Value:
-        """Give the sum over dims, or over all."""
+        """Give the sum over dims, over all for None; over no dims it is the value itself."""
         from .ops.reduce import sum_
 
-        return sum_(self, dim=dim, keepdim=keepdim)
+        return self if dim == () else sum_(self, dim=dim, keepdim=keepdim)
 
     def sum_to(self, shape: tuple[Dim, ...]) -> Value:
         """Give the sum over the dims that were broadcast from `shape`; undoes `expand`."""
@@ -306,13 +304,19 @@ class Names:
 
     def fresh(self, hint: str) -> str:
         """Give `hint`, or `hint` with the smallest number that makes it new."""
-        count = self._used.get(hint, 0)
+        if hint not in self._used:
+            self._used[hint] = 1
+            return hint
+        count = self._used[hint]
+        while (name := f"{hint}_{count}") in self._used:
+            count += 1
         self._used[hint] = count + 1
-        return hint if count == 0 else f"{hint}_{count}"
+        self._used[name] = 1
+        return name
 
 
 @final
-class _Closed:
+class ClosedSolver:
     """The solver for code under construction: types have no holes, and the program they come
     from has been checked, so equations between dims hold by its assumptions."""
 
@@ -389,41 +393,56 @@ def _operand_values(
 
 
 def _promote(builder: Builder, op: Op, operands: list[Value | float]) -> list[Value]:
-    """Bring the promoted operands to one dtype; plain numbers take the dtype they meet."""
-    roles = op.operands
-    dtypes: list[DType] = [
-        v.dtype
-        for v, p in zip(operands, roles, strict=True)
-        if p.promote and isinstance(v, Value)
-    ]
-    dtype = promoted_dtype(op, dtypes) if dtypes else float32
+    """Bring the promoted operands to one dtype."""
+    dtype = _common_dtype(op, operands)
     found: list[Value] = []
-    for value, param in zip(operands, roles, strict=True):
+    for value, param in zip(operands, op.operands, strict=True):
+        promoted = param.promote and op.promotion is not Promotion.NONE
         if not isinstance(value, Value):
-            found.append(builder.constant(value, _number_dtype(value, dtype)))
-        elif param.promote and op.promotion is not Promotion.NONE:
-            found.append(_to_dtype(value, dtype))
+            own = DEFAULT_DTYPE[_number_kind(value)]
+            found.append(builder.constant(value, dtype if promoted else own))
         else:
-            found.append(value)
+            found.append(_to_dtype(value, dtype) if promoted else value)
     return found
 
 
-def _number_dtype(number: float, met: DType) -> DType:
-    kind = DTypeKind.FLOAT if isinstance(number, float) else DTypeKind.INT
-    kind = DTypeKind.BOOL if isinstance(number, bool) else kind
-    return met if kind.value <= met.kind.value else DEFAULT_DTYPE[kind]
+def _common_dtype(op: Op, operands: Sequence[Value | float]) -> DType:
+    """Give the dtype of the promoted operands. Numbers and sizes are weak: they take the dtype
+    they meet, unless theirs is of a higher kind."""
+    fixed: list[DType] = []
+    weak: list[DTypeKind] = []
+    for value, param in zip(operands, op.operands, strict=True):
+        if not param.promote:
+            continue
+        if isinstance(value, Value):
+            _collect_dtypes(value.ty, fixed, weak)
+        else:
+            weak.append(_number_kind(value))
+    highest = max((d.kind.value for d in fixed), default=-1)
+    found = [*fixed, *(DEFAULT_DTYPE[k] for k in weak if k.value > highest)]
+    return promoted_dtype(op, found) if found else float32
 
 
-def _to_dtype(value: Value, dtype: AnyDType) -> Value:
-    assert isinstance(dtype, DType)
+def _collect_dtypes(ty: Type, fixed: list[DType], weak: list[DTypeKind]) -> None:
+    for part in ty.fields if isinstance(ty, TupleType) else (ty,):
+        if isinstance(part, SizeType):
+            weak.append(DTypeKind.INT)
+        elif isinstance(part, TensorType) and isinstance(part.dtype, DType):
+            fixed.append(part.dtype)
+
+
+def _number_kind(number: float) -> DTypeKind:
+    if isinstance(number, bool):
+        return DTypeKind.BOOL
+    return DTypeKind.FLOAT if isinstance(number, float) else DTypeKind.INT
+
+
+def _to_dtype(value: Value, dtype: DType) -> Value:
+    if isinstance(value.ty, TupleType):
+        fields = [_to_dtype(value[i], dtype) for i in range(len(value.ty.fields))]
+        return value.builder.tuple(fields)
     if isinstance(value.atom, Constant) and isinstance(value.atom.value, bool | int | float):
-        return value.builder.value(
-            replace(
-                value.atom,
-                value=float(value.atom.value) if dtype.kind is DTypeKind.FLOAT else value.atom.value,
-                ty=TensorType((), dtype),
-            )
-        )
+        return value.builder.constant(value.atom.value, dtype)
     if isinstance(value.ty, SizeType) and dtype == int64:
         return value
     return value.cast(dtype)
