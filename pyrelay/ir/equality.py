@@ -24,6 +24,7 @@ from .expr import (
     Constructor,
     ConstructorPattern,
     Expr,
+    Flavour,
     Function,
     GlobalVar,
     If,
@@ -82,6 +83,21 @@ class _Free:
 Token: TypeAlias = "str | _Free | Op | Type | TensorData | None"
 _Work: TypeAlias = "Expr | Pattern | Binding | Clause | _Bound | _Scope | Token"
 """What waits on the stack: a part to walk, a scope to go back to, or a token to give."""
+_Node: TypeAlias = (
+    GlobalVar
+    | Constant
+    | Call
+    | Tuple
+    | TupleGet
+    | LetBlock
+    | If
+    | Match
+    | Constructor
+    | RefCreate
+    | RefRead
+    | RefWrite
+    | Transform
+)
 
 
 def _text(token: Token) -> str:
@@ -175,23 +191,12 @@ class _Stream:
             stack.append(program)
         while stack:
             item = stack.pop()
-            match item:
-                case _Scope():
-                    self._scope = item
-                case _Bound(var):
-                    self._numbers[var] = len(self._numbers)
-                    yield self._scope.type(var.ty)
-                case Binding(var, value):
-                    stack += (value, _Bound(var))
-                case Clause(pattern, body, guard):
-                    stack += (body, "end", pattern)
-                    stack += () if guard is None else (guard, "guard")
-                case _ if isinstance(item, Expr):
-                    stack += reversed(self._parts(item))
-                case _ if isinstance(item, Pattern):
-                    stack += reversed(_pattern_parts(item))
-                case token:
-                    yield token
+            if isinstance(item, _Scope):
+                self._scope = item
+            elif isinstance(item, Expr | Pattern | Binding | Clause | _Bound):
+                stack += reversed(self._parts(item))
+            else:
+                yield item
 
     def _adt(self, adt: AdtDef) -> Iterator[Token]:
         scope = self._scope.enter(adt.type_params)
@@ -200,14 +205,24 @@ class _Stream:
             yield f"{constructor.name} {constructor.field_names!r} {len(constructor.fields)}"
             yield from (scope.type(field) for field in constructor.fields)
 
-    def _parts(self, expr: Expr) -> tuple[_Work, ...]:
-        """Give what an expression consists of, in order; its type is the last token."""
-        if isinstance(expr, Var):
-            number = self._numbers.get(expr)
-            return (_Free(expr),) if number is None else (f"var {number}",)
-        if isinstance(expr, Function):
-            return self._function(expr)
-        return (*self._node(expr), self._scope.type(expr.ty))
+    def _parts(self, item: Expr | Pattern | Binding | Clause | _Bound) -> tuple[_Work, ...]:
+        """Give what an item consists of, in order; the type of an expression comes last."""
+        if isinstance(item, Var):
+            number = self._numbers.get(item)
+            return (_Free(item),) if number is None else (f"var {number}",)
+        if isinstance(item, Function):
+            return self._function(item)
+        if isinstance(item, _Bound):
+            self._numbers[item.var] = len(self._numbers)
+            return (self._scope.type(item.var.ty),)
+        if isinstance(item, Binding):
+            return (_Bound(item.var), item.value)
+        if isinstance(item, Clause):
+            guarded = () if item.guard is None else ("guard", item.guard)
+            return (item.pattern, *guarded, item.body)
+        if isinstance(item, Pattern):
+            return _pattern_parts(item)
+        return (*self._node(item), self._scope.type(item.ty))
 
     def _function(self, function: Function) -> tuple[_Work, ...]:
         outer, inner = self._scope, self._scope.enter(function.type_params)
@@ -223,7 +238,7 @@ class _Stream:
             outer,
         )
 
-    def _node(self, expr: Expr) -> tuple[_Work, ...]:  # noqa: C901  one case per kind of node
+    def _node(self, expr: _Node) -> tuple[_Work, ...]:  # noqa: C901  one case per kind of node
         match expr:
             case Call(callee, args):
                 return (f"call {len(args)}", callee, *args, *self._static(expr))
@@ -233,7 +248,7 @@ class _Stream:
                 return (f"tuple {len(fields)}", *fields)
             case TupleGet(value, index):
                 return (f"get {index}", value)
-            case LetBlock(bindings, body, flavour) if flavour.value == "rec":
+            case LetBlock(bindings, body, flavour) if flavour is Flavour.REC:
                 bound = (_Bound(b.var) for b in bindings)
                 values = (b.value for b in bindings)
                 return (f"rec {len(bindings)}", *bound, *values, body)
@@ -255,8 +270,6 @@ class _Stream:
                 return ("ref_write", ref, value)
             case Transform(rule, function, wrt, single, has_aux):
                 return (f"transform {rule.value} {wrt!r} {single} {has_aux}", function)
-            case Var() | Function():
-                raise AssertionError("handled before")
             case other:
                 assert_never(other)
 
@@ -284,10 +297,8 @@ class _Stream:
                     yield f"dtype {item.name}"
                 case bool() | int() | float() | str() | None:
                     yield _literal(item)
-                case _ if isinstance(item, Expr):
-                    yield item
-                case ty:
-                    yield self._scope.type(ty)
+                case _:
+                    yield item if isinstance(item, Expr) else self._scope.type(item)
 
 
 def _pattern_parts(pattern: Pattern) -> tuple[_Work, ...]:

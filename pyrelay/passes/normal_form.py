@@ -179,7 +179,8 @@ def _node(expr: Expr, body: _Body) -> Steps[Expr]:
             assert not (isinstance(expr, Call) and any(attr_exprs(expr))), "not yet typed"
             atoms: list[Expr] = []
             for child in children(expr):
-                atoms.append(child if is_atom(child) else (yield _atom(child, body)))
+                atom = child if is_atom(child) else (yield _atom(child, body))
+                atoms.append(atom)
             return rebuild(expr, atoms)
 
 
