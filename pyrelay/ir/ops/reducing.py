@@ -90,3 +90,12 @@ def integer_reductions() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4), "int64", -5, 5),), {"dim": 0})
     yield Sample((TensorSpec((3, 4), "int32", -5, 5),))
     yield Sample((TensorSpec((5,), "bool"),))
+
+
+def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:
+    """Give zeros like the operand with values at positions along `dim`: the cotangent of an
+    operator that selects elements."""
+    from .index import scatter_add  # index.py reduces in its own derivatives
+
+    # Positions along one dim never repeat, so nothing is really added.
+    return scatter_add(operand.builder.zeros(operand.tensor), positions, values, dim=dim)
