@@ -1,0 +1,10 @@
+"""Checks that a module is what the stage it has reached says it is.
+
+The passes call nothing here; their manager does, after each of them, and tests do. What fails is a
+mistake in the compiler, never in a user's program, so it is a `VerifyError`.
+"""
+
+from .scene import VerifyError as VerifyError
+from .stages import INVARIANTS as INVARIANTS
+from .stages import Stage as Stage
+from .stages import verify as verify

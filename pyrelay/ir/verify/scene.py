@@ -1,0 +1,89 @@
+"""What an invariant looks at: one function of a module, its nodes, and what they may rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ..dims import DimVar
+from ..effect import Effects
+from ..expr import Call, Expr, Function
+from ..traverse import post_order
+from .agreement import Agreement
+
+if TYPE_CHECKING:
+    from ..expr import Pattern, Var
+    from ..module import Module
+
+Finding: TypeAlias = "tuple[Expr | Pattern, str]"
+"""A node that breaks an invariant, and how."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """Something that holds of every function of a module at a stage."""
+
+    name: str
+    check: Callable[[Scene], Iterator[Finding]]
+
+
+class VerifyError(Exception):
+    """An invariant that a pass was to keep and did not: a mistake in the compiler."""
+
+    def __init__(
+        self, function: str, node: Expr | Pattern, invariant: Invariant, detail: str
+    ) -> None:
+        self.function: Final = function
+        self.node: Final = node
+        self.invariant: Final = invariant
+        self.detail: Final = detail
+        where = f"{type(node).__name__} at {node.span}"
+        super().__init__(f"in `{function}`, {where}: {detail} ({invariant.name})")
+
+
+@final
+class Facts:
+    """What all functions of a module share while it is verified."""
+
+    def __init__(self, module: Module) -> None:
+        self.module: Final = module
+        self.binders: Final[dict[Var, str]] = {}
+        """The variables bound so far, and in which function."""
+
+    @cached_property
+    def effects(self) -> Effects:
+        """The effects of the module's functions."""
+        return Effects(self.module)
+
+
+@final
+class Scene:
+    """One global function under verification."""
+
+    def __init__(self, facts: Facts, name: str, function: Function) -> None:
+        self.facts: Final = facts
+        self.module: Final = facts.module
+        self.name: Final = name
+        self.function: Final = function
+
+    @cached_property
+    def nodes(self) -> tuple[Expr, ...]:
+        """Every node of the function, children before parents."""
+        return tuple(post_order(self.function))
+
+    @cached_property
+    def callees(self) -> frozenset[Expr]:
+        """The nodes that are called where they stand."""
+        calls = (n.callee for n in self.nodes if isinstance(n, Call))
+        return frozenset(callee for callee in calls if isinstance(callee, Expr))
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """How types are compared: by the sizes and assumptions of the functions around."""
+        functions = [n for n in self.nodes if isinstance(n, Function)]
+        sizes = frozenset(p.name for f in functions for p in f.type_params if isinstance(p, DimVar))
+        assumed = tuple(a for f in functions for a in f.assumptions)
+        return Agreement(sizes, assumed)

@@ -1,0 +1,77 @@
+"""The stages a module goes through, and what holds at each."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from . import forms, scopes, typing
+from .scene import Facts, Invariant, Scene, VerifyError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..module import Module
+
+
+class Stage(Enum):
+    """How far a module has come; `docs/inside.md` describes each stage."""
+
+    TRANSLATED = "translated"
+    TYPED = "typed"
+    ANF = "anf"
+    FIRST_ORDER = "first-order"
+    DERIVED = "derived"
+    FLAVOURED = "flavoured"
+
+
+_TRANSLATED: Final = (
+    Invariant("every variable is bound once", scopes.bound_once),
+    Invariant("variables are used in scope", scopes.in_scope),
+    Invariant("every node has a span", scopes.has_spans),
+    Invariant("what is mentioned exists", scopes.mentions_exist),
+    Invariant("recursive blocks bind functions", scopes.rec_blocks_bind_functions),
+)
+_TYPED: Final = (
+    *_TRANSLATED,
+    Invariant("types are complete", typing.types_are_complete),
+    Invariant("attributes are in normal form", typing.attributes_are_normal),
+    Invariant("attributes are static", forms.attributes_are_static),
+    Invariant("operators follow their type rules", typing.operators_follow_their_rules),
+    Invariant("calls agree with what they call", typing.calls_agree),
+    Invariant("types agree with their parts", typing.nodes_agree),
+    Invariant("patterns fit their values", typing.patterns_fit),
+)
+_ANF: Final = (
+    *_TYPED,
+    Invariant("operands are atoms", forms.operands_are_atoms),
+    Invariant("bindings are flat", forms.bindings_are_flat),
+    Invariant("bodies end in tails", forms.bodies_end_in_tails),
+)
+_FIRST_ORDER: Final = (
+    *_ANF,
+    Invariant("functions are global", forms.functions_are_global),
+    Invariant("values are first-order", forms.values_are_first_order),
+)
+_DERIVED: Final = (*_ANF, Invariant("transforms are expanded", forms.transforms_are_expanded))
+_FLAVOURED: Final = (*_DERIVED, Invariant("flavours are effects", forms.flavours_are_effects))
+
+INVARIANTS: Final[Mapping[Stage, tuple[Invariant, ...]]] = {
+    Stage.TRANSLATED: _TRANSLATED,
+    Stage.TYPED: _TYPED,
+    Stage.ANF: _ANF,
+    Stage.FIRST_ORDER: _FIRST_ORDER,
+    Stage.DERIVED: _DERIVED,
+    Stage.FLAVOURED: _FLAVOURED,
+}
+"""What holds of a module at each stage, in the order in which it is checked."""
+
+
+def verify(module: Module, stage: Stage) -> None:
+    """Check that everything holds of a module that should at a stage. Raises VerifyError."""
+    facts = Facts(module)
+    scenes = [Scene(facts, name, function) for name, function in module.functions.items()]
+    for invariant in INVARIANTS[stage]:
+        for scene in scenes:
+            for node, detail in invariant.check(scene):
+                raise VerifyError(scene.name, node, invariant, detail)
