@@ -277,3 +277,30 @@ def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
         blocks.append(expr)
         expr = expr.body
     return blocks, expr
+
+
+def refresh(expr: Expr) -> Expr:
+    """Give a copy in which every variable bound inside is new, so both may stand in one program."""
+    renamed: dict[Var, Var] = {}
+    for node in post_order(expr):
+        for var in bound_vars(node):
+            renamed[var] = replace(var)
+
+    def change(node: Expr) -> Expr:
+        match node:
+            case Var():
+                return renamed.get(node, node)
+            case LetBlock(bindings):
+                bound = tuple(Binding(renamed[b.var], b.value) for b in bindings)
+                return replace(node, bindings=bound)
+            case Function(params):
+                return replace(node, params=tuple(renamed[p] for p in params))
+            case Match(clauses=clauses):
+                new = tuple(
+                    replace(c, pattern=map_pattern(c.pattern, renamed.__getitem__)) for c in clauses
+                )
+                return replace(node, clauses=new)
+            case _:
+                return node
+
+    return rewrite(expr, change)

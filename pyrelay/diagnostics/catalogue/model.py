@@ -1,0 +1,105 @@
+"""Mistakes with models and their parameters (RL400 to RL499)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMissing:
+    """A function that mentions a model is called without an instance of it.
+
+    In `@relay` code every mention of a model definition means one implicit instance, which the
+    caller supplies.
+    """
+
+    function: str
+    model: str
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL401",
+            title=f"`{self.function}` uses the parameters of `{self.model}`, and got no model",
+            primary=Label(self.span, f"`{self.function}` mentions `{self.model}`"),
+            help=f"create one, `model = relay.create_model({self.model})`, and pass it: "
+            f"`model.bind({self.function})(...)` or "
+            f"`relay.value_and_grad(model, {self.function}, (...))`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDims:
+    """The shapes of a model's parameters depend on sizes that nothing fixes yet."""
+
+    model: str
+    span: Span
+    parameter: str
+    shape: str
+    dims: tuple[str, ...]
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        sizes = ", ".join(f"{d}: ..." for d in self.dims)
+        return Diagnostic(
+            code="RL402",
+            title=f"the parameter `{self.parameter}` of `{self.model}` has the open shape "
+            f"{self.shape}",
+            primary=Label(self.span, f"`{self.model}` leaves {', '.join(self.dims)} open"),
+            help=f"say the sizes: relay.create_model({self.model}, dims={{{sizes}}})",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongModel:
+    """A model of one definition is passed where another is wanted."""
+
+    function: str
+    wanted: str
+    actual: str
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL403",
+            title=f"`{self.function}` wants a model of {self.wanted}, not of {self.actual}",
+            primary=Label(self.span, f"`{self.function}` uses {self.wanted}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoSuchParameter:
+    """A mapping of parameters or gradients names something that the model does not have."""
+
+    model: str
+    name: str
+    nearest: str | None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL404",
+            title=f"`{self.model}` has no parameter `{self.name}`",
+            primary=None,
+            help=None if self.nearest is None else f"did you mean `{self.nearest}`?",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAModel:
+    """Something that is not a model, or not a model definition, is used as one."""
+
+    what: str
+    actual: str
+    way: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL405", title=f"{self.what}, not {self.actual}", primary=None, help=self.way
+        )

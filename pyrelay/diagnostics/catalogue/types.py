@@ -1,0 +1,307 @@
+"""Mistakes of types and shapes, found before anything runs (RL200 to RL299)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorMismatch:
+    """An operator cannot take operands of these types or shapes.
+
+    The labels show the operands with the types that inference found for them, and where each of
+    them comes from. Change the operand, or use the operator that the help names.
+    """
+
+    span: Span
+    message: str
+    labels: tuple[Label, ...]
+    help: str | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL201",
+            title=self.message,
+            primary=Label(self.span, ""),
+            secondary=self.labels,
+            help=self.help,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentMismatch:
+    """An argument does not have the type of the parameter it is passed for."""
+
+    span: Span
+    function: str
+    parameter: str
+    declared: Span
+    wanted: str
+    actual: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL202",
+            title=f"`{self.function}` does not take this as `{self.parameter}`",
+            primary=Label(self.span, f"this is {self.actual}"),
+            secondary=(Label(self.declared, f"`{self.parameter}` is {self.wanted}"),),
+            notes=(self.why,),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentCountMismatch:
+    """A function is called with too many or too few arguments."""
+
+    span: Span
+    wanted: int
+    given: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        many = "1 argument" if self.wanted == 1 else f"{self.wanted} arguments"
+        return Diagnostic(
+            code="RL203",
+            title=f"this function takes {many}, not {self.given}",
+            primary=Label(self.span, f"{self.given} given here"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BranchMismatch:
+    """The two ways through an `if` give values of different types to one name."""
+
+    span: Span
+    first: Span
+    first_type: str
+    second: Span
+    second_type: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL204",
+            title="the branches give different types",
+            primary=Label(self.second, f"here it is {self.second_type}"),
+            secondary=(Label(self.first, f"here it is {self.first_type}"),),
+            notes=(self.why,),
+            help="make both branches give the same shape and dtype, for example with relay.cast",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LoopMismatch:
+    """A name carried by a loop has another type after an iteration than before.
+
+    A loop is one function called again and again, so a carried name has one shape and one dtype.
+    """
+
+    span: Span
+    name: str
+    before: str
+    start: Span
+    after: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL205",
+            title=f"`{self.name}` changes its type over the loop",
+            primary=Label(self.span, f"after one iteration it is {self.after}"),
+            secondary=(Label(self.start, f"it comes into the loop as {self.before}"),),
+            help=f"give `{self.name}` its final dtype and shape before the loop",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnMismatch:
+    """A function returns something else than its annotation says."""
+
+    span: Span
+    function: str
+    declared: str
+    actual: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL206",
+            title=f"`{self.function}` is declared to return {self.declared}",
+            primary=Label(self.span, f"this is {self.actual}"),
+            notes=(self.why,) if self.why else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionMismatch:
+    """A condition is not one Bool: it is a whole tensor, or a number."""
+
+    span: Span
+    actual: str
+    is_tensor: bool
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        way = (
+            "reduce it first with `.any()` or `.all()`, or choose element by element with "
+            "relay.where(condition, a, b)"
+            if self.is_tensor
+            else "write the comparison, such as `x != 0`"
+        )
+        return Diagnostic(
+            code="RL207",
+            title=f"a condition must be one Bool, not {self.actual}",
+            primary=Label(self.span, f"this is {self.actual}"),
+            help=way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotAFunction:
+    """Something that is not a function is called."""
+
+    span: Span
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL208",
+            title=f"only functions can be called, this is {self.actual}",
+            primary=Label(self.span, f"this is {self.actual}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CannotInfer:
+    """The program does not say enough for the type of an expression to be found."""
+
+    span: Span
+    what: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL209",
+            title=f"the type of {self.what} cannot be found",
+            primary=Label(self.span, "its type depends on something that is never fixed"),
+            help="annotate a parameter of the function around it",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MixedWidths:
+    """Two tensors of one kind but different widths meet, such as float32 and float64.
+
+    Nothing is converted silently: say which width you want.
+    """
+
+    span: Span
+    operator: str
+    labels: tuple[Label, ...]
+    wider: str
+    operand: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL210",
+            title=f"`{self.operator}` mixes two dtypes of one kind",
+            primary=Label(self.span, ""),
+            secondary=self.labels,
+            help=f"cast one of them: relay.cast({self.operand}, relay.{self.wider})",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotStatic:
+    """An argument that shapes the program must be known before it runs."""
+
+    span: Span
+    operator: str
+    argument: str
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL211",
+            title=f"`{self.argument}` of `{self.operator}` must be known before the program runs",
+            primary=Label(self.span, f"this is {self.actual}"),
+            help="write a literal, a shape, a captured number, or a keyword-only parameter "
+            "annotated `int`, `float`, `bool` or `str`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotATuple:
+    """A field is taken, or names are unpacked, from something that has no such field."""
+
+    span: Span
+    index: int
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL212",
+            title=f"there is no field {self.index} in {self.actual}",
+            primary=Label(self.span, f"this is {self.actual}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DimsMismatch:
+    """Two sizes that the program needs to be equal cannot be."""
+
+    span: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL213",
+            title="two sizes that must be equal are not",
+            primary=Label(self.span, self.why),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AssumptionRefused:
+    """In strict mode, an equation between sizes that the types do not prove."""
+
+    span: Span
+    equation: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL214",
+            title=f"the program needs {self.equation}, which its types do not say",
+            primary=Label(self.span, "needed here"),
+            help="use one Dim for both sizes in the annotations",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PatternMismatch:
+    """A pattern can never match the value it is tried on."""
+
+    span: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL215",
+            title="this pattern cannot match the value",
+            primary=Label(self.span, self.why),
+        )

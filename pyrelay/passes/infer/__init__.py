@@ -1,0 +1,3 @@
+"""Type and shape inference: from a translated module to a typed one."""
+
+from .infer import infer as infer

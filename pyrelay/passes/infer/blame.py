@@ -1,0 +1,99 @@
+"""From a clash in the solver to a problem with the user's places, names and types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...diagnostics.catalogue.types import (
+    ArgumentMismatch,
+    LoopMismatch,
+    MixedWidths,
+    NotStatic,
+    OperatorMismatch,
+)
+from ...diagnostics.diagnostic import Label, Problem
+from ...ir.expr import Call, Expr, GlobalVar, Var
+from ...ir.op import Clash
+from ...ir.types import Type, show
+from .operators import OperatorCall, StaticNeeded, WidthsMixed
+from .solver import Solver
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+
+LOOP_SUFFIX = "_loop"
+"""How the names of the local functions end that loops are translated to."""
+
+
+def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Problem:
+    """Give the problem of an operator call that cannot be typed."""
+    span = call.call.span
+    match clash:
+        case StaticNeeded():
+            actual = show(solver.resolve(clash.actual))
+            return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
+        case WidthsMixed():
+            return _mixed(solver, call, clash)
+        case Clash():
+            labels = _labels(call.call, clash.labels)
+            help_ = clash.help
+            if not labels:
+                labels = _operand_types(solver, call)
+            return OperatorMismatch(span, clash.message, labels, help_)
+        case _:
+            raise AssertionError(f"not a clash: {clash!r}")
+
+
+def _labels(call: Call, texts: dict[int, str]) -> tuple[Label, ...]:
+    found: list[Label] = []
+    for position, text in texts.items():
+        if position < len(call.args):
+            found.extend(_places(call.args[position], text))
+    return tuple(found)
+
+
+def _places(operand: Expr, text: str) -> list[Label]:
+    """Label the operand, and the place where its name comes from if it is a name."""
+    labels = [Label(operand.span, text)]
+    if isinstance(operand, Var) and operand.name and origin(operand) != operand.span:
+        labels.append(Label(origin(operand), f"`{operand.name}` comes from here"))
+    return labels
+
+
+def origin(var: Var) -> Span:
+    """Give the place where a variable is bound: its own span."""
+    return var.span
+
+
+def _operand_types(solver: Solver, call: OperatorCall) -> tuple[Label, ...]:
+    found: list[Label] = []
+    for operand, ty in zip(call.call.args, call.types, strict=True):
+        found.extend(_places(operand, f"this is {show(solver.resolve(ty))}"))
+    return tuple(found)
+
+
+def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
+    labels: list[Label] = []
+    narrow = min(clash.dtypes, key=lambda i: clash.dtypes[i].bits)
+    wider = max(clash.dtypes.values(), key=lambda d: d.bits)
+    for position in clash.dtypes:
+        operand = call.call.args[position]
+        ty = solver.resolve(call.types[position])
+        labels.extend(_places(operand, f"this is {show(ty)}"))
+    text = call.call.args[narrow].span.text or "x"
+    return MixedWidths(call.call.span, call.op.name, tuple(labels), str(wider), text)
+
+
+def explain_argument(
+    call: Call, position: int, actual: Type, wanted: Type, why: str
+) -> Problem:
+    """Give the problem of an argument that its parameter does not take."""
+    argument = call.args[position]
+    callee = call.callee
+    name = callee.name if isinstance(callee, Var | GlobalVar) else "this function"
+    if name.rstrip("_0123456789").endswith(LOOP_SUFFIX.rstrip("_")):
+        carried = argument.name if isinstance(argument, Var) else f"value {position + 1}"
+        return LoopMismatch(argument.span, carried, show(wanted), call.span, show(actual))
+    return ArgumentMismatch(
+        argument.span, name, f"argument {position + 1}", call.span, show(wanted), show(actual), why
+    )

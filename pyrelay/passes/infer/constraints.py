@@ -1,0 +1,438 @@
+"""The constraints of inference and the work-list that solves them.
+
+A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits for, or `Clash`;
+`explain` turns a clash into the problem to show, with the places that disagree.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
+
+from ...diagnostics.catalogue.types import (
+    ArgumentCountMismatch,
+    BranchMismatch,
+    CannotInfer,
+    ConditionMismatch,
+    DimsMismatch,
+    NotAFunction,
+    NotATuple,
+    PatternMismatch,
+    ReturnMismatch,
+)
+from ...diagnostics.diagnostic import Problem
+from ...ir.expr import Call, Function, Rule, Transform
+from ...ir.op import Clash, Stuck
+from ...ir.types import (
+    BOOL,
+    FnType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    bool_,
+    is_differentiable,
+    show,
+)
+from .blame import explain_argument, explain_operator
+from .operators import OperatorCall, StaticNeeded, WidthsMixed
+from .solver import Solver
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from ...ir.dims import Dim
+
+
+class Constraint(Protocol):
+    """Something that must hold between types."""
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program that asks for it."""
+        ...
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        ...
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user when it cannot hold."""
+        ...
+
+
+@final
+@dataclass(slots=True)
+class OperatorConstraint:
+    """An operator call is well typed."""
+
+    call: OperatorCall
+
+    @property
+    def span(self) -> Span:
+        return self.call.call.span
+
+    def attempt(self, solver: Solver) -> None:
+        self.call.attempt(solver)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        return explain_operator(solver, self.call, clash)
+
+
+@final
+@dataclass(slots=True)
+class FlowConstraint:
+    """A value arrives where a type is expected: a return, an annotated name, a pattern."""
+
+    actual: Type
+    expected: Type
+    span: Any
+    function: Function | None
+    kind: str
+
+    def attempt(self, solver: Solver) -> None:
+        solver.flow(self.actual, self.expected)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        if self.kind == "pattern":
+            return PatternMismatch(self.span, str(clash))
+        name = self.function.name if self.function is not None else "this name"
+        actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
+        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual), "")
+
+
+@final
+@dataclass(slots=True)
+class ApplyConstraint:
+    """A function is called with arguments it takes."""
+
+    call: Call
+    callee: Type
+    types: tuple[Type, ...]
+    result: Type
+    failing: int = -1
+
+    @property
+    def span(self) -> Span:
+        return self.call.span
+
+    def attempt(self, solver: Solver) -> None:
+        callee = solver.shallow(self.callee)
+        if isinstance(callee, TypeHole):
+            if not solver.settling:
+                raise Stuck(callee)
+            solver.unify(callee, FnType(self.types, self.result))
+            return
+        if not isinstance(callee, FnType) or len(callee.params) != len(self.types):
+            raise Clash("not callable so")
+        stuck: TypeHole | None = None
+        for position, (actual, wanted) in enumerate(zip(self.types, callee.params, strict=True)):
+            self.failing = position
+            if not self._waits(solver, actual, wanted):
+                solver.flow(actual, wanted)
+            elif stuck is None:
+                head = solver.shallow(actual)
+                stuck = head if isinstance(head, TypeHole) else None
+        solver.unify(self.result, callee.result)
+        if stuck is not None:
+            raise Stuck(stuck)
+
+    def _waits(self, solver: Solver, actual: Type, wanted: Type) -> bool:
+        """Tell whether to wait until one side is known: what a loop passes to itself is then
+        compared with what came in, and a difference is blamed on the loop."""
+        if solver.settling:
+            return False
+        actual, wanted = solver.shallow(actual), solver.shallow(wanted)
+        return actual != wanted and isinstance(actual, TypeHole) and isinstance(wanted, TypeHole)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        callee = solver.shallow(self.callee)
+        if not isinstance(callee, FnType):
+            return NotAFunction(self.span, show(solver.resolve(callee)))
+        if len(callee.params) != len(self.types):
+            return ArgumentCountMismatch(self.span, len(callee.params), len(self.types))
+        actual = solver.resolve(self.types[self.failing])
+        wanted = solver.resolve(callee.params[self.failing])
+        return explain_argument(self.call, self.failing, actual, wanted, str(clash))
+
+
+@final
+@dataclass(slots=True)
+class ConditionConstraint:
+    """A condition is one Bool."""
+
+    type: Type
+    span: Span
+
+    def attempt(self, solver: Solver) -> None:
+        ty = solver.shallow(self.type)
+        if isinstance(ty, TypeHole) and not solver.settling:
+            raise Stuck(ty)
+        if isinstance(ty, SizeType):
+            raise Clash("a number is no condition")
+        solver.unify(ty, BOOL)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        ty = solver.resolve(self.type)
+        is_tensor = isinstance(ty, TensorType) and ty.rank > 0 and ty.dtype == bool_
+        return ConditionMismatch(self.span, show(ty), is_tensor)
+
+
+@final
+@dataclass(slots=True)
+class JoinConstraint:
+    """The arms of an `if` or `match` give one type; different sizes become a number."""
+
+    result: Type
+    arms: tuple[tuple[Type, Span], ...]
+
+    @property
+    def span(self) -> Span:
+        return self.arms[0][1]
+
+    def attempt(self, solver: Solver) -> None:
+        result = solver.shallow(self.result)
+        heads = [solver.shallow(ty) for ty, _ in self.arms]
+        known = [h for h in heads if not isinstance(h, TypeHole)]
+        open_ = [h for h in heads if isinstance(h, TypeHole) and h != result]
+        if open_ and not (solver.settling and known):
+            if solver.settling:
+                for hole in open_:
+                    solver.unify(result, hole)
+                return
+            raise Stuck(open_[0])
+        if not known:
+            raise Stuck(result)
+        joined = known[0]
+        for other in known[1:]:
+            joined = _join(solver, joined, other)
+        solver.flow(joined, result)
+        for hole in open_:
+            solver.unify(result, hole)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        (first, first_span), (second, second_span) = self.arms[0], self.arms[-1]
+        for ty, span in self.arms[1:]:
+            if solver.resolve(ty) != solver.resolve(first):
+                second, second_span = ty, span
+                break
+        return BranchMismatch(
+            self.span,
+            first_span,
+            show(solver.resolve(first)),
+            second_span,
+            show(solver.resolve(second)),
+            str(clash),
+        )
+
+
+def _join(solver: Solver, left: Type, right: Type) -> Type:
+    left, right = solver.shallow(left), solver.shallow(right)
+    match left, right:
+        case SizeType(a), SizeType(b):
+            if solver.resolve_dim(a) == solver.resolve_dim(b):
+                return left
+            return solver.widen(left)
+        case (SizeType(), TensorType((), _)) | (TensorType((), _), SizeType()):
+            number = solver.widen(left)
+            solver.unify(number, solver.widen(right))
+            return number
+        case TupleType(a), TupleType(b) if len(a) == len(b):
+            return TupleType(tuple(_join(solver, x, y) for x, y in zip(a, b, strict=True)))
+        case TensorType((), _), TensorType((), _):
+            number = solver.widen(left)
+            solver.unify(number, solver.widen(right))
+            return number
+        case _:
+            solver.unify(left, right)
+            return left
+
+
+@final
+@dataclass(slots=True)
+class FieldConstraint:
+    """A tuple has a field."""
+
+    value: Type
+    index: int
+    result: Type
+    span: Span
+
+    def attempt(self, solver: Solver) -> None:
+        value = solver.shallow(self.value)
+        if isinstance(value, TypeHole):
+            raise Stuck(value)
+        if not isinstance(value, TupleType) or not 0 <= self.index < len(value.fields):
+            raise Clash("no such field")
+        solver.unify(self.result, value.fields[self.index])
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        return NotATuple(self.span, self.index, show(solver.resolve(self.value)))
+
+
+@final
+@dataclass(slots=True)
+class TransformConstraint:
+    """A transform takes a function and gives the function it makes of it."""
+
+    transform: Transform
+    function: Type
+    result: Type
+    wrt: tuple[int, ...] = ()
+    single: bool = True
+
+    @property
+    def span(self) -> Span:
+        return self.transform.span
+
+    def attempt(self, solver: Solver) -> None:
+        function = solver.resolve(self.function)
+        if isinstance(function, TypeHole):
+            raise Stuck(function)
+        if not isinstance(function, FnType):
+            raise Clash("only functions have gradients")
+        for ty in (*function.params, function.result):
+            if isinstance(ty, TypeHole) and not solver.settling:
+                raise Stuck(ty)
+        self.wrt = self._chosen(function)
+        self.single = (
+            len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
+        )
+        wanted = tuple(function.params[i] for i in self.wrt)
+        cotangents = wanted[0] if self.single else TupleType(wanted)
+        solver.unify(self.result, self._made(function, cotangents))
+
+    def _chosen(self, function: FnType) -> tuple[int, ...]:
+        if self.transform.wrt is not None:
+            return self.transform.wrt
+        floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
+        if not floats:
+            raise Clash("no parameter of the function holds floats")
+        return floats
+
+    def _made(self, function: FnType, cotangents: Type) -> FnType:
+        value = function.result
+        match self.transform.rule:
+            case Rule.GRAD:
+                result = cotangents
+                if self.transform.has_aux:
+                    assert isinstance(value, TupleType)
+                    result = TupleType((cotangents, value.fields[1]))
+            case Rule.VALUE_AND_GRAD:
+                result = TupleType((value, cotangents))
+            case Rule.VJP:
+                result = TupleType((value, FnType((value,), cotangents)))
+        return FnType(function.params, result)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        function = solver.resolve(self.function)
+        if not isinstance(function, FnType):
+            return NotAFunction(self.transform.function.span, show(function))
+        return CannotInfer(self.span, f"`relay.{self.transform.rule.value}` here: {clash}")
+
+
+Waiting: TypeAlias = list[Constraint]
+
+
+@final
+class Worklist:
+    """Constraints in program order; those that are stuck wait for their hole to be filled."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver: Final = solver
+        self._ready: Final[deque[Constraint]] = deque()
+        self._waiting: Final[dict[tuple[str, int], Waiting]] = {}
+        self._stuck: Final[dict[int, Constraint]] = {}
+        self.problems: Final[list[Problem]] = []
+
+    def add(self, constraint: Constraint) -> None:
+        """Try a new constraint, and everything that it lets go on."""
+        self._try(constraint)
+        self._drain()
+
+    def equate(self, left: Dim, right: Dim, span: Span) -> None:
+        """Make two dims equal, or report at `span` that they are not."""
+        self._solver.span = span
+        try:
+            self._solver.unify_dims(left, right)
+        except Clash as clash:
+            self.problems.append(DimsMismatch(span, str(clash)))
+        self._drain()
+
+    def settle(self) -> None:
+        """Solve what is left: equations first, then each stuck rule may choose, in order."""
+        while True:
+            self._retry_equations()
+            self._drain()
+            if not self._settle_one():
+                return
+
+    def _settle_one(self) -> bool:
+        for _ in range(len(self._stuck)):
+            constraint = self._stuck.pop(next(iter(self._stuck)))
+            self._solver.settling = True
+            before = len(self.problems)
+            progressed = self._try(constraint)
+            self._solver.settling = False
+            if progressed or len(self.problems) > before:
+                return True
+        return False
+
+    def unsolved(self) -> list[Constraint]:
+        """Give the constraints that never found out enough, in program order."""
+        return list(self._stuck.values())
+
+    def _retry_equations(self) -> None:
+        try:
+            self._solver.retry_equations()
+        except Clash as clash:
+            assert self._solver.span is not None
+            self.problems.append(DimsMismatch(self._solver.span, str(clash)))
+
+    def _try(self, constraint: Constraint) -> bool:
+        self._solver.span = constraint.span
+        try:
+            constraint.attempt(self._solver)
+        except Stuck as stuck:
+            self._wait(constraint, stuck)
+            return False
+        except (Clash, StaticNeeded, WidthsMixed) as clash:
+            # The result's hole stays open: what waits for it is not blamed for this mistake.
+            self.problems.append(constraint.explain(self._solver, clash))
+        return True
+
+    def _wait(self, constraint: Constraint, stuck: Stuck) -> None:
+        key = _key(stuck.on)
+        self._stuck[id(constraint)] = constraint
+        self._waiting.setdefault(key, []).append(constraint)
+
+    def _drain(self) -> None:
+        filled = self._solver.filled
+        while filled or self._ready:
+            while filled:
+                for constraint in self._waiting.pop(filled.pop(), ()):
+                    self._wake(constraint)
+            if self._ready:
+                self._try(self._ready.popleft())
+
+    def _wake(self, constraint: Constraint) -> None:
+        if self._stuck.pop(id(constraint), None) is not None:
+            self._ready.append(constraint)
+
+
+def _key(on: Any) -> tuple[str, int]:
+    """Give the key of the hole that something waits for: the first hole inside it."""
+    from ...ir.dims import Dim, DimHole
+    from ...ir.types import DTypeHole
+
+    match on:
+        case TypeHole(number):
+            return ("type", number)
+        case DTypeHole(number):
+            return ("dtype", number)
+        case Dim():
+            hole = next(a for a in on.atoms() if isinstance(a, DimHole))
+            return ("dim", hole.number)
+        case _:
+            raise AssertionError(f"nothing to wait for in {on}")

@@ -1,0 +1,405 @@
+"""The second walk of inference: the program rebuilt with the types that were found.
+
+Every node gets its type; casts become explicit; number literals take the dtype they are used at;
+attributes become static; hyper-parameters, which have done their work, go. A wanted type is pushed
+down through tuples, branches and blocks to where a cast can stand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final, assert_never, final
+
+from ...ir.build import bind_attrs
+from ...ir.dims import Dim, DimHole
+from ...ir.expr import (
+    Assumption,
+    Binding,
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    ConstructorPattern,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    LiteralPattern,
+    Match,
+    Pattern,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Transform,
+    Tuple,
+    TupleGet,
+    TuplePattern,
+    Var,
+    Wildcard,
+)
+from ...ir.op import Op, Promotion
+from ...ir.ops.compare import cast
+from ...ir.ops.host import as_size
+from ...ir.ops.model import initial
+from ...ir.traverse import Steps
+from ...ir.types import (
+    DEFAULT_DTYPE,
+    INT,
+    UNIT,
+    AnyDType,
+    DType,
+    DTypeHole,
+    DTypeKind,
+    FnType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    TypeVar,
+    map_type,
+)
+from .generate import Generator
+from .operators import OperatorCall
+
+
+@final
+class Elaborator:
+    """Rebuilds the functions of one solved group."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._found: Final = generator
+        self._solver: Final = generator.solver
+        self._vars: Final[dict[Var, Var]] = {}
+        self._dim_names: Final[dict[int, Dim]] = {}
+        self._type_names: Final[dict[int, TypeVar]] = {}
+        self._in_signature: Final[set[int]] = set()
+
+    # Final types.
+
+    def final(self, ty: Type) -> Type:
+        """Give a type with what is still open chosen: weak numbers take their default dtype."""
+        return map_type(self._solver.resolve(ty), self._final_part, self.final_dim)
+
+    def _final_part(self, ty: Type) -> Type | None:
+        match ty:
+            case TypeHole(number):
+                return self._type_names.get(number, UNIT)
+            case TensorType(shape, dtype):
+                return TensorType(
+                    tuple(self.final_dim(d) for d in shape), self._final_dtype(dtype)
+                )
+            case _:
+                return None
+
+    def _final_dtype(self, dtype: AnyDType) -> DType:
+        dtype = self._solver.resolve_dtype(dtype)
+        if isinstance(dtype, DType):
+            return dtype
+        return DEFAULT_DTYPE[DTypeKind.FLOAT if dtype.weak is None else dtype.weak]
+
+    def final_dim(self, dim: Dim) -> Dim:
+        """Give a dim with open sizes named."""
+        dim = self._solver.resolve_dim(dim)
+        return dim.substitute(lambda a: self._name_dim(a) if isinstance(a, DimHole) else None)
+
+    def _name_dim(self, hole: DimHole) -> Dim:
+        known = self._dim_names.get(hole.number)
+        if known is None:
+            known = Dim.of(f"d{len(self._dim_names) + 1}")
+            self._dim_names[hole.number] = known
+        return known
+
+    def name_open_types(self, ty: Type) -> None:
+        """Make the holes left in a signature type parameters of the function."""
+
+        def visit(part: Type) -> Type | None:
+            if isinstance(part, TypeHole):
+                name = f"T{len(self._type_names) + 1}"
+                self._type_names.setdefault(part.number, TypeVar(name))
+            return None
+
+        map_type(self._solver.resolve(ty), visit, lambda d: d)
+
+    def assumption(self, found: Assumption) -> Assumption:
+        """Give an assumption with open sizes named."""
+        return Assumption(self.final_dim(found.left), self.final_dim(found.right), found.span)
+
+    # Expressions. `wanted` is the type at which the value is used, or None if any will do.
+
+    def walk(self, expr: Expr, wanted: Type | None = None) -> Steps[Expr]:
+        """Give the typed expression, converted to `wanted` where that takes a cast."""
+        leaf = self._leaf(expr, wanted)
+        if leaf is not None:
+            return leaf
+        built = yield self._inner(expr, wanted)
+        return self._convert(built, wanted)
+
+    def _leaf(self, expr: Expr, wanted: Type | None) -> Expr | None:
+        match expr:
+            case Var():
+                literal = self._found.literals.get(expr)
+                if literal is not None and wanted is not None:
+                    return self._literal(literal, wanted)
+                return self._convert(self._var(expr), wanted)
+            case Constant():
+                return self._literal(expr, wanted)
+            case GlobalVar() | Constructor():
+                return replace(expr, ty=self.final(self._found.types[expr]))
+            case Tuple(()):
+                return replace(expr, ty=UNIT)
+            case _:
+                return None
+
+    def _var(self, var: Var) -> Var:
+        built = self._vars.get(var)
+        if built is None:
+            built = replace(var, ty=self.final(self._found.vars[var]))
+            self._vars[var] = built
+        return built
+
+    def _literal(self, expr: Constant, wanted: Type | None) -> Expr:
+        own = self.final(self._found.types[expr])
+        if expr.ty is not None or isinstance(expr.value, str | bool):
+            return self._convert(replace(expr, ty=own), wanted)
+        if isinstance(wanted, TensorType) and wanted.rank == 0:
+            return self._number(expr, wanted)
+        return replace(expr, ty=own)
+
+    def _number(self, expr: Constant, wanted: TensorType) -> Expr:
+        if not isinstance(wanted.dtype, DType) or wanted.dtype.kind is DTypeKind.BOOL:
+            return replace(expr, ty=self.final(self._found.types[expr]))
+        value: Any = expr.value
+        if wanted.dtype.kind is DTypeKind.FLOAT:
+            return replace(expr, value=float(value), ty=wanted)
+        return replace(expr, ty=wanted) if isinstance(value, int) else expr
+
+    def _convert(self, expr: Expr, wanted: Type | None) -> Expr:
+        """Give a typed expression at another number type, by a cast if it takes one."""
+        actual = expr.ty
+        match actual, wanted:
+            case SizeType(), TensorType((), dtype) if dtype != INT.dtype:
+                assert isinstance(dtype, DType)
+                if isinstance(expr, Constant) and isinstance(expr.value, int | float):
+                    return self._number(expr, wanted)
+                return self._cast(expr, wanted)
+            case TensorType((), dtype), SizeType(dim) if not isinstance(dtype, DTypeHole):
+                if dim.constant is None:
+                    return Call(as_size, (expr,), ty=wanted, span=expr.span)
+                return expr
+            case TensorType((), a), TensorType((), b) if a != b:
+                if isinstance(expr, Constant) and isinstance(expr.value, int | float):
+                    return self._number(expr, wanted)
+                return self._cast(expr, wanted)
+            case _:
+                return expr
+
+    def _cast(self, expr: Expr, wanted: TensorType) -> Expr:
+        attrs = bind_attrs(cast, {"dtype": wanted.dtype})
+        shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
+        return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)
+
+    def _inner(self, expr: Expr, wanted: Type | None) -> Steps[Expr]:
+        match expr:
+            case Call():
+                return self._call(expr)
+            case LetBlock():
+                return self._let(expr, wanted)
+            case If():
+                return self._if(expr, wanted)
+            case Tuple():
+                return self._tuple(expr, wanted)
+            case TupleGet():
+                return self._field(expr)
+            case Function():
+                return self.function(expr)
+            case Match():
+                return self._match(expr, wanted)
+            case RefCreate() | RefRead() | RefWrite():
+                return self._ref(expr)
+            case Transform():
+                return self._transform(expr)
+            case Var() | Constant() | GlobalVar() | Constructor():
+                raise AssertionError("leaves have been handled")
+            case other:
+                assert_never(other)
+
+    def _call(self, expr: Call) -> Steps[Expr]:
+        found = self._found.calls.get(expr)
+        if found is not None:
+            return (yield self._operator(found))
+        assert not isinstance(expr.callee, Op)
+        callee = yield self.walk(expr.callee)
+        assert isinstance(callee.ty, FnType)
+        args: list[Expr] = []
+        for arg, ty in zip(expr.args, callee.ty.params, strict=True):
+            args.append((yield self.walk(arg, ty)))
+        type_args = tuple(
+            self.final_dim(a) if isinstance(a, Dim) else self.final(a)
+            for a in self._found.instances.get(expr.callee, ())
+        )
+        return replace(
+            expr, callee=callee, args=tuple(args), type_args=type_args, ty=callee.ty.result
+        )
+
+    def _operator(self, found: OperatorCall) -> Steps[Expr]:
+        call, op = found.call, found.op
+        ty = self.final(found.result)
+        if found.projection is not None:
+            value = yield self.walk(call.args[0])
+            return TupleGet(value, found.projection, ty, span=call.span)
+        common = None if found.common is None else self._final_dtype(found.common)
+        args: list[Expr] = []
+        for param, arg in zip(op.operands, call.args, strict=True):
+            promoted = param.promote and op.promotion is not Promotion.NONE
+            at = common if promoted and not isinstance(ty, SizeType) else None
+            args.append((yield self._operand(arg, at)))
+        attrs = {k: self._final_attr(v) for k, v in found.attrs.items()}
+        if isinstance(ty, SizeType) and not found.attrs:
+            attrs = bind_attrs(op, {})
+        if op is initial and attrs["size"] is None:
+            assert isinstance(ty, TensorType)
+            attrs |= {"size": ty.shape, "dtype": ty.dtype}
+        built = replace(call, args=tuple(args), attrs=attrs, ty=ty)
+        return (yield self._with_sizes(found, built))
+
+    def _final_attr(self, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._final_attr(v) for v in value)  # pyright: ignore
+        return self.final_dim(value) if isinstance(value, Dim) else value
+
+    def _operand(self, arg: Expr, dtype: DType | None) -> Steps[Expr]:
+        """Give an operand, brought to the promoted dtype if there is one."""
+        if dtype is None:
+            return (yield self.walk(arg))
+        own = self.final(self._found.types[arg])
+        if isinstance(own, TupleType):
+            return (yield self.walk(arg, _at_dtype(own, dtype)))
+        wanted = TensorType((), dtype)
+        built = yield self.walk(arg, wanted)
+        if isinstance(built.ty, TensorType) and built.ty.dtype != dtype:
+            return self._cast(built, wanted)
+        return built
+
+    def _with_sizes(self, found: OperatorCall, built: Call) -> Steps[Expr]:
+        """Bind the integers that became sizes of this call in front of it."""
+        bindings: list[Binding] = []
+        for expr, dim in found.sizes.items():
+            value = yield self.walk(expr)
+            ty = SizeType(dim)
+            var = Var("size", ty, span=expr.span)
+            bindings.append(Binding(var, Call(as_size, (value,), ty=ty, span=expr.span)))
+        if not bindings:
+            return built
+        return LetBlock(tuple(bindings), built, Flavour.PURE, ty=built.ty, span=built.span)
+
+    def _let(self, expr: LetBlock, wanted: Type | None) -> Steps[Expr]:
+        blocks: list[tuple[LetBlock, tuple[Binding, ...]]] = []
+        body: Expr = expr
+        while isinstance(body, LetBlock):
+            bindings: list[Binding] = []
+            for binding in body.bindings:
+                var = self._var(binding.var)
+                bindings.append(Binding(var, (yield self.walk(binding.value, var.ty))))
+            blocks.append((body, tuple(bindings)))
+            body = body.body
+        built = yield self.walk(body, wanted)
+        for block, bound in reversed(blocks):
+            built = replace(block, bindings=bound, body=built, ty=built.ty)
+        return built
+
+    def _if(self, expr: If, wanted: Type | None) -> Steps[Expr]:
+        ty = self.final(self._found.types[expr])
+        target = ty if wanted is None else _merge(ty, wanted)
+        condition = yield self.walk(expr.condition)
+        then = yield self.walk(expr.then, target)
+        otherwise = yield self.walk(expr.otherwise, target)
+        return replace(expr, condition=condition, then=then, otherwise=otherwise, ty=target)
+
+    def _tuple(self, expr: Tuple, wanted: Type | None) -> Steps[Expr]:
+        targets = wanted.fields if isinstance(wanted, TupleType) else (None,) * len(expr.fields)
+        fields: list[Expr] = []
+        for field, target in zip(expr.fields, targets, strict=True):
+            fields.append((yield self.walk(field, target)))
+        types = tuple(f.ty for f in fields if f.ty is not None)
+        return replace(expr, fields=tuple(fields), ty=TupleType(types))
+
+    def _field(self, expr: TupleGet) -> Steps[Expr]:
+        value = yield self.walk(expr.value)
+        assert isinstance(value.ty, TupleType)
+        return replace(expr, value=value, ty=value.ty.fields[expr.index])
+
+    def function(self, expr: Function) -> Steps[Expr]:
+        """Give the typed function."""
+        ty = self.final(self._found.types[expr])
+        assert isinstance(ty, FnType)
+        params = tuple(self._var(p) for p in expr.params)
+        body = yield self.walk(expr.body, ty.result)
+        return replace(expr, params=params, body=body, result=ty.result, ty=ty)
+
+    def _ref(self, expr: RefCreate | RefRead | RefWrite) -> Steps[Expr]:
+        ty = self.final(self._found.types[expr])
+        if isinstance(expr, RefCreate):
+            assert isinstance(ty, RefType)
+            value = yield self.walk(expr.value, ty.value)
+            return replace(expr, value=value, ty=ty)
+        ref = yield self.walk(expr.ref)
+        assert isinstance(ref.ty, RefType)
+        if isinstance(expr, RefRead):
+            return replace(expr, ref=ref, ty=ref.ty.value)
+        value = yield self.walk(expr.value, ref.ty.value)
+        return replace(expr, ref=ref, value=value, ty=UNIT)
+
+    def _transform(self, expr: Transform) -> Steps[Expr]:
+        found = self._found.transforms[expr]
+        function = yield self.walk(expr.function)
+        ty = self.final(found.result)
+        return replace(expr, function=function, wrt=found.wrt, single=found.single, ty=ty)
+
+    def _match(self, expr: Match, wanted: Type | None) -> Steps[Expr]:
+        ty = self.final(self._found.types[expr])
+        target = ty if wanted is None else _merge(ty, wanted)
+        value = yield self.walk(expr.value)
+        clauses: list[Clause] = []
+        for clause in expr.clauses:
+            pattern = self._pattern(clause.pattern)
+            guard = None if clause.guard is None else (yield self.walk(clause.guard))
+            clauses.append(Clause(pattern, (yield self.walk(clause.body, target)), guard))
+        return replace(expr, value=value, clauses=tuple(clauses), ty=target)
+
+    def _pattern(self, pattern: Pattern) -> Pattern:
+        match pattern:
+            case BindPattern(var, inner):
+                new = None if inner is None else self._pattern(inner)
+                return replace(pattern, var=self._var(var), inner=new)
+            case ConstructorPattern(fields=fields) | TuplePattern(fields):
+                return replace(pattern, fields=tuple(self._pattern(f) for f in fields))
+            case Wildcard() | LiteralPattern():
+                return pattern
+
+
+def _merge(own: Type, wanted: Type) -> Type:
+    """Give the type that the arms of a branch take: `wanted` where it only changes a number."""
+    match own, wanted:
+        case TupleType(a), TupleType(b) if len(a) == len(b):
+            return TupleType(tuple(_merge(x, y) for x, y in zip(a, b, strict=True)))
+        case (SizeType() | TensorType(())), TensorType(()):
+            return wanted
+        case _:
+            return own
+
+
+def _at_dtype(ty: Type, dtype: DType) -> Type:
+    match ty:
+        case TupleType(fields):
+            return TupleType(tuple(_at_dtype(f, dtype) for f in fields))
+        case TensorType(shape):
+            return TensorType(shape, dtype)
+        case SizeType():
+            return TensorType((), dtype)
+        case _:
+            return ty

@@ -1,0 +1,412 @@
+"""The first walk of inference: a type, possibly with holes, for every node, and the constraints.
+
+Walks are generators driven by `traverse.run`; chains of let blocks are loops. A constraint is
+tried when it is made; one that is `Stuck` waits in the work-list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, assert_never, final
+
+from ...ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    ConstructorPattern,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    LiteralPattern,
+    Match,
+    Pattern,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TensorData,
+    Transform,
+    Tuple,
+    TupleGet,
+    TuplePattern,
+    Var,
+    Wildcard,
+)
+from ...ir.op import Op
+from ...ir.traverse import Steps, attr_exprs
+from ...ir.types import (
+    BOOL,
+    STR,
+    UNIT,
+    AdtType,
+    DTypeKind,
+    FnType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    TypeParam,
+    bool_,
+    dim_names,
+    substitution,
+)
+from ...ir.dims import Dim, DimVar
+from .constraints import (
+    ApplyConstraint,
+    ConditionConstraint,
+    FieldConstraint,
+    FlowConstraint,
+    JoinConstraint,
+    OperatorConstraint,
+    TransformConstraint,
+    Worklist,
+)
+from .operators import OperatorCall
+from .solver import Solver
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """The type of a checked global function, and the sizes in it that only running tells."""
+
+    type: FnType
+    function: Function
+
+
+@final
+class Generator:
+    """Gives every node of a group of functions its type. One use: walk, then read the tables."""
+
+    def __init__(
+        self, solver: Solver, schemes: Mapping[str, Scheme], adts: Mapping[str, AdtDef]
+    ) -> None:
+        self.solver: Final = solver
+        self.work: Final = Worklist(solver)
+        self.types: Final[dict[Expr, Type]] = {}
+        self.vars: Final[dict[Var, Type]] = {}
+        self.calls: Final[dict[Call, OperatorCall]] = {}
+        self.instances: Final[dict[Expr, tuple[Type | Dim, ...]]] = {}
+        self.literals: Final[dict[Var, Constant]] = {}
+        self.monomorphic: Final[dict[str, FnType]] = {}
+        """The functions of this group, whose types are still being found."""
+        self.transforms: Final[dict[Transform, TransformConstraint]] = {}
+        self._schemes: Final = schemes
+        self._adts: Final = adts
+
+    def declare(self, name: str, function: Function) -> None:
+        """Give the parameters of a global function their annotated types."""
+        for param in function.params:
+            self._declare_var(param)
+        result = self._annotation(function.result)
+        params = tuple(self.vars[p] for p in function.params)
+        self.monomorphic[name] = FnType(params, result)
+
+    def define(self, name: str, function: Function) -> Steps[None]:
+        """Walk the body of a declared function."""
+        actual = yield self.walk(function.body)
+        expected = self.monomorphic[name].result
+        self.types[function] = self.monomorphic[name]
+        self.work.add(
+            FlowConstraint(
+                actual, expected, tail_of(function.body).span, function, kind="return"
+            )
+        )
+
+    def _declare_var(self, var: Var, *, wide: bool = False) -> Type:
+        if var.ty is None:
+            found: Type = self.solver.fresh_wide() if wide else self.solver.fresh()
+        else:
+            found = self.solver.fill_unknown(var.ty)
+        self.vars[var] = found
+        return found
+
+    def _annotation(self, ty: Type | None) -> Type:
+        return self.solver.fresh() if ty is None else self.solver.fill_unknown(ty)
+
+    # Expressions.
+
+    def walk(self, expr: Expr) -> Steps[Type]:
+        """Give the type of an expression."""
+        ty = self._leaf(expr)
+        if ty is None:
+            ty = yield self._inner(expr)
+        self.types[expr] = ty
+        return ty
+
+    def _leaf(self, expr: Expr) -> Type | None:
+        match expr:
+            case Var():
+                return self.vars[expr]
+            case Constant():
+                return self._constant(expr)
+            case GlobalVar():
+                return self._global(expr)
+            case Constructor():
+                return self._constructor(expr)
+            case Tuple(()):
+                return UNIT
+            case _:
+                return None
+
+    def _inner(self, expr: Expr) -> Steps[Type]:
+        match expr:
+            case Call():
+                return self._call(expr)
+            case LetBlock():
+                return self._let(expr)
+            case If():
+                return self._if(expr)
+            case Tuple():
+                return self._tuple(expr)
+            case TupleGet():
+                return self._field(expr)
+            case Function():
+                return self._function(expr)
+            case Match():
+                return self._match(expr)
+            case RefCreate() | RefRead() | RefWrite():
+                return self._ref(expr)
+            case Transform():
+                return self._transform(expr)
+            case Var() | Constant() | GlobalVar() | Constructor():
+                raise AssertionError("leaves have been handled")
+            case other:
+                assert_never(other)
+
+    def _constant(self, expr: Constant) -> Type:
+        if expr.ty is not None:
+            return self.solver.fill_unknown(expr.ty)
+        match expr.value:
+            case bool():
+                return BOOL
+            case int(value):
+                return SizeType(Dim.of(value))
+            case float():
+                return TensorType((), self.solver.fresh_dtype(DTypeKind.FLOAT))
+            case str():
+                return STR
+            case TensorData(dtype, shape):
+                return TensorType(tuple(Dim.of(n) for n in shape), dtype)
+
+    def _global(self, expr: GlobalVar) -> Type:
+        scheme = self._schemes.get(expr.name)
+        if scheme is None:
+            self.instances[expr] = ()
+            return self.monomorphic[expr.name]
+        return self._instantiate(expr, scheme)
+
+    def _instantiate(self, expr: Expr, scheme: Scheme) -> Type:
+        args = tuple(self._fresh_arg(p) for p in scheme.type.type_params)
+        self.instances[expr] = args
+        replace = substitution(scheme.type.type_params, args)
+        bound = {p.name for p in scheme.type.type_params}
+        for name in sorted(dim_names(scheme.type.result) - bound):
+            replace.dims[name] = self.solver.fresh_dim(name.rstrip("0123456789").rstrip("_"))
+        self.solver.span = expr.span
+        for assumption in scheme.function.assumptions:
+            left, right = replace.dim(assumption.left), replace.dim(assumption.right)
+            self.work.equate(left, right, expr.span)
+        return replace(FnType(scheme.type.params, scheme.type.result))
+
+    def _fresh_arg(self, param: TypeParam) -> Type | Dim:
+        return self.solver.fresh_dim_hole() if isinstance(param, DimVar) else self.solver.fresh()
+
+    def _constructor(self, expr: Constructor) -> Type:
+        adt = self._adts[expr.adt]
+        args = tuple(self._fresh_arg(p) for p in adt.type_params)
+        self.instances[expr] = args
+        replace = substitution(adt.type_params, args)
+        fields = tuple(replace(f) for f in adt.constructor(expr.name).fields)
+        return FnType(fields, AdtType(adt.name, args))
+
+    def _call(self, expr: Call) -> Steps[Type]:
+        types: list[Type] = []
+        if isinstance(expr.callee, Op):
+            for arg in expr.args:
+                types.append((yield self.walk(arg)))
+            return (yield self._operator(expr, expr.callee, tuple(types)))
+        callee = yield self.walk(expr.callee)
+        for arg in expr.args:
+            types.append((yield self.walk(arg)))
+        result = self.solver.fresh()
+        self.work.add(ApplyConstraint(expr, callee, tuple(types), result))
+        return result
+
+    def _operator(self, expr: Call, op: Op, types: tuple[Type, ...]) -> Steps[Type]:
+        attr_types: dict[Expr, Type] = {}
+        for inside in attr_exprs(expr):
+            attr_types[inside] = yield self.walk(inside)
+        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types)
+        self.calls[expr] = call
+        self.work.add(OperatorConstraint(call))
+        return call.result
+
+    def _let(self, expr: LetBlock) -> Steps[Type]:
+        blocks: list[LetBlock] = []
+        body: Expr = expr
+        while isinstance(body, LetBlock):
+            blocks.append(body)
+            yield self._bindings(body)
+            body = body.body
+        ty = yield self.walk(body)
+        for block in blocks:
+            self.types[block] = ty
+        return ty
+
+    def _bindings(self, block: LetBlock) -> Steps[None]:
+        if block.flavour is Flavour.REC:
+            for binding in block.bindings:
+                assert isinstance(binding.value, Function)
+                self.vars[binding.var] = self._signature(binding.value)
+        for binding in block.bindings:
+            actual = yield self.walk(binding.value)
+            if block.flavour is Flavour.REC:
+                self.solver.unify(self.vars[binding.var], actual)
+            elif binding.var.ty is None:
+                self.vars[binding.var] = actual
+            else:
+                expected = self._declare_var(binding.var)
+                self.work.add(FlowConstraint(actual, expected, binding.value.span, None, "let"))
+            if isinstance(binding.value, Constant) and binding.value.ty is None:
+                self.literals[binding.var] = binding.value
+
+    def _signature(self, function: Function) -> FnType:
+        known = self.types.get(function)
+        if known is None:
+            params = tuple(self._declare_var(p, wide=True) for p in function.params)
+            known = FnType(params, self._annotation(function.result))
+            self.types[function] = known
+        assert isinstance(known, FnType)
+        return known
+
+    def _function(self, expr: Function) -> Steps[Type]:
+        signature = self._signature(expr)
+        actual = yield self.walk(expr.body)
+        self.work.add(
+            FlowConstraint(actual, signature.result, tail_of(expr.body).span, expr, "return")
+        )
+        return signature
+
+    def _if(self, expr: If) -> Steps[Type]:
+        condition = yield self.walk(expr.condition)
+        self.work.add(ConditionConstraint(condition, expr.condition.span))
+        then = yield self.walk(expr.then)
+        otherwise = yield self.walk(expr.otherwise)
+        return self._join([(then, expr.then), (otherwise, expr.otherwise)])
+
+    def _join(self, arms: list[tuple[Type, Expr]]) -> Type:
+        result = self.solver.fresh()
+        places = tuple((ty, tail_of(e).span) for ty, e in arms)
+        self.work.add(JoinConstraint(result, places))
+        return result
+
+    def _tuple(self, expr: Tuple) -> Steps[Type]:
+        types: list[Type] = []
+        for field in expr.fields:
+            types.append((yield self.walk(field)))
+        return TupleType(tuple(types))
+
+    def _field(self, expr: TupleGet) -> Steps[Type]:
+        value = yield self.walk(expr.value)
+        result = self.solver.fresh()
+        self.work.add(FieldConstraint(value, expr.index, result, expr.value.span))
+        return result
+
+    def _ref(self, expr: RefCreate | RefRead | RefWrite) -> Steps[Type]:
+        if isinstance(expr, RefCreate):
+            return RefType(self.solver.widen((yield self.walk(expr.value))))
+        cell = yield self.walk(expr.ref)
+        content = self.solver.fresh()
+        self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "let"))
+        if isinstance(expr, RefRead):
+            return content
+        value = yield self.walk(expr.value)
+        self.work.add(FlowConstraint(value, content, expr.value.span, None, "let"))
+        return UNIT
+
+    def _transform(self, expr: Transform) -> Steps[Type]:
+        function = yield self.walk(expr.function)
+        result = self.solver.fresh()
+        constraint = TransformConstraint(expr, function, result)
+        self.transforms[expr] = constraint
+        self.work.add(constraint)
+        return result
+
+    # Patterns.
+
+    def _match(self, expr: Match) -> Steps[Type]:
+        value = yield self.walk(expr.value)
+        arms: list[tuple[Type, Expr]] = []
+        for clause in expr.clauses:
+            arms.append(((yield self._clause(clause, value)), clause.body))
+        return self._join(arms)
+
+    def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
+        for ty, wanted, span in self._pattern(clause.pattern, value):
+            self.work.add(FlowConstraint(ty, wanted, span, None, "pattern"))
+        if clause.guard is not None:
+            guard = yield self.walk(clause.guard)
+            self.work.add(ConditionConstraint(guard, clause.guard.span))
+        return (yield self.walk(clause.body))
+
+    def _pattern(self, pattern: Pattern, value: Type) -> Iterator[tuple[Type, Type, object]]:
+        pending = [(pattern, value)]
+        while pending:
+            current, ty = pending.pop()
+            match current:
+                case Wildcard():
+                    pass
+                case BindPattern(var, inner):
+                    if var.ty is None:
+                        self.vars[var] = ty
+                    else:
+                        yield ty, self._declare_var(var), current.span
+                    pending += () if inner is None else ((inner, ty),)
+                case ConstructorPattern(adt, name, fields):
+                    constructor = Constructor(adt, name, span=current.span)
+                    made = self._constructor(constructor)
+                    assert isinstance(made, FnType)
+                    yield ty, made.result, current.span
+                    pending += reversed(list(zip(fields, made.params, strict=True)))
+                case TuplePattern(fields):
+                    holes = tuple(self.solver.fresh() for _ in fields)
+                    yield ty, TupleType(holes), current.span
+                    pending += reversed(list(zip(fields, holes, strict=True)))
+                case LiteralPattern(literal):
+                    yield ty, self._literal_type(literal), current.span
+                case other:
+                    assert_never(other)
+
+    def _literal_type(self, value: bool | float | str) -> Type:
+        match value:
+            case bool():
+                return TensorType((), bool_)
+            case str():
+                return STR
+            case int():
+                return TensorType((), self.solver.fresh_dtype(DTypeKind.INT))
+            case float():
+                return TensorType((), self.solver.fresh_dtype(DTypeKind.FLOAT))
+
+
+def tail_of(expr: Expr) -> Expr:
+    """Give the expression whose value an expression has: the body under its let blocks."""
+    while isinstance(expr, LetBlock):
+        expr = expr.body
+    return expr
+
+
+def is_hole(solver: Solver, ty: Type) -> bool:
+    """Tell whether nothing is known of a type."""
+    return isinstance(solver.shallow(ty), TypeHole)

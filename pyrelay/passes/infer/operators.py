@@ -1,0 +1,279 @@
+"""Typing one operator call: attributes, promotion, size arithmetic, then the operator's own rule.
+
+`attempt` may be called again and again: it raises `Stuck` while it knows too little, and `Clash`
+when the call can never be typed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from ...ir.build import bind_attrs
+from ...ir.dims import Dim, maximum
+from ...ir.expr import Call, Constant, Expr
+from ...ir.op import Clash, Op, Promotion, RuleCall, Stuck
+from ...ir.ops.arithmetic import (
+    add,
+    floor_divide,
+    mod,
+    multiply,
+    negative,
+    subtract,
+)
+from ...ir.ops.arithmetic import maximum as maximum_op
+from ...ir.ops.arithmetic import minimum as minimum_op
+from ...ir.ops.index import index
+from ...ir.types import (
+    AnyDType,
+    DType,
+    DTypeHole,
+    DTypeKind,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    float32,
+    show,
+)
+from .solver import Solver
+
+SIZE_ARITHMETIC: Final[Mapping[Op, Callable[..., Dim]]] = {
+    add: lambda a, b: a + b,
+    subtract: lambda a, b: a - b,
+    multiply: lambda a, b: a * b,
+    floor_divide: lambda a, b: a // b,
+    mod: lambda a, b: a % b,
+    negative: lambda a: -a,
+    maximum_op: maximum,
+    minimum_op: lambda a, b: a + b - maximum(a, b),
+}
+"""What each operator does to integers that carry a dim."""
+
+
+class StaticNeeded(Exception):  # noqa: N818  becomes a diagnostic at the call
+    """An attribute is a value that only the running program knows."""
+
+    def __init__(self, argument: str, expr: Expr, actual: Type) -> None:
+        super().__init__(argument)
+        self.argument = argument
+        self.expr = expr
+        self.actual = actual
+
+
+class WidthsMixed(Exception):  # noqa: N818  becomes a diagnostic at the call
+    """Promoted operands have different dtypes of one kind."""
+
+    def __init__(self, dtypes: Mapping[int, DType]) -> None:
+        super().__init__(dtypes)
+        self.dtypes = dtypes
+
+
+@final
+@dataclass(slots=True)
+class OperatorCall:
+    """An operator call under inference, and what has been found about it."""
+
+    call: Call
+    op: Op
+    types: tuple[Type, ...]
+    result: Type
+    attr_types: Mapping[Expr, Type]
+    common: AnyDType | None = None
+    attrs: dict[str, Any] = field(default_factory=dict[str, Any])
+    sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
+    """Integers used as sizes whose value only the running program knows, with their dims."""
+    projection: int | None = None
+    """Set when `value[i]` turned out to be a field of a tuple."""
+
+    def attempt(self, solver: Solver) -> None:
+        """Type the call as far as its operands are known. Raises Stuck, Clash, StaticNeeded."""
+        if self._project(solver) or self._size(solver):
+            return
+        given = {k: self._static(solver, k, v) for k, v in self.call.attrs.items()}
+        hyper = {p.name for p in self.op.hyper}
+        self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
+        self.common = self._common_dtype(solver)
+        self._fill_hidden(solver, {**self.attrs, **given})
+        rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
+        solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
+
+    def _static(self, solver: Solver, name: str, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._static(solver, name, v) for v in value)  # pyright: ignore
+        if not isinstance(value, Expr):
+            return value
+        return self._static_of(solver, name, value, solver.resolve(self.attr_types[value]))
+
+    def _static_of(self, solver: Solver, name: str, expr: Expr, ty: Type) -> Any:
+        match ty:
+            case SizeType(dim):
+                if dim.has_holes():
+                    raise Stuck(dim)
+                return dim if dim.constant is None else dim.constant
+            case TupleType(fields):
+                return tuple(self._static_of(solver, name, expr, f) for f in fields)
+            case TypeHole():
+                raise Stuck(ty)
+            case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if isinstance(expr, Constant):
+                return expr.value
+            case TensorType((), dtype) if _is_int(dtype):
+                if expr not in self.sizes:
+                    self.sizes[expr] = solver.fresh_dim("size")
+                return self.sizes[expr]
+            case _:
+                raise StaticNeeded(name, expr, ty)
+
+    def _project(self, solver: Solver) -> bool:
+        """Type `value[literal]` of a tuple, which the same syntax as indexing means."""
+        if self.op is not index:
+            return False
+        value = solver.shallow(self.types[0])
+        if isinstance(value, TypeHole):
+            raise Stuck(value)
+        if not isinstance(value, TupleType):
+            return False
+        position = self._literal_index(solver)
+        if position is None:
+            raise Clash("a tuple is indexed with one literal, such as `pair[0]`")
+        if not -len(value.fields) <= position < len(value.fields):
+            raise Clash(f"there is no field {position} in {show(solver.resolve(value))}")
+        self.projection = position % len(value.fields)
+        solver.unify(self.result, value.fields[self.projection])
+        return True
+
+    def _literal_index(self, solver: Solver) -> int | None:
+        indices = solver.resolve(self.types[1])
+        match indices, self.call.attrs["spec"]:
+            case TupleType((SizeType(dim),)), (("int", 0),):
+                return dim.constant
+            case _:
+                return None
+
+    def _size(self, solver: Solver) -> bool:
+        """Type arithmetic on sizes, which gives a size."""
+        compute = SIZE_ARITHMETIC.get(self.op)
+        if compute is None:
+            return False
+        dims: list[Dim] = []
+        for ty in self.types:
+            ty = solver.shallow(ty)
+            if isinstance(ty, TypeHole):
+                raise Stuck(ty)
+            if not isinstance(ty, SizeType):
+                return False
+            dims.append(solver.resolve_dim(ty.dim))
+        if self.op in (floor_divide, mod) and dims[1].constant == 0:
+            raise Clash("a size is divided by zero")
+        solver.unify(self.result, SizeType(compute(*dims)))
+        return True
+
+    def _common_dtype(self, solver: Solver) -> AnyDType | None:
+        if self.op.promotion is Promotion.NONE:
+            return None
+        known: dict[int, DType] = {}
+        weak: list[DTypeHole] = []
+        hidden = {h.name for h in self.op.hidden}
+        for position, (ty, param) in enumerate(zip(self.types, self.op.operands, strict=True)):
+            # A parameter that a model supplies has no type yet; it follows the other operands.
+            waits = param.name in hidden and isinstance(solver.shallow(ty), TypeHole)
+            if param.promote and not waits:
+                _collect(solver, position, ty, known, weak)
+        if len({d for d in known.values() if d.kind is _highest(known)}) > 1:
+            raise WidthsMixed({i: d for i, d in known.items() if d.kind is _highest(known)})
+        common = _common(solver, known, weak)
+        if self.op.promotion is Promotion.FLOAT and not _is_floating(common):
+            return float32
+        return common
+
+    def _promoted(self, solver: Solver) -> tuple[Type, ...]:
+        if self.common is None:
+            return self.types
+        return tuple(
+            _with_dtype(solver.shallow(ty), self.common) if param.promote else ty
+            for ty, param in zip(self.types, self.op.operands, strict=True)
+        )
+
+    def _fill_hidden(self, solver: Solver, attrs: Mapping[str, Any]) -> None:
+        if not self.op.hidden:
+            return
+        names = [p.name for p in self.op.operands]
+        rule = RuleCall(self.op, self._promoted(solver), attrs, solver)
+        for hidden in self.op.hidden:
+            position = names.index(hidden.name)
+            if isinstance(solver.shallow(self.types[position]), TypeHole):
+                solver.unify(self.types[position], hidden.type_rule(rule))
+
+
+def _collect(
+    solver: Solver, position: int, ty: Type, known: dict[int, DType], weak: list[DTypeHole]
+) -> None:
+    match solver.shallow(ty):
+        case TypeHole() as hole:
+            raise Stuck(hole)
+        case SizeType():
+            weak.append(DTypeHole(0, DTypeKind.INT))
+        case TupleType(fields):
+            for part in fields:
+                _collect(solver, position, part, known, weak)
+        case TensorType(_, dtype):
+            dtype = solver.resolve_dtype(dtype)
+            if isinstance(dtype, DType):
+                if known.get(position, dtype) != dtype and known[position].kind is dtype.kind:
+                    raise Clash(f"{known[position]} and {dtype} are mixed")
+                if position not in known or known[position].kind.value < dtype.kind.value:
+                    known[position] = dtype
+            elif dtype.weak is None:
+                raise Stuck(dtype)
+            else:
+                weak.append(dtype)
+        case _:
+            pass  # not a tensor: the operator's rule says so in its own words
+
+
+def _highest(known: Mapping[int, DType]) -> DTypeKind | None:
+    return max((d.kind for d in known.values()), key=lambda k: k.value, default=None)
+
+
+def _common(solver: Solver, known: Mapping[int, DType], weak: list[DTypeHole]) -> AnyDType:
+    highest = _highest(known)
+    above = [w for w in weak if w.weak is not None and _above(w.weak, highest)]
+    if highest is not None and not above:
+        return next(d for d in known.values() if d.kind is highest)
+    if not above:
+        return float32  # no operand is a tensor; the rule will refuse them
+    top = max((w.weak for w in above if w.weak is not None), key=lambda k: k.value)
+    leaders = [w for w in above if w.weak is top and w.number]
+    if not leaders:
+        return solver.fresh_dtype(top)
+    for other in leaders[1:]:
+        solver.unify_dtypes(leaders[0], other)
+    return solver.resolve_dtype(leaders[0])
+
+
+def _above(weak: DTypeKind, highest: DTypeKind | None) -> bool:
+    return highest is None or weak.value > highest.value
+
+
+def _is_floating(dtype: AnyDType) -> bool:
+    kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
+    return kind is DTypeKind.FLOAT
+
+
+def _is_int(dtype: AnyDType) -> bool:
+    kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
+    return kind is DTypeKind.INT
+
+
+def _with_dtype(ty: Type, dtype: AnyDType) -> Type:
+    match ty:
+        case TensorType(shape):
+            return TensorType(shape, dtype)
+        case SizeType():
+            return TensorType((), dtype)
+        case TupleType(fields):
+            return TupleType(tuple(_with_dtype(f, dtype) for f in fields))
+        case _:
+            return ty

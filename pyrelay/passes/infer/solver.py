@@ -1,0 +1,372 @@
+"""The solver of inference: holes, what fills them, and equations between dims.
+
+Types unify; dims unify as polynomials (a hole with coefficient 1 is solved, an equation between
+known dims that is neither true nor false becomes an assumption checked at entry); dtypes of number
+literals are weak holes that widen until they meet a tensor. Constraints that know too little wait
+on a hole and are woken when it is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...ir.dims import Dim, DimHole, DimVar
+from ...ir.expr import Assumption
+from ...ir.op import Clash
+from ...ir.types import (
+    AdtType,
+    AnyDType,
+    DType,
+    DTypeHole,
+    DTypeKind,
+    FnType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    bool_,
+    int64,
+    map_type,
+    show,
+)
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+
+Key: TypeAlias = tuple[str, int]
+
+
+@final
+class Solver:
+    """Everything known about the holes of one group of functions."""
+
+    def __init__(self) -> None:
+        self._types: Final[dict[int, Type]] = {}
+        self._dims: Final[dict[int, Dim]] = {}
+        self._dtypes: Final[dict[int, AnyDType]] = {}
+        self._wide: Final[set[int]] = set()
+        self._next = 1
+        self._existential: Final[set[str]] = set()
+        self._equations: list[tuple[Dim, Dim, Span]] = []
+        self.filled: Final[list[Key]] = []
+        """Holes filled since the work-list last looked."""
+        self.assumptions: Final[list[Assumption]] = []
+        self.settling = False
+        self.span: Span | None = None
+        """The place that a new assumption is blamed on."""
+
+    # Holes.
+
+    def fresh(self) -> TypeHole:
+        """Give a new unknown type."""
+        self._next += 1
+        return TypeHole(self._next)
+
+    def fresh_wide(self) -> TypeHole:
+        """Give a new unknown type that is never a size: a size that flows in becomes an Int."""
+        hole = self.fresh()
+        self._wide.add(hole.number)
+        return hole
+
+    def fresh_dim_hole(self) -> Dim:
+        """Give a new unknown dim."""
+        self._next += 1
+        return Dim.atom(DimHole(self._next))
+
+    def fresh_dtype(self, weak: DTypeKind | None = None) -> DTypeHole:
+        """Give a new unknown dtype; `weak` for that of a number."""
+        self._next += 1
+        return DTypeHole(self._next, weak)
+
+    def fresh_dim(self, hint: str) -> Dim:
+        """Give a size that only the running program knows."""
+        self._next += 1
+        name = f"{hint}_{self._next}"
+        self._existential.add(name)
+        return Dim.of(name)
+
+    def is_existential(self, name: str) -> bool:
+        """Tell whether a dim's name stands for a size found while running."""
+        return name in self._existential
+
+    def fill_unknown(self, ty: Type) -> Type:
+        """Give the type with a hole of its own for every `UNKNOWN` part."""
+
+        def part(inner: Type) -> Type | None:
+            return self.fresh() if isinstance(inner, TypeHole) and inner.number == 0 else None
+
+        return map_type(ty, part, lambda d: d)
+
+    # Resolution.
+
+    def shallow(self, ty: Type) -> Type:
+        """Give the type with the hole at its head filled in."""
+        while isinstance(ty, TypeHole):
+            known = self._types.get(ty.number)
+            if known is None:
+                return ty
+            ty = known
+        return ty
+
+    def resolve(self, ty: Type) -> Type:
+        """Give the type with everything known filled in, at every depth."""
+        ty = self.shallow(ty)
+        match ty:
+            case TensorType(shape, dtype):
+                if isinstance(dtype, DType) and not any(d.has_holes() for d in shape):
+                    return ty
+                return TensorType(
+                    tuple(self.resolve_dim(d) for d in shape), self.resolve_dtype(dtype)
+                )
+            case SizeType(dim):
+                return SizeType(self.resolve_dim(dim)) if dim.has_holes() else ty
+            case TypeHole():
+                return ty
+            case _:
+                return map_type(ty, self._known_part, self.resolve_dim)
+
+    def _known_part(self, ty: Type) -> Type | None:
+        if isinstance(ty, TypeHole):
+            head = self.shallow(ty)
+            return ty if isinstance(head, TypeHole) else self.resolve(head)
+        if isinstance(ty, TensorType):
+            return self.resolve(ty)
+        return None
+
+    def resolve_dim(self, dim: Dim) -> Dim:
+        """Give the dim with everything known filled in."""
+        while dim.has_holes():
+            new = dim.substitute(self._known_dim)
+            if new is dim:
+                return dim
+            dim = new
+        return dim
+
+    def _known_dim(self, atom: DimVar | DimHole) -> Dim | None:
+        return self._dims.get(atom.number) if isinstance(atom, DimHole) else None
+
+    def resolve_dtype(self, dtype: AnyDType) -> AnyDType:
+        """Give the dtype, followed through holes."""
+        while isinstance(dtype, DTypeHole):
+            known = self._dtypes.get(dtype.number)
+            if known is None:
+                return dtype
+            dtype = known
+        return dtype
+
+    # Filling in.
+
+    def _fill(self, hole: TypeHole, ty: Type) -> None:
+        if isinstance(ty, TypeHole):
+            if hole.number in self._wide:
+                self._wide.add(ty.number)
+        elif _occurs(hole, self.resolve(ty)):
+            raise Clash(f"the type would contain itself: {show(self.resolve(ty))}")
+        elif hole.number in self._wide:
+            ty = self.widen(ty)
+        self._types[hole.number] = ty
+        self.filled.append(("type", hole.number))
+
+    def widen(self, ty: Type) -> Type:
+        """Give the type with sizes replaced by integers whose dtype is still weak."""
+
+        def part(inner: Type) -> Type | None:
+            inner = self.shallow(inner)
+            match inner:
+                case SizeType():
+                    return TensorType((), self.fresh_dtype(DTypeKind.INT))
+                case TypeHole():
+                    self._wide.add(inner.number)
+                    return inner
+                case FnType() | RefType() | AdtType():
+                    return inner
+                case TensorType((), DTypeHole() as dtype):
+                    known = self.resolve_dtype(dtype)
+                    weak = known.weak if isinstance(known, DTypeHole) else None
+                    # A carried number is free of the literal it starts from.
+                    return TensorType((), known if weak is None else self.fresh_dtype(weak))
+                case _:
+                    return None
+
+        return map_type(ty, part, lambda d: d)
+
+    def unify(self, left: Type, right: Type) -> None:
+        """Make two types equal. Raises Clash with both types."""
+        left, right = self.shallow(left), self.shallow(right)
+        if left == right:
+            return
+        match left, right:
+            case TypeHole(), _:
+                self._fill(left, right)
+            case _, TypeHole():
+                self._fill(right, left)
+            case TensorType(a, p), TensorType(b, q) if len(a) == len(b):
+                for x, y in zip(a, b, strict=True):
+                    self.unify_dims(x, y)
+                self.unify_dtypes(p, q)
+            case SizeType(a), SizeType(b):
+                self.unify_dims(a, b)
+            case (SizeType(), TensorType((), dtype)) | (TensorType((), dtype), SizeType()):
+                self._number_meets(dtype)
+            case TupleType(a), TupleType(b) if len(a) == len(b):
+                self._unify_all(zip(a, b, strict=True))
+            case FnType(a, r), FnType(b, s) if len(a) == len(b):
+                self._unify_all(zip((*a, r), (*b, s), strict=True))
+            case RefType(a), RefType(b):
+                self.unify(a, b)
+            case AdtType(name, a), AdtType(other, b) if name == other and len(a) == len(b):
+                for x, y in zip(a, b, strict=True):
+                    self._unify_arg(x, y)
+            case _:
+                self.mismatch(left, right)
+
+    def _unify_all(self, pairs: Iterable[tuple[Type, Type]]) -> None:
+        for left, right in pairs:
+            self.unify(left, right)
+
+    def _unify_arg(self, left: Type | Dim, right: Type | Dim) -> None:
+        if isinstance(left, Dim):
+            assert isinstance(right, Dim)
+            self.unify_dims(left, right)
+        else:
+            assert not isinstance(right, Dim)
+            self.unify(left, right)
+
+    def mismatch(self, left: Type, right: Type) -> None:
+        """Stop with the two types that cannot be equal."""
+        raise Clash(f"{show(self.resolve(left))} is not {show(self.resolve(right))}")
+
+    def _number_meets(self, dtype: AnyDType) -> None:
+        dtype = self.resolve_dtype(dtype)
+        if dtype == bool_:
+            raise Clash("an integer is not a Bool")
+        if isinstance(dtype, DTypeHole) and dtype.weak is None:
+            self.unify_dtypes(dtype, int64)
+
+    def unify_dtypes(self, left: AnyDType, right: AnyDType) -> None:
+        """Make two dtypes equal; a weak one takes the other, an int literal may become a float."""
+        left, right = self.resolve_dtype(left), self.resolve_dtype(right)
+        if left == right:
+            return
+        if isinstance(left, DType):
+            left, right = right, left
+        if isinstance(left, DType):
+            raise Clash(f"{left} is not {right}")
+        if isinstance(right, DType):
+            if left.weak is not None and not _widens(left.weak, right.kind):
+                raise Clash(f"a {left.weak.name.lower()} number is not {right}")
+        elif left.weak is not None and (right.weak is None or left.weak.value > right.weak.value):
+            left, right = right, left
+        self._dtypes[left.number] = right
+        self.filled.append(("dtype", left.number))
+
+    def unify_dims(self, left: Dim, right: Dim) -> None:
+        """Make two dims equal: now, or when a hole is filled, or by an assumption. Raises Clash."""
+        left, right = self.resolve_dim(left), self.resolve_dim(right)
+        difference = left - right
+        if not difference.terms:
+            return
+        if self._solve_hole(difference):
+            return
+        if difference.has_holes():
+            assert self.span is not None
+            self._equations.append((left, right, self.span))
+            return
+        if difference.constant is not None or _never_zero(difference):
+            raise Clash(f"{left} is not {right}")
+        if any(name in self._existential for name in difference.names()):
+            return  # only the running program can tell, and the operator itself will
+        assert self.span is not None
+        assumption = Assumption(left, right, self.span)
+        if assumption not in self.assumptions:
+            self.assumptions.append(assumption)
+
+    def _solve_hole(self, difference: Dim) -> bool:
+        for monomial, coefficient in difference.terms:
+            if len(monomial) != 1 or coefficient not in (1, -1):
+                continue
+            atom = monomial[0]
+            if not isinstance(atom, DimHole):
+                continue
+            rest = difference - Dim.atom(atom) * coefficient
+            if atom in rest.atoms():
+                continue
+            self._dims[atom.number] = rest * -coefficient
+            self.filled.append(("dim", atom.number))
+            return True
+        return False
+
+    def retry_equations(self) -> None:
+        """Look again at the equations that waited for holes. Raises Clash."""
+        waiting, self._equations = self._equations, []
+        for left, right, span in waiting:
+            self.span = span
+            self.unify_dims(left, right)
+
+    # Direction: a value of one type arrives where another is expected.
+
+    def flow(self, actual: Type, expected: Type) -> None:
+        """Let a value of type `actual` arrive where `expected` is wanted. Raises Clash.
+
+        Like `unify`, but a size may become a number and an integer may become a size.
+        """
+        actual, expected = self.shallow(actual), self.shallow(expected)
+        match actual, expected:
+            case SizeType(), TensorType((), dtype):
+                self._number_meets(dtype)
+            case TensorType((), dtype), SizeType(dim) if self._is_integer(dtype):
+                if isinstance(self.resolve_dim(dim).single, DimHole):
+                    self.unify_dims(dim, self.fresh_dim("size"))
+            case TensorType((), dtype), TensorType((), wanted) if self._is_weaker(dtype, wanted):
+                pass
+            case TupleType(a), TupleType(b) if len(a) == len(b):
+                for x, y in zip(a, b, strict=True):
+                    self.flow(x, y)
+            case _:
+                self.unify(actual, expected)
+
+    def _is_integer(self, dtype: AnyDType) -> bool:
+        dtype = self.resolve_dtype(dtype)
+        kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
+        return kind is DTypeKind.INT
+
+    def _is_weaker(self, dtype: AnyDType, wanted: AnyDType) -> bool:
+        dtype, wanted = self.resolve_dtype(dtype), self.resolve_dtype(wanted)
+        if not isinstance(dtype, DTypeHole) or dtype.weak is None:
+            return False
+        return isinstance(wanted, DType) and _widens(dtype.weak, wanted.kind)
+
+
+def _widens(weak: DTypeKind, kind: DTypeKind) -> bool:
+    """Tell whether a number literal of one family may become an element of another."""
+    return weak is kind or (weak is DTypeKind.INT and kind is DTypeKind.FLOAT)
+
+
+def _never_zero(dim: Dim) -> bool:
+    """Tell whether a polynomial in sizes is zero only when sizes vanish: all signs agree."""
+    signs = {coefficient > 0 for _, coefficient in dim.terms}
+    return len(signs) == 1
+
+
+def _occurs(hole: TypeHole, ty: Type) -> bool:
+    from ...ir.types import subtypes
+
+    return any(part == hole for part in subtypes(ty))
+
+
+def holes_of(solver: Solver, ty: Type) -> list[Key]:
+    """Give the keys of the holes a resolved type still has."""
+    from ...ir.types import dims, subtypes
+
+    found: list[Key] = []
+    for part in subtypes(ty):
+        if isinstance(part, TypeHole):
+            found.append(("type", part.number))
+        elif isinstance(part, TensorType) and isinstance(part.dtype, DTypeHole):
+            found.append(("dtype", part.dtype.number))
+    for dim in dims(ty):
+        found += (("dim", a.number) for a in dim.atoms() if isinstance(a, DimHole))
+    return found

@@ -1,0 +1,97 @@
+"""Joining torch autograd: a compiled call as one node of torch's graph.
+
+The forward runs the program's vjp, which gives the value and a pullback; the backward calls the
+pullback. Reverse mode is ours, so torch sees one node however large the program is. The node itself
+is not differentiable again: for higher orders write `relay.grad` of `relay.grad`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch.autograd.function import once_differentiable
+
+Tree: TypeAlias = Any
+"""A host value: a tensor, a number, or tuples of these."""
+
+
+def tensors(tree: Tree) -> list[torch.Tensor]:
+    """Give the tensors of a host value, left to right."""
+    found: list[torch.Tensor] = []
+    pending = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif isinstance(value, tuple):
+            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+    return found
+
+
+def with_tensors(tree: Tree, replacement: Sequence[Any]) -> Tree:
+    """Give a host value with its tensors, left to right, replaced."""
+    rest = iter(replacement)
+
+    def build(value: Any) -> Any:
+        if isinstance(value, torch.Tensor):
+            return next(rest)
+        if isinstance(value, tuple):
+            return tuple(build(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+        return value
+
+    return build(tree)
+
+
+def call_joined(
+    run: Callable[[], tuple[Tree, Callable[[Tree], Tree]]], inputs: Sequence[torch.Tensor]
+) -> Tree:
+    """Give the value of a program as part of torch's graph.
+
+    `run` gives the value and its pullback; the pullback's result has one cotangent for each of
+    `inputs`, left to right. Only inputs that require grad get one.
+    """
+    shape: list[Tree] = []
+    outputs = _Join.apply(run, shape, *inputs)
+    flat = outputs if isinstance(outputs, tuple) else (outputs,)
+    return with_tensors(shape[0], flat)
+
+
+class _Join(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        run: Callable[[], tuple[Tree, Callable[[Tree], Tree]]],
+        shape: list[Tree],
+        *inputs: torch.Tensor,
+    ) -> Any:
+        value, pullback = run()
+        # A fresh tensor each: torch refuses to mark an input, or one tensor twice, as an output.
+        flat = [t.view_as(t) for t in tensors(value)]
+        shape.append(value)
+        ctx.pullback = pullback
+        ctx.value = value
+        ctx.mark_non_differentiable(*(t for t in flat if not t.is_floating_point()))
+        return tuple(flat)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        seeds = with_tensors(ctx.value, cotangents)
+        found = tensors(ctx.pullback(seeds))
+        wanted = ctx.needs_input_grad[2:]
+        return (
+            None,
+            None,
+            *(g if want else None for g, want in zip(found, wanted, strict=True)),
+        )
+
+
+def requires_grad(trees: Sequence[Tree]) -> bool:
+    """Tell whether a call with these host values must join torch's graph."""
+    return torch.is_grad_enabled() and any(
+        t.requires_grad for tree in trees for t in tensors(tree)
+    )
+
+
