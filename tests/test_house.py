@@ -1,0 +1,135 @@
+"""The house keeps its own rules: sizes, names, layers, and what importing it costs."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted(ROOT.glob("pyrelay/**/*.py"))
+TESTS = sorted(p for p in ROOT.glob("tests/**/*.py") if p.relative_to(ROOT).parts[1] != "errors")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "stuff"}
+
+
+def name_of(path: Path) -> str:
+    """Give a file's name inside the project."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Give all functions of a file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_file_has_at_most_500_lines_and_says_what_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 500
+    assert ast.get_docstring(ast.parse(text)), "the module has no docstring"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_function_has_at_most_60_lines(path: Path) -> None:
+    long = {
+        f.name: f.end_lineno - f.lineno + 1
+        for f in functions(path)
+        if f.end_lineno is not None and f.end_lineno - f.lineno >= 60
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_nothing_is_left_for_later(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert re.findall(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b", text) == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_private_names_stay_in_their_module(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    taken = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert taken == []
+
+
+def test_no_module_is_named_after_nothing() -> None:
+    named = [
+        name_of(p)
+        for p in SOURCES
+        if set(p.relative_to(ROOT).with_suffix("").parts) & FORBIDDEN_NAMES
+    ]
+    assert named == []
+
+
+def test_the_median_file_stays_small() -> None:
+    sizes = sorted(len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCES)
+    assert sizes[len(sizes) // 2] <= 200
+
+
+def test_recursion_limits_are_never_raised_and_threads_never_made_for_depth() -> None:
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        assert "setrecursionlimit" not in text, name_of(path)
+        assert "stack_size(" not in text, name_of(path)
+
+
+def test_tests_have_sentences_as_names() -> None:
+    short = [
+        f"{name_of(path)}: {f.name}"
+        for path in TESTS
+        for f in functions(path)
+        if f.name.startswith("test_") and f.name.count("_") < 3
+    ]
+    assert short == []
+
+
+def test_every_dependency_is_pinned_for_the_tests() -> None:
+    pinned = {
+        line.split("==")[0].lower().replace("_", "-")
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if "==" in line
+    }
+    project = PROJECT["project"]
+    extras = project["optional-dependencies"]
+    groups = PROJECT["dependency-groups"]
+    wanted = [*project["dependencies"], *extras["examples"], *extras["fix"]]
+    wanted += [d for d in (*groups["test"], *groups["lint"]) if isinstance(d, str)]
+    names = {re.split(r"[\[<>=; ]", d)[0].lower() for d in wanted}
+    assert names - pinned == set()
+
+
+def run_python(code: str) -> str:
+    """Run code in a fresh interpreter and give what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    return done.stdout.strip()
+
+
+def test_importing_pyrelay_loads_neither_torch_nor_triton() -> None:
+    loaded = run_python(
+        "import sys, pyrelay; from pyrelay import relay;"
+        "print(sorted({'torch', 'triton', 'numpy', 'rich', 'libcst', 'lark'} & set(sys.modules)))"
+    )
+    assert loaded == "[]"
+
+
+def test_importing_pyrelay_takes_less_than_150_milliseconds() -> None:
+    code = "import time; t = time.perf_counter(); import pyrelay; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(5)) < 0.15
