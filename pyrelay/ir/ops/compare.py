@@ -31,7 +31,7 @@ from ..types import (
     is_float,
     show,
 )
-from .samples import integer_pairs, numeric_pairs, tied_pairs, unary_samples
+from .samples import numeric_pairs, tied_pairs, unary_samples
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -249,20 +249,21 @@ where: Final = Op(
     hyper=(),
     torch_name="where",
     samples=lambda: (
-        *(
-            Sample((TensorSpec((3, 4), "bool"), *pair.operands))
-            for pair in (*_float_pairs(), *integer_pairs())
-        ),
+        *(Sample((TensorSpec((3, 4), "bool"), *pair.operands)) for pair in _chosen_pairs()),
         Sample((TensorSpec((), "bool"), TensorSpec((3,)), TensorSpec((2, 1)))),
         Sample((TensorSpec((3,), "bool"), TensorSpec((), "bool"), TensorSpec((3,), "bool"))),
     ),
 )
 
 
-def _float_pairs() -> Iterable[Sample]:
+def _chosen_pairs() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4)), TensorSpec((3, 4))))
     yield Sample((TensorSpec((2, 3, 1)), TensorSpec((4,))))
     yield Sample((TensorSpec((3, 4), contiguous=False), 0.5))
+    yield Sample((TensorSpec((0, 3, 4)), TensorSpec(())))
+    yield Sample((TensorSpec((4,), "int64", -9, 9), TensorSpec((3, 1), "int64", -9, 9)))
+    yield Sample((TensorSpec((4,)), TensorSpec((4,), "int64", -9, 9)))
+    yield Sample((TensorSpec((4,), "int32", -9, 9), 2))
 
 
 def _cast_type(call: RuleCall) -> Type:

@@ -1,0 +1,66 @@
+"""What the rule tests compare with, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pyrelay.ir.op import Op, Sample
+from pyrelay.ir.types import SizeType, TensorType, TupleType, Type, is_float
+from pyrelay.lower_torch.constants import torch_dtype
+
+
+def assert_has_type(value: Any, ty: Type, sizes: Mapping[str, int]) -> None:
+    """Check that a value is of a type whose named dims have the given sizes."""
+    match ty:
+        case TupleType(fields):
+            assert isinstance(value, tuple)
+            for part, field in zip(value, fields, strict=True):
+                assert_has_type(part, field, sizes)
+        case SizeType(dim):
+            assert value == dim.evaluate(sizes)
+        case TensorType(shape, dtype) if isinstance(value, torch.Tensor):
+            assert tuple(value.shape) == tuple(d.evaluate(sizes) for d in shape)
+            assert value.dtype == torch_dtype(dtype)
+        case TensorType((), dtype):
+            assert not is_float(dtype)
+            assert isinstance(value, bool) == (dtype.name == "bool")
+        case _:
+            raise AssertionError(f"{value} of {ty}")
+
+
+def assert_equal(
+    actual: Any, expected: Any, *, dtype: bool = True, rtol: float, atol: float
+) -> None:
+    if isinstance(expected, tuple | list):
+        for a, e in zip(actual, expected, strict=True):
+            assert_equal(a, e, dtype=dtype, rtol=rtol, atol=atol)
+        return
+    torch.testing.assert_close(
+        torch.as_tensor(actual),
+        torch.as_tensor(expected),
+        rtol=rtol,
+        atol=atol,
+        equal_nan=True,
+        check_dtype=dtype,
+    )
+
+
+def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
+    """Give the sample's operands with tensors in place of their descriptions."""
+    rest = iter(values)
+
+    def fill(arg: Any) -> Any:
+        if isinstance(arg, tuple):
+            return tuple(fill(part) for part in arg)
+        return arg if arg is None or isinstance(arg, bool | int | float) else next(rest)
+
+    return [fill(arg) for arg in sample.operands]
+
+
+def samples(op: Op) -> list[Sample]:
+    found = list(op.samples())
+    assert found, f"{op.name} has no samples"
+    return found

@@ -1,0 +1,84 @@
+"""Samples of operators made into torch tensors, the same ones every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.op import Sample, SampleArg, TensorSpec
+from pyrelay.ir.types import DTYPES, DType, float64, is_float
+
+
+def leaves(arg: SampleArg) -> Iterator[TensorSpec]:
+    """Give the tensors of an operand, tuples opened."""
+    if isinstance(arg, TensorSpec):
+        yield arg
+    elif isinstance(arg, tuple):
+        for part in arg:
+            yield from leaves(part)
+
+
+def specs(sample: Sample) -> list[TensorSpec]:
+    """Give the tensors of a sample, left to right."""
+    return [spec for arg in sample.operands for spec in leaves(arg)]
+
+
+def tensors(sample: Sample, seed: int = 0) -> list[torch.Tensor]:
+    """Make the tensors of a sample, left to right."""
+    generator = torch.Generator().manual_seed(seed)
+    return [tensor(spec, generator) for spec in specs(sample)]
+
+
+def tensor(spec: TensorSpec, generator: torch.Generator) -> torch.Tensor:
+    """Make one tensor: floats uniform in [low, high], integers in [low, high), bools at random."""
+    # A strided tensor is every other element along a last dim twice as long, in another order.
+    rank = len(spec.shape)
+    stored = spec.shape if spec.contiguous else (*spec.shape[::-1], 2)
+    found = _elements(spec, stored, generator)
+    if spec.contiguous:
+        return found
+    strided = found[..., 1].permute(tuple(reversed(range(rank))))
+    assert not strided.is_contiguous() or strided.numel() <= 1
+    return strided
+
+
+def _elements(spec: TensorSpec, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    dtype = getattr(torch, spec.dtype)
+    if spec.dtype == "bool":
+        return torch.randint(0, 2, shape, generator=generator, dtype=torch.bool)
+    if spec.low == spec.high or spec.low != spec.low:
+        return torch.full(shape, spec.low, dtype=dtype)
+    if not is_float(DTYPES[spec.dtype]):
+        return torch.randint(int(spec.low), int(spec.high), shape, generator=generator, dtype=dtype)
+    spread = torch.rand(shape, generator=generator, dtype=torch.float64)
+    return (spread * (spec.high - spec.low) + spec.low).to(dtype)
+
+
+def widened(sample: Sample) -> Sample:
+    """Give the sample in double precision, where finite differences are exact enough."""
+    operands = tuple(_wide(arg) for arg in sample.operands)
+    return replace(sample, operands=operands, attrs=_wide_attrs(sample.attrs))
+
+
+def _wide(arg: SampleArg) -> SampleArg:
+    match arg:
+        case TensorSpec() if is_float(DTYPES[arg.dtype]):
+            return replace(arg, dtype="float64")
+        case tuple():
+            return tuple(_wide(part) for part in arg)
+        case _:
+            return arg
+
+
+def _wide_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: float64 if isinstance(v, DType) and is_float(v) else v for k, v in attrs.items()}
+
+
+def shape_names(sample: Sample) -> dict[int, Dim]:
+    """Give a named dim for each size of the sample but 0 and 1, which broadcasting tells apart."""
+    sizes = {size for spec in specs(sample) for size in spec.shape if size > 1}
+    return {size: Dim.of(f"n{size}") for size in sorted(sizes)}
