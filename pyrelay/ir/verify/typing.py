@@ -46,6 +46,7 @@ from ..types import (
     TupleType,
     Type,
     TypeHole,
+    dim_names,
     dims,
     show,
     substitution,
@@ -186,10 +187,20 @@ def _constructor_type(scene: Scene, call: Call, adt: str, name: str) -> FnType |
     made = call.ty
     if not isinstance(made, AdtType) or made.name != adt:
         return f"a constructor of `{adt}` does not make {made}"
-    definition = scene.module.adts[adt]
-    replace = substitution(definition.type_params, made.args)
-    fields = tuple(replace(f) for f in definition.constructor(name).fields)
-    return FnType(fields, made)
+    return FnType(_fields(scene, made, name), made)
+
+
+def _fields(scene: Scene, ty: AdtType, name: str) -> tuple[Type, ...]:
+    """Give the types of a constructor's fields in a value of type `ty`.
+
+    A size that the data type does not quantify belongs to each value: it agrees with any.
+    """
+    definition = scene.module.adts[ty.name]
+    replace = substitution(definition.type_params, ty.args)
+    fields = definition.constructor(name).fields
+    for own in frozenset[str]().union(*map(dim_names, fields)):
+        replace.dims.setdefault(own, Dim.of(f"{own}?"))
+    return tuple(replace(f) for f in fields)
 
 
 def nodes_agree(scene: Scene) -> Iterator[Finding]:
@@ -231,8 +242,9 @@ def _claims(node: Expr) -> Iterator[_Claim]:
 
 
 def _field_type(ty: Type, index: int) -> Type | None:
-    known = isinstance(ty, TupleType) and index < len(ty.fields)
-    return ty.fields[index] if known else None
+    if not isinstance(ty, TupleType) or index >= len(ty.fields):
+        return None
+    return ty.fields[index]
 
 
 def _branch_claims(node: If | Match) -> Iterator[_Claim]:
@@ -292,11 +304,8 @@ def _pattern_fits(scene: Scene, pattern: Pattern, ty: Type) -> Iterator[Finding]
                 if not scene.agreement.types(type_of(var), ty):
                     yield var, f"`{var.name}` is {show(type_of(var))}, the value {show(ty)}"
                 pending += () if inner is None else ((inner, ty),)
-            case ConstructorPattern(adt, name, fields), AdtType(other, args) if adt == other:
-                definition = scene.module.adts[adt]
-                replace = substitution(definition.type_params, args)
-                types = [replace(f) for f in definition.constructor(name).fields]
-                pending += zip(fields, types, strict=True)
+            case ConstructorPattern(adt, name, fields), AdtType(other) if adt == other:
+                pending += zip(fields, _fields(scene, ty, name), strict=True)
             case TuplePattern(fields), TupleType(types) if len(fields) == len(types):
                 pending += zip(fields, types, strict=True)
             case ((ConstructorPattern() | TuplePattern()), _):
