@@ -149,6 +149,30 @@ def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
     )
 
 
+def expect(call: RuleCall, index: int, ty: TensorType, message: str) -> None:
+    """Make an operand's type equal to `ty`; a clash says `message`. Raises Clash."""
+    call.tensor(index)
+    try:
+        call.solver.unify(call.types[index], ty)
+    except Clash:
+        call.clash(f"{message}: {show(ty)}", index)
+
+
+def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) -> AnyDType:
+    """Give the one dtype of the tensors of a tuple operand. Raises Clash if they differ."""
+    first = tensors[0]
+    for other in tensors[1:]:
+        try:
+            call.solver.unify(TensorType((), first.dtype), TensorType((), other.dtype))
+        except Clash:
+            call.clash(
+                f"`{call.op.name}` takes tensors of one dtype, not {show(first)} and {show(other)}",
+                index,
+                help=f"cast one: relay.cast(x, relay.{first.dtype})",
+            )
+    return first.dtype
+
+
 def pair(value: Any) -> tuple[Any, Any]:
     """Give `(v, v)` for one value, a pair as it is."""
     return tuple(value) if isinstance(value, tuple | list) else (value, value)  # pyright: ignore

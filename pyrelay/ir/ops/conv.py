@@ -1,0 +1,480 @@
+"""Convolutions. The gradients are operators of their own, each the transpose of another, so that
+derivatives of any order stay within the family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import Dim
+from ..op import (
+    Clash,
+    Effect,
+    Hidden,
+    Holder,
+    Init,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+    optional,
+)
+from ..rules import expect, floating, shape_tuple, with_rank
+from ..types import TensorType, Type, show
+from . import join
+from .linalg import parameter_dtype
+from .operands import is_given, static, static_pair, static_tuple
+from .window import check_count, padding_pair, padding_single, same_padding, window_count
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+_IMAGE_LAYOUT: Final = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)"}
+
+
+def _spatial(call: RuleCall) -> int:
+    return 1 if call.op.name.endswith("1d") else 2
+
+
+def _image(call: RuleCall, n: int) -> TensorType:
+    """Give the type of the operand, which has a batch dim or none. Raises Clash."""
+    ty = call.tensor(0)
+    if ty.rank in (n + 1, n + 2):
+        return ty
+    advice = None
+    if ty.rank == n:
+        advice = "add the channel dim: relay.unsqueeze(x, dim=0), and a batch dim if there is one"
+    call.clash(
+        f"`{call.op.name}` takes a tensor {_IMAGE_LAYOUT[n]}, not {show(ty)}", 0, help=advice
+    )
+
+
+def _check_channels(call: RuleCall, have: Dim, want: Dim) -> None:
+    try:
+        call.solver.unify_dims(have, want)
+    except Clash:
+        groups = call.attrs["groups"]
+        parts = f" in {groups} groups" if groups != 1 else ""
+        call.clash(f"`{call.op.name}` got {have} channels, its weight takes {want}{parts}", 0, 1)
+
+
+def _padding(call: RuleCall, kernel: Sequence[Dim]) -> list[Dim]:
+    """Give the padding of both sides together, per spatial dim."""
+    padding, strides = call.attrs["padding"], call.attrs["stride"]
+    if padding == "valid":
+        return [Dim.of(0)] * len(kernel)
+    if padding == "same":
+        if any(s != 1 for s in strides):
+            call.clash(f"`{call.op.name}` with padding='same' has stride 1")
+        return [(k - 1) * d for k, d in zip(kernel, call.attrs["dilation"], strict=True)]
+    if isinstance(padding, str):
+        call.clash(f"`{call.op.name}` knows padding 'same' and 'valid', not '{padding}'")
+    return [Dim.of(p) * 2 for p in padding]
+
+
+def _conv_type(call: RuleCall) -> Type:
+    n = _spatial(call)
+    source, weight = _image(call, n), with_rank(call, 1, n + 2)
+    batch, channels, sizes = source.shape[: -n - 1], source.shape[-n - 1], source.shape[-n:]
+    out, groups, kernel = weight.shape[0], call.attrs["groups"], weight.shape[2:]
+    _check_channels(call, channels, weight.shape[1] * groups)
+    if out.constant is not None and out.constant % groups:
+        call.clash(f"`{call.op.name}` cannot split {out} channels into {groups} groups", 1)
+    if call.given(2):
+        message = f"`{call.op.name}` takes one bias per channel"
+        expect(call, 2, TensorType((out,), source.dtype), message)
+    counts = [
+        check_count(call, window_count(size, k, s, p, d), size, k)
+        for size, k, s, p, d in zip(
+            sizes,
+            kernel,
+            call.attrs["stride"],
+            _padding(call, kernel),
+            call.attrs["dilation"],
+            strict=True,
+        )
+    ]
+    return TensorType((*batch, out, *counts), source.dtype)
+
+
+def _conv_weight(call: RuleCall) -> TensorType:
+    n = _spatial(call)
+    channels = _image(call, n).shape[-n - 1]
+    kernel = _kernel_size(call, n)
+    groups, out = call.attrs["groups"], Dim.of(call.attrs["out_channels"])
+    if channels.constant is not None and channels.constant % groups:
+        call.clash(f"`{call.op.name}` cannot split {channels} channels into {groups} groups", 0)
+    return TensorType((out, channels // groups, *kernel), parameter_dtype(call))
+
+
+def _kernel_size(call: RuleCall, n: int) -> tuple[Dim, ...]:
+    items = static_tuple(call.attrs["kernel_size"])
+    return tuple(Dim.of(k) for k in (items * n if len(items) == 1 else items))
+
+
+def _conv_bias(call: RuleCall) -> TensorType:
+    return TensorType((Dim.of(call.attrs["out_channels"]),), parameter_dtype(call))
+
+
+_HIDDEN: Final = (
+    Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _conv_weight),
+    Hidden("bias", Holder.PARAMETER, Init.ZEROS, _conv_bias, only_if="bias"),
+)
+
+
+def _batched(x: Value, rank: int) -> Value:
+    return x if x.rank == rank else x.unsqueeze(0)
+
+
+def _explicit_padding(p: Pullback, kernel: Sequence[Dim]) -> list[tuple[int, int]]:
+    """Give the padding before and after each spatial dim. `same` needs a kernel of known size."""
+    padding = p.attrs["padding"]
+    if padding == "valid":
+        return [(0, 0)] * len(kernel)
+    if padding != "same":
+        return [(v, v) for v in padding]
+    found: list[tuple[int, int]] = []
+    for size, dilation in zip(kernel, p.attrs["dilation"], strict=True):
+        assert size.constant is not None
+        found.append(same_padding(size.constant, dilation))
+    return found
+
+
+def _conv2d_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, weight, bias = p.args
+    g, image = _batched(p.g, 4), _batched(x, 4)
+    sides = _explicit_padding(p, weight.shape[2:])
+    attrs = {k: p.attrs[k] for k in ("stride", "dilation", "groups")}
+    uneven = any(before != after for before, after in sides)
+    if uneven:  # pad by hand, and cut the padding off again
+        edges = tuple(side for pair in reversed(sides) for side in pair)
+        image = join.pad(image, pad=edges)
+        attrs["padding"] = (0, 0)
+    else:
+        attrs["padding"] = tuple(before for before, _ in sides)
+    to_x = conv2d_input_grad(g, weight, input_size=image.shape, **attrs)
+    to_weight = conv2d_weight_grad(g, image, weight_size=weight.shape, **attrs)
+    if uneven:
+        to_x = join.pad(to_x, pad=tuple(-side for pair in reversed(sides) for side in pair))
+    to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
+    return to_x.reshape(*x.shape), to_weight, to_bias
+
+
+def _conv2d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.conv2d(x, weight, bias, *attrs)
+
+
+def _conv2d_samples() -> Iterable[Sample]:
+    image, weight, bias = TensorSpec((2, 3, 6, 5)), TensorSpec((4, 3, 3, 2)), TensorSpec((4,))
+    yield Sample((image, weight, bias))
+    yield Sample((image, weight, None), {"stride": 2})
+    yield Sample((image, weight, bias), {"stride": (1, 2), "padding": (2, 1), "dilation": (2, 1)})
+    yield Sample((image, weight, bias), {"padding": "same"})
+    yield Sample((image, weight, None), {"padding": "same", "dilation": 2})
+    yield Sample((image, weight, None), {"padding": "valid"})
+    yield Sample((TensorSpec((3, 6, 5)), weight, bias))
+    yield Sample((TensorSpec((0, 3, 6, 5)), weight, bias))
+    yield Sample((TensorSpec((2, 4, 5, 5)), TensorSpec((6, 2, 3, 3)), None), {"groups": 2})
+    yield Sample((TensorSpec((2, 3, 6, 5), contiguous=False), weight, bias))
+
+
+conv2d: Final = Op(
+    name="conv2d",
+    doc="Cross-correlation of images with kernels; the weight is (out, in / groups, kH, kW).",
+    params=(
+        operand("input", promote=True),
+        operand("weight", promote=True),
+        optional("bias"),
+        attribute("stride", 1, static_pair),
+        attribute("padding", 0, padding_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("groups", 1, static),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_conv_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_conv2d),
+    grad=_conv2d_grad,
+    hidden=_HIDDEN,
+    hyper=(
+        attribute("out_channels", convert=static),
+        attribute("kernel_size", convert=static_pair),
+        attribute("bias", True),
+    ),
+    torch_name="nn.functional.conv2d",
+    samples=_conv2d_samples,
+)
+
+
+def _conv1d_grad(p: Pullback) -> tuple[Value | None, ...]:
+    # A row is an image of height 1, so the gradient is that of conv2d.
+    x, weight, bias = p.args
+    padding = p.attrs["padding"]
+    attrs = {
+        "stride": (1, *p.attrs["stride"]),
+        "padding": padding if isinstance(padding, str) else (0, *padding),
+        "dilation": (1, *p.attrs["dilation"]),
+        "groups": p.attrs["groups"],
+    }
+    args = (x.unsqueeze(-2), weight.unsqueeze(-2), bias)
+    rows = Pullback(p.g.unsqueeze(-2), p.out, args, attrs)
+    to_x, to_weight, to_bias = _conv2d_grad(rows)
+    assert to_x is not None
+    assert to_weight is not None
+    return to_x.reshape(*x.shape), to_weight.reshape(*weight.shape), to_bias
+
+
+def _conv1d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.conv1d(x, weight, bias, *attrs)
+
+
+def _conv1d_samples() -> Iterable[Sample]:
+    row, weight, bias = TensorSpec((2, 3, 8)), TensorSpec((4, 3, 3)), TensorSpec((4,))
+    yield Sample((row, weight, bias))
+    yield Sample((row, weight, None), {"stride": 2, "padding": 2, "dilation": 2})
+    yield Sample((row, TensorSpec((4, 3, 2)), bias), {"padding": "same"})
+    yield Sample((row, weight, None), {"padding": "valid"})
+    yield Sample((TensorSpec((3, 8)), weight, bias))
+    yield Sample((TensorSpec((0, 3, 8)), weight, bias))
+    yield Sample((TensorSpec((2, 4, 8)), TensorSpec((6, 2, 3)), None), {"groups": 2})
+    yield Sample((TensorSpec((2, 3, 8), contiguous=False), weight, bias))
+
+
+conv1d: Final = Op(
+    name="conv1d",
+    doc="Cross-correlation of rows with kernels; the weight is (out, in / groups, k).",
+    params=(
+        operand("input", promote=True),
+        operand("weight", promote=True),
+        optional("bias"),
+        attribute("stride", 1, static_tuple),
+        attribute("padding", 0, padding_single),
+        attribute("dilation", 1, static_tuple),
+        attribute("groups", 1, static),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_conv_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_conv1d),
+    grad=_conv1d_grad,
+    hidden=_HIDDEN,
+    hyper=(
+        attribute("out_channels", convert=static),
+        attribute("kernel_size", convert=static_tuple),
+        attribute("bias", True),
+    ),
+    torch_name="nn.functional.conv1d",
+    samples=_conv1d_samples,
+)
+
+
+def _linear_part(call: RuleCall, size: str) -> Type:
+    """Give the type of a gradient of a convolution, whose shape the attribute `size` states."""
+    source = floating(call, 0)
+    with_rank(call, 0, 4)
+    with_rank(call, 1, 4)
+    return TensorType(call.attrs[size], source.dtype)
+
+
+def _conv2d_input_grad(
+    torch: Any, g: Any, weight: Any, input_size: tuple[int, ...], *attrs: Any
+) -> Any:
+    stride, padding, dilation, groups = attrs
+    blank = g.new_empty(1).expand(input_size)
+    return torch.ops.aten.convolution_backward(
+        g, blank, weight, None, stride, padding, dilation, False, [0, 0], groups,
+        [True, False, False],
+    )[0]  # fmt: skip
+
+
+def _window_attrs(p: Pullback) -> dict[str, Any]:
+    return {k: p.attrs[k] for k in ("stride", "padding", "dilation", "groups")}
+
+
+conv2d_input_grad: Final = Op(
+    name="conv2d_input_grad",
+    doc="The cotangent of the input of `conv2d` from that of its result.",
+    params=(
+        operand("grad", promote=True),
+        operand("weight", promote=True),
+        attribute("input_size", convert=shape_tuple),
+        attribute("stride", 1, static_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("groups", 1, static),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=lambda call: _linear_part(call, "input_size"),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_conv2d_input_grad),
+    grad=lambda p: (
+        conv2d(p.g, p.args[1], None, **_window_attrs(p)),
+        conv2d_weight_grad(p.args[0], p.g, weight_size=p.args[1].shape, **_window_attrs(p)),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((4, 3, 3, 2))), {"input_size": (2, 3, 6, 5)}),
+        Sample(
+            (TensorSpec((2, 4, 3, 3)), TensorSpec((4, 3, 3, 2))),
+            {"input_size": (2, 3, 6, 5), "stride": 2, "padding": (1, 0)},
+        ),
+        Sample(
+            (TensorSpec((2, 4, 4, 4), contiguous=False), TensorSpec((4, 1, 2, 2))),
+            {"input_size": (2, 2, 5, 5), "groups": 2},
+        ),
+        Sample((TensorSpec((0, 4, 4, 4)), TensorSpec((4, 3, 3, 2))), {"input_size": (0, 3, 6, 5)}),
+    ),
+)
+
+
+def _conv2d_weight_grad(
+    torch: Any, g: Any, x: Any, weight_size: tuple[int, ...], *attrs: Any
+) -> Any:
+    stride, padding, dilation, groups = attrs
+    blank = g.new_empty(1).expand(weight_size)
+    return torch.ops.aten.convolution_backward(
+        g, x, blank, None, stride, padding, dilation, False, [0, 0], groups,
+        [False, True, False],
+    )[1]  # fmt: skip
+
+
+conv2d_weight_grad: Final = Op(
+    name="conv2d_weight_grad",
+    doc="The cotangent of the weight of `conv2d` from that of its result.",
+    params=(
+        operand("grad", promote=True),
+        operand("input", promote=True),
+        attribute("weight_size", convert=shape_tuple),
+        attribute("stride", 1, static_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("groups", 1, static),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=lambda call: _linear_part(call, "weight_size"),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_conv2d_weight_grad),
+    grad=lambda p: (
+        conv2d(p.args[1], p.g, None, **_window_attrs(p)),
+        conv2d_input_grad(p.args[0], p.g, input_size=p.args[1].shape, **_window_attrs(p)),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((2, 3, 6, 5))), {"weight_size": (4, 3, 3, 2)}),
+        Sample(
+            (TensorSpec((2, 4, 3, 3)), TensorSpec((2, 3, 6, 5), contiguous=False)),
+            {"weight_size": (4, 3, 3, 2), "stride": 2, "padding": (1, 0)},
+        ),
+        Sample(
+            (TensorSpec((2, 4, 4, 4)), TensorSpec((2, 2, 5, 5))),
+            {"weight_size": (4, 1, 2, 2), "groups": 2},
+        ),
+        Sample((TensorSpec((0, 4, 4, 4)), TensorSpec((0, 3, 6, 5))), {"weight_size": (4, 3, 3, 2)}),
+    ),
+)
+
+
+def _transposed_type(call: RuleCall) -> Type:
+    source, weight = _image(call, 2), with_rank(call, 1, 4)
+    groups, kernel = call.attrs["groups"], weight.shape[2:]
+    _check_channels(call, source.shape[-3], weight.shape[0])
+    out = weight.shape[1] * groups
+    if call.given(2):
+        expect(
+            call,
+            2,
+            TensorType((out,), source.dtype),
+            f"`{call.op.name}` takes one bias per channel",
+        )
+    for more, stride in zip(call.attrs["output_padding"], call.attrs["stride"], strict=True):
+        if more >= stride:
+            call.clash(f"`{call.op.name}` takes an output_padding below its stride {stride}")
+    counts = [
+        (size - 1) * s - Dim.of(p) * 2 + (k - 1) * d + more + 1
+        for size, k, s, p, d, more in zip(
+            source.shape[-2:],
+            kernel,
+            *(call.attrs[n] for n in ("stride", "padding", "dilation", "output_padding")),
+            strict=True,
+        )
+    ]
+    return TensorType((*source.shape[:-3], out, *counts), source.dtype)
+
+
+def _transposed_weight(call: RuleCall) -> TensorType:
+    channels = _image(call, 2).shape[-3]
+    out, groups = call.attrs["out_channels"], call.attrs["groups"]
+    kernel = _kernel_size(call, 2)
+    return TensorType((channels, Dim.of(out) // groups, *kernel), parameter_dtype(call))
+
+
+def _transposed_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, weight, bias = p.args
+    g, image, attrs = _batched(p.g, 4), _batched(x, 4), _window_attrs(p)
+    to_x = conv2d(g, weight, None, **attrs)
+    # With an output padding the windows may not reach the end; what they give is the input's.
+    to_weight = conv2d_weight_grad(image, g, weight_size=weight.shape, **attrs)
+    to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
+    return to_x.reshape(*x.shape), to_weight, to_bias
+
+
+def _conv_transpose2d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.conv_transpose2d(x, weight, bias, *attrs)
+
+
+def _transposed_samples() -> Iterable[Sample]:
+    image, weight, bias = TensorSpec((2, 4, 3, 3)), TensorSpec((4, 3, 3, 2)), TensorSpec((3,))
+    yield Sample((image, weight, bias))
+    yield Sample((image, weight, None), {"stride": 2, "padding": 1, "output_padding": 1})
+    yield Sample((image, weight, bias), {"stride": (2, 1), "dilation": (1, 2)})
+    yield Sample((image, TensorSpec((4, 2, 2, 2)), None), {"groups": 2})
+    yield Sample((TensorSpec((4, 3, 3)), weight, bias))
+    yield Sample((TensorSpec((0, 4, 3, 3)), weight, bias))
+    yield Sample((TensorSpec((2, 4, 3, 3), contiguous=False), weight, None))
+
+
+conv_transpose2d: Final = Op(
+    name="conv_transpose2d",
+    doc="The transpose of `conv2d`; the weight is (in, out / groups, kH, kW).",
+    params=(
+        operand("input", promote=True),
+        operand("weight", promote=True),
+        optional("bias"),
+        attribute("stride", 1, static_pair),
+        attribute("padding", 0, static_pair),
+        attribute("output_padding", 0, static_pair),
+        attribute("groups", 1, static),
+        attribute("dilation", 1, static_pair),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_transposed_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_conv_transpose2d),
+    grad=_transposed_grad,
+    hidden=(
+        Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _transposed_weight),
+        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _conv_bias, only_if="bias"),
+    ),
+    hyper=(
+        attribute("out_channels", convert=static),
+        attribute("kernel_size", convert=static_pair),
+        attribute("bias", True),
+    ),
+    torch_name="nn.functional.conv_transpose2d",
+    samples=_transposed_samples,
+)

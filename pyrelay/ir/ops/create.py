@@ -1,0 +1,392 @@
+"""Tensors made of nothing but a size: constants, ranges, identities, triangles."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+from ..dims import Dim
+from ..op import (
+    Effect,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import shape_tuple
+from ..types import AnyDType, TensorType, Type, bool_, float32, int64, show
+from .operands import on_tensor, static
+
+_CONSTANT: Final = NoGradient("the result does not depend on the elements of any operand")
+
+
+def _sized(call: RuleCall, dtype: AnyDType) -> Type:
+    for dim in call.attrs["size"]:
+        value = call.solver.resolve_dim(dim).constant
+        if value is not None and value < 0:
+            call.clash(f"`{call.op.name}` takes no negative size: {value}")
+    return TensorType(call.attrs["size"], dtype)
+
+
+def _number_dtype(value: Any) -> AnyDType:
+    if isinstance(value, bool):
+        return bool_
+    return float32 if isinstance(value, float) else int64
+
+
+def _full(torch: Any, device: Any, size: tuple[int, ...], value: Any, dtype: Any) -> Any:
+    if dtype is None and not isinstance(value, bool | int):
+        dtype = torch.float32
+    return torch.full(size, value, dtype=dtype, device=device)
+
+
+full: Final = Op(
+    name="full",
+    doc="A tensor of one number.",
+    params=(
+        attribute("size", convert=shape_tuple),
+        attribute("fill_value", convert=static),
+        attribute("dtype", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: _sized(
+        call, call.attrs["dtype"] or _number_dtype(call.attrs["fill_value"])
+    ),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(_full),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="full",
+    samples=lambda: (
+        Sample((), {"size": (2, 3), "fill_value": 1.5}),
+        Sample((), {"size": (), "fill_value": 7}),
+        Sample((), {"size": (0, 2), "fill_value": True}),
+        Sample((), {"size": (3,), "fill_value": 2, "dtype": float32}),
+    ),
+)
+
+
+zeros: Final = Op(
+    name="zeros",
+    doc="A tensor of zeros, of float32 unless `dtype` says otherwise.",
+    params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(
+        lambda torch, device, size, dtype: torch.zeros(
+            size, dtype=dtype or torch.float32, device=device
+        )
+    ),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="zeros",
+    samples=lambda: (
+        Sample((), {"size": (2, 3)}),
+        Sample((), {"size": ()}),
+        Sample((), {"size": (0, 2), "dtype": int64}),
+    ),
+)
+
+
+ones: Final = Op(
+    name="ones",
+    doc="A tensor of ones, of float32 unless `dtype` says otherwise.",
+    params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(
+        lambda torch, device, size, dtype: torch.ones(
+            size, dtype=dtype or torch.float32, device=device
+        )
+    ),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="ones",
+    samples=lambda: (
+        Sample((), {"size": (2, 3)}),
+        Sample((), {"size": ()}),
+        Sample((), {"size": (0, 2), "dtype": int64}),
+    ),
+)
+
+
+def _like(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    return TensorType(source.shape, call.attrs["dtype"] or source.dtype)
+
+
+zeros_like: Final = Op(
+    name="zeros_like",
+    doc="Zeros in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
+    params=(operand("input"), attribute("dtype", None)),
+    promotion=Promotion.NONE,
+    type_rule=_like,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(lambda torch, x, dtype: torch.zeros_like(x, dtype=dtype))),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="zeros_like",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),)),
+        Sample((TensorSpec(()),), {"dtype": int64}),
+        Sample((TensorSpec((0, 3)),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)
+
+
+ones_like: Final = Op(
+    name="ones_like",
+    doc="Ones in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
+    params=(operand("input"), attribute("dtype", None)),
+    promotion=Promotion.NONE,
+    type_rule=_like,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(lambda torch, x, dtype: torch.ones_like(x, dtype=dtype))),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="ones_like",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),)),
+        Sample((TensorSpec(()),), {"dtype": int64}),
+        Sample((TensorSpec((0, 3)),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)
+
+
+full_like: Final = Op(
+    name="full_like",
+    doc="One number in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
+    params=(
+        operand("input"),
+        attribute("fill_value", convert=static),
+        attribute("dtype", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_like,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(
+        on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype))
+    ),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="full_like",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),), {"fill_value": 2.5}),
+        Sample((TensorSpec(()),), {"fill_value": 2, "dtype": int64}),
+        Sample((TensorSpec((0, 3)),), {"fill_value": 1.0}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"fill_value": 3}),
+    ),
+)
+
+
+def _range_bounds(start: Any, end: Any) -> tuple[Any, Any]:
+    """Read `arange(end)` as `arange(0, end)`."""
+    return (0, start) if end is None else (start, end)
+
+
+def _range_length(call: RuleCall) -> Dim:
+    start, end = _range_bounds(call.attrs["start"], call.attrs["end"])
+    step = call.attrs["step"]
+    if step == 0:
+        call.clash("`arange` takes no step of 0")
+    numbers = [v for v in (start, end, step) if not isinstance(v, Dim)]
+    if len(numbers) == 3:
+        return Dim.of(max(0, math.ceil((end - start) / step)))
+    if not isinstance(step, int) or any(isinstance(v, float) for v in numbers):
+        call.clash(
+            "`arange` with floats takes numbers, not sizes",
+            help="make it of integers and scale it: relay.arange(n) * 0.5",
+        )
+    start, end = call.solver.resolve_dim(Dim.of(start)), call.solver.resolve_dim(Dim.of(end))
+    distance = end - start if step > 0 else start - end
+    # A range between sizes is taken to run in the direction of its step.
+    return (distance + (abs(step) - 1)) // abs(step)
+
+
+def _arange_type(call: RuleCall) -> Type:
+    bounds = (*_range_bounds(call.attrs["start"], call.attrs["end"]), call.attrs["step"])
+    default = float32 if any(isinstance(v, float) for v in bounds) else int64
+    return TensorType((_range_length(call),), call.attrs["dtype"] or default)
+
+
+def _arange(torch: Any, device: Any, start: Any, end: Any, step: Any, dtype: Any) -> Any:
+    start, end = _range_bounds(start, end)
+    if (end - start) * step < 0:
+        end = start
+    if dtype is None and isinstance(start + end + step, float):
+        dtype = torch.float32
+    return torch.arange(start, end, step, dtype=dtype, device=device)
+
+
+arange: Final = Op(
+    name="arange",
+    doc="The numbers from `start` up to, not including, `end`; `arange(end)` starts at 0.",
+    params=(
+        attribute("start", 0, static),
+        attribute("end", None, static),
+        attribute("step", 1, static),
+        attribute("dtype", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_arange_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(_arange),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((), {"end": 5}),
+        Sample((), {"start": 4}),
+        Sample((), {"start": 2, "end": 9, "step": 3}),
+        Sample((), {"start": 5, "end": 0, "step": -2}),
+        Sample((), {"start": 3, "end": 3}),
+        Sample((), {"start": 0.0, "end": 1.0, "step": 0.3}),
+        Sample((), {"end": 4, "dtype": float32}),
+    ),
+)
+
+
+def _linspace_type(call: RuleCall) -> Type:
+    return TensorType((Dim.of(call.attrs["steps"]),), call.attrs["dtype"] or float32)
+
+
+linspace: Final = Op(
+    name="linspace",
+    doc="Numbers at equal distances from `start` to `end`, both included.",
+    params=(
+        attribute("start", convert=static),
+        attribute("end", convert=static),
+        attribute("steps", convert=static),
+        attribute("dtype", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_linspace_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(
+        lambda torch, device, start, end, steps, dtype: torch.linspace(
+            start, end, steps, dtype=dtype or torch.float32, device=device
+        )
+    ),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="linspace",
+    samples=lambda: (
+        Sample((), {"start": 0.0, "end": 1.0, "steps": 5}),
+        Sample((), {"start": -1, "end": 1, "steps": 1}),
+        Sample((), {"start": 0, "end": 1, "steps": 0}),
+    ),
+)
+
+
+def _eye_type(call: RuleCall) -> Type:
+    rows, columns = call.attrs["n"], call.attrs["m"]
+    columns = rows if columns is None else columns
+    return TensorType((Dim.of(rows), Dim.of(columns)), call.attrs["dtype"] or float32)
+
+
+def _eye(torch: Any, device: Any, n: int, m: int | None, dtype: Any) -> Any:
+    dtype = dtype or torch.float32
+    return torch.eye(n, n if m is None else m, dtype=dtype, device=device)
+
+
+eye: Final = Op(
+    name="eye",
+    doc="Ones on the diagonal of a matrix, zeros elsewhere.",
+    params=(
+        attribute("n", convert=static),
+        attribute("m", None, static),
+        attribute("dtype", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_eye_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(_eye),
+    grad=_CONSTANT,
+    hidden=(),
+    hyper=(),
+    torch_name="eye",
+    samples=lambda: (
+        Sample((), {"n": 3}),
+        Sample((), {"n": 2, "m": 4}),
+        Sample((), {"n": 0}),
+        Sample((), {"n": 2, "dtype": int64}),
+    ),
+)
+
+
+def _matrix(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    if source.rank < 2:
+        call.clash(f"`{call.op.name}` takes a matrix or a stack of matrices, not {show(source)}", 0)
+    return source
+
+
+tril: Final = Op(
+    name="tril",
+    doc="The lower triangle of a matrix, zeros above it.",
+    params=(operand("input"), attribute("diagonal", 0, static)),
+    promotion=Promotion.NONE,
+    type_rule=_matrix,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.BATCHED,
+    lowering=Library(lambda torch, x, diagonal: torch.tril(x, diagonal)),
+    grad=lambda p: (tril(p.g, diagonal=p.attrs["diagonal"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="tril",
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),)),
+        Sample((TensorSpec((2, 3, 3)),), {"diagonal": -1}),
+        Sample((TensorSpec((0, 3)),), {"diagonal": 1}),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)
+
+
+triu: Final = Op(
+    name="triu",
+    doc="The upper triangle of a matrix, zeros below it.",
+    params=(operand("input"), attribute("diagonal", 0, static)),
+    promotion=Promotion.NONE,
+    type_rule=_matrix,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.BATCHED,
+    lowering=Library(lambda torch, x, diagonal: torch.triu(x, diagonal)),
+    grad=lambda p: (triu(p.g, diagonal=p.attrs["diagonal"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="triu",
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),)),
+        Sample((TensorSpec((2, 3, 3)),), {"diagonal": 1}),
+        Sample((TensorSpec((0, 3)),), {"diagonal": -1}),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)

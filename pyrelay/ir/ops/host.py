@@ -1,0 +1,382 @@
+"""What happens on the host: sizes, conversions to Python's numbers, printing, failing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import ONE, Dim
+from ..op import (
+    Effect,
+    Host,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import axis, integral, with_rank
+from ..types import (
+    BOOL,
+    FLOAT,
+    INT,
+    UNIT,
+    UNKNOWN,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    bool_,
+    is_float,
+    show,
+)
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+_SIZE: Final = NoGradient("a size is an integer")
+
+
+size: Final = Op(
+    name="size",
+    doc="The value of a dim.",
+    params=(attribute("dim", convert=Dim.of),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(call.attrs["dim"]),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda dim: dim),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((), {"dim": 3}), Sample((), {"dim": 0})),
+)
+
+
+def _as_size_type(call: RuleCall) -> Type:
+    ty = call.type(0)
+    if isinstance(ty, SizeType):
+        return ty
+    integral(call, 0)
+    with_rank(call, 0, 0)
+    return SizeType(call.solver.fresh_dim("size"))
+
+
+def _as_size(value: Any) -> int:
+    found = int(value)
+    if found < 0:
+        raise ValueError(f"a size is not negative, but this one is {found}")
+    return found
+
+
+as_size: Final = Op(
+    name="as_size",
+    doc="An integer as a size, which types may speak of; it must not be negative.",
+    params=(operand("value"),),
+    promotion=Promotion.NONE,
+    type_rule=_as_size_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Host(_as_size),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((3,)), Sample((TensorSpec((), "int64", 0, 5),))),
+)
+
+
+shape: Final = Op(
+    name="shape",
+    doc="The sizes of a tensor, as a tuple.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: TupleType(tuple(SizeType(d) for d in call.tensor(0).shape)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: tuple(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),)),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((0, 3)),)),
+    ),
+)
+
+
+def _dim_size_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    if source.rank == 0:
+        call.clash("a number has no size", 0)
+    return SizeType(source.shape[axis(call, call.attrs["dim"], source.rank)])
+
+
+dim_size: Final = Op(
+    name="dim_size",
+    doc="The size of one dim of a tensor.",
+    params=(operand("input"), attribute("dim")),
+    promotion=Promotion.NONE,
+    type_rule=_dim_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x, dim: x.shape[dim]),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),), {"dim": 0}),
+        Sample((TensorSpec((0, 3)),), {"dim": -1}),
+        Sample((TensorSpec((0, 3)),), {"dim": 0}),
+    ),
+)
+
+
+def _same_length_type(call: RuleCall) -> Type:
+    ty = call.type(0)
+    fields = ty.fields if isinstance(ty, TupleType) else ()
+    if not fields:
+        call.clash("`same_length` takes a tuple of sizes", 0)
+    sizes = [call.solver.resolve(f) for f in fields]
+    for found in sizes:
+        if not isinstance(found, SizeType):
+            call.clash(f"`same_length` takes sizes, not {show(found)}", 0)
+    first = sizes[0]
+    assert isinstance(first, SizeType)
+    for other in sizes[1:]:
+        assert isinstance(other, SizeType)
+        message = f"these run side by side, but have {first.dim} and {other.dim} elements"
+        call.unify_dims(first.dim, other.dim, 0, message)
+    return first
+
+
+def _same_length(sizes: Sequence[int]) -> int:
+    for other in sizes[1:]:
+        if other != sizes[0]:
+            raise ValueError(f"these run side by side, but have {sizes[0]} and {other} elements")
+    return sizes[0]
+
+
+same_length: Final = Op(
+    name="same_length",
+    doc="The one value of several sizes, which must be equal, as when tensors are zipped.",
+    params=(operand("sizes"),),
+    promotion=Promotion.NONE,
+    type_rule=_same_length_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_same_length),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
+)
+
+
+def _print(values: Sequence[Any], sep: str) -> tuple[()]:
+    # A number of rank 0 is shown as a number, whichever way it is held.
+    print(*(v.item() if getattr(v, "shape", None) == () else v for v in values), sep=sep)
+    return ()
+
+
+print_: Final = Op(
+    name="print",
+    doc="Writes values to standard output, as Python's print.",
+    params=(operand("values"), attribute("sep", " ")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNIT,
+    effect=Effect.IO,
+    shape=ShapeBehaviour.VARIADIC,
+    lowering=Host(_print),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample(((TensorSpec((2,)), 3),)), Sample(((),), {"sep": ", "})),
+)
+
+
+def _check_type(call: RuleCall) -> Type:
+    condition = with_rank(call, 0, 0)
+    if call.known_dtype(condition.dtype) != bool_:
+        call.clash(f"a condition is a Bool, not {show(condition)}", 0)
+    return UNIT
+
+
+def _check(condition: Any, message: str) -> tuple[()]:
+    if not condition:
+        raise AssertionError(message)
+    return ()
+
+
+check: Final = Op(
+    name="check",
+    doc="Stops the program with a message unless the condition holds; `assert`.",
+    params=(operand("condition"), attribute("message", "the assertion does not hold")),
+    promotion=Promotion.NONE,
+    type_rule=_check_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_check),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((True,)),),
+)
+
+
+def _fail(message: str) -> Any:
+    raise RuntimeError(message)
+
+
+fail: Final = Op(
+    name="fail",
+    doc="Stops the program with a message; `raise`. It may stand for a value of any type.",
+    params=(attribute("message"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNKNOWN,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_fail),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
+
+
+def _number(call: RuleCall) -> TensorType:
+    """Give the type of an operand that must hold one number. Raises Clash."""
+    source = call.tensor(0)
+    if source.rank and any(call.solver.resolve_dim(d) != ONE for d in source.shape):
+        python_name = call.op.name.removeprefix("to_")
+        call.clash(
+            f"`{python_name}()` takes one number, not {show(source)}",
+            0,
+            help=f"to convert every element: relay.cast(x, relay.{_DTYPES[python_name]})",
+        )
+    return source
+
+
+_DTYPES: Final = {"int": "int64", "float": "float32", "bool": "bool"}
+
+
+def _to_int_type(call: RuleCall) -> Type:
+    ty = call.type(0)
+    if isinstance(ty, SizeType):
+        return ty
+    _number(call)
+    return INT
+
+
+def _to_float_type(call: RuleCall) -> Type:
+    _number(call)
+    return FLOAT
+
+
+def _to_bool_type(call: RuleCall) -> Type:
+    _number(call)
+    return BOOL
+
+
+def _to_int(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.reshape(()).to(torch.int64)
+    return int(value)
+
+
+def _to_float(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.reshape(()).to(torch.float32)
+    return torch.tensor(float(value), dtype=torch.float32)
+
+
+def _to_bool(torch: Any, value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.reshape(()).to(torch.bool)
+    return bool(value)
+
+
+def _to_float_grad(p: Pullback) -> tuple[Value | None]:
+    source = p.args[0]
+    if not is_float(source.dtype):
+        return (None,)
+    return (p.g.cast(source.dtype).reshape(*source.shape),)
+
+
+to_int: Final = Op(
+    name="to_int",
+    doc="Python's `int()` of a number: rounded towards zero.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=_to_int_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_to_int),
+    grad=NoGradient("piecewise constant"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((1,)),)),
+        Sample((TensorSpec((), "int32", -5, 5),)),
+        Sample((3,)),
+    ),
+)
+
+
+to_float: Final = Op(
+    name="to_float",
+    doc="Python's `float()` of a number, as float32.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=_to_float_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_to_float),
+    grad=_to_float_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((1, 1)),)),
+        Sample((TensorSpec((), "int64", -5, 5),)),
+        Sample((3,)),
+    ),
+)
+
+
+to_bool: Final = Op(
+    name="to_bool",
+    doc="Python's `bool()` of a number: whether it is not zero.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=_to_bool_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_to_bool),
+    grad=NoGradient("piecewise constant"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((), "int64", 0, 2),)),
+        Sample((0,)),
+    ),
+)

@@ -1,0 +1,511 @@
+"""Reading and writing elements by position."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import Dim
+from ..op import (
+    Clash,
+    Effect,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import INDEX_DTYPE, axis, broadcast_shapes, expect, integral, with_rank
+from ..types import TensorType, Type, bool_, show
+from . import compare
+from .index_spec import (
+    MASKED,
+    normal_spec,
+    python_index,
+    result_shape,
+    split_index,
+)
+from .operands import as_tensor, as_tensors, static
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+_INT: Final = ("int", 0)
+_ROW: Final = (("int", 0),)
+_MATRIX: Final = TensorSpec((4, 3))
+
+
+def _zeros_of(value: Value) -> Value:
+    return value.builder.zeros(value.ty)
+
+
+def _shaped_as(value: Value, like: Value) -> Value:
+    """Give the value under the shape of `like`, where a mask made another name for one size."""
+    return value.reshape(*like.shape)
+
+
+def _index_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    return TensorType(result_shape(call, source, masked=None), source.dtype)
+
+
+def _index(torch: Any, x: Any, indices: tuple[Any, ...], spec: Any) -> Any:
+    x = as_tensor(torch, x)
+    flips, items = python_index(torch, x, spec, indices)
+    return (x.flip(flips) if flips else x)[items]
+
+
+def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
+    """Give samples of every form of index, with a value to write if `value` has a shape maker."""
+    ints = TensorSpec((2,), "int64", 0, 3)
+    whole = ("slice", None, None, None)
+    cases: list[tuple[TensorSpec, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]] = [
+        (_MATRIX, (1,), (_INT,), (3,)),
+        (_MATRIX, (-1,), (whole, _INT), (4,)),
+        (_MATRIX, (), (("slice", 1, -1, None),), (2, 3)),
+        (_MATRIX, (), (("slice", None, None, -2), ("slice", 2, None, None)), (2, 1)),
+        (_MATRIX, (), (("slice", 3, 1, None),), (0, 3)),
+        (_MATRIX, (0,), (("new",), ("ellipsis",), _INT), (1, 4)),
+        (_MATRIX, (ints,), (_INT,), (2, 3)),
+        (_MATRIX, (ints, ints), (_INT, ("int", 1)), (2,)),
+        (_MATRIX, (TensorSpec((2, 1), "int64", 0, 3), ints), (_INT, ("int", 1)), (2, 2)),
+        (TensorSpec((4, 3, 2)), (ints, ints), (_INT, whole, ("int", 1)), (2, 3)),
+        (TensorSpec((4, 3, 2)), (1, ints), (whole, ("int", 0), ("int", 1)), (4, 2)),
+        (TensorSpec((4, 3), contiguous=False), (2,), (_INT,), (3,)),
+        (TensorSpec((0, 3)), (), (("slice", 0, 2, None),), (0, 3)),
+    ]
+    if not value:
+        return [Sample((x, indices), {"spec": spec}) for x, indices, spec, _ in cases]
+    return [
+        Sample((x, indices, TensorSpec(shape)), {"spec": spec}) for x, indices, spec, shape in cases
+    ]
+
+
+index: Final = Op(
+    name="index",
+    doc="The elements that `input[...]` selects.",
+    params=(operand("input"), operand("indices"), attribute("spec", convert=normal_spec)),
+    promotion=Promotion.NONE,
+    type_rule=_index_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(_index),
+    grad=lambda p: (
+        index_accumulate(_zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
+        None,
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *_spec_samples(),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),)), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4, 3), "bool"),)), {"spec": _ROW}),
+    ),
+)
+
+
+def _write_type(call: RuleCall) -> Type:
+    target, value = call.tensor(0), call.tensor(2)
+    place = result_shape(call, target, masked=MASKED)
+    lead = len(place) - value.rank
+    fits = lead >= 0
+    for have, want in zip(value.shape, place[max(lead, 0) :], strict=False):
+        fits = fits and (want == MASKED or _fits(call, have, want))
+    if not fits:
+        shown = ", ".join("selected" if d == MASKED else str(d) for d in place)
+        call.clash(f"{show(value)} does not fit the place it is written to, ({shown})", 0, 2)
+    return target
+
+
+def _fits(call: RuleCall, have: Dim, want: Dim) -> bool:
+    try:
+        found = broadcast_shapes(call, [(have,), (want,)])
+        call.solver.unify_dims(found[0], want)
+    except Clash:
+        return False
+    return True
+
+
+def _set_at(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    x = as_tensor(torch, x)
+    flips, items = python_index(torch, x, spec, indices)
+    out = x.flip(flips) if flips else x.clone()
+    out[items] = value
+    return out.flip(flips) if flips else out
+
+
+def _set_at_grad(p: Pullback) -> tuple[Value, None, Value]:
+    target, indices, value = p.args
+    spec = p.attrs["spec"]
+    blank = value.builder.zeros(TensorType((), target.dtype))
+    selected = index(p.g, indices, spec=spec).sum_to(value.shape)
+    return set_at(p.g, indices, blank, spec=spec), None, _shaped_as(selected, value)
+
+
+set_at: Final = Op(
+    name="set_at",
+    doc="The tensor with `input[...]` replaced by `value`; `input` itself does not change.",
+    params=(
+        operand("input", promote=True),
+        operand("indices"),
+        operand("value", promote=True),
+        attribute("spec", convert=normal_spec),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_write_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(_set_at),
+    grad=_set_at_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *(s for s in _spec_samples((_MATRIX,)) if not _has_tensor(s)),
+        Sample((_MATRIX, (TensorSpec((1,), "int64", 0, 4),), TensorSpec((3,))), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),), TensorSpec(())), {"spec": _ROW}),
+        Sample((_MATRIX, (), TensorSpec((3,))), {"spec": (("slice", 1, 3, None),)}),
+        Sample((_MATRIX, (2,), 1.5), {"spec": _ROW}),
+    ),
+)
+
+
+def _has_tensor(sample: Sample) -> bool:
+    indices = sample.operands[1]
+    return isinstance(indices, tuple) and any(isinstance(i, TensorSpec) for i in indices)
+
+
+def _index_accumulate(torch: Any, acc: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    flips, items = python_index(torch, acc, spec, indices)
+    out = acc.flip(flips) if flips else acc.clone()
+    basic, tensors = split_index(torch, items)
+    if tensors is None:
+        out[basic] += value
+    else:
+        value = as_tensor(torch, value, acc)
+        torch.ops.aten.index_put_(out[basic], tensors, value, True)
+    return out.flip(flips) if flips else out
+
+
+index_accumulate: Final = Op(
+    name="index_accumulate",
+    doc="The tensor with `value` added at `input[...]`; a position named twice gets both.",
+    params=(
+        operand("input", promote=True),
+        operand("indices"),
+        operand("value", promote=True),
+        attribute("spec", convert=normal_spec),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_write_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(_index_accumulate),
+    grad=lambda p: (
+        p.g,
+        None,
+        _shaped_as(index(p.g, p.args[1], spec=p.attrs["spec"]).sum_to(p.args[2].shape), p.args[2]),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *_spec_samples((_MATRIX,)),
+        Sample((_MATRIX, (TensorSpec((5,), "int64", 0, 2),), TensorSpec((5, 3))), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),), TensorSpec((3,))), {"spec": _ROW}),
+    ),
+)
+
+
+def _along(call: RuleCall, source: TensorType, positions: TensorType) -> int:
+    """Give the dim along which positions count; elsewhere they lie within the source."""
+    dim = axis(call, call.attrs["dim"], max(source.rank, 1))
+    if positions.rank != source.rank:
+        call.clash(
+            f"`{call.op.name}` takes positions of the rank of the input: "
+            f"{show(positions)} against {show(source)}",
+            0,
+            1,
+        )
+    for d, (have, limit) in enumerate(zip(positions.shape, source.shape, strict=True)):
+        if d == dim or have.constant is None or limit.constant is None:
+            continue
+        if have.constant > limit.constant:
+            call.clash(f"`{call.op.name}` has {have} positions in dim {d} of size {limit}", 0, 1)
+    return dim
+
+
+def _gather_type(call: RuleCall) -> Type:
+    source, positions = call.tensor(0), integral(call, 1)
+    _along(call, source, positions)
+    return TensorType(positions.shape, source.dtype)
+
+
+def _gather(torch: Any, x: Any, positions: Any, dim: int) -> Any:
+    return torch.gather(x, dim, positions.to(torch.int64))
+
+
+gather: Final = Op(
+    name="gather",
+    doc="Elements picked along a dim: `out[i][j] = input[index[i][j]][j]` for `dim=0`.",
+    params=(operand("input"), attribute("dim"), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=_gather_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_gather),
+    grad=lambda p: (
+        scatter_add(_zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
+        None,
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name="gather",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4)), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3)), {"dim": -1}),
+        Sample((_MATRIX, TensorSpec((0, 3), "int64", 0, 4)), {"dim": 0}),
+        Sample(
+            (TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), "int64", 0, 3)), {"dim": 1}
+        ),
+    ),
+)
+
+
+def _scatter_type(call: RuleCall) -> Type:
+    target, positions, source = call.tensor(0), integral(call, 1), call.tensor(2)
+    _along(call, target, positions)
+    expect(call, 2, TensorType(positions.shape, source.dtype), "`src` has the shape of `index`")
+    return target
+
+
+def _scatter_add(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> Any:
+    return torch.scatter_add(x, dim, positions.to(torch.int64), source)
+
+
+scatter_add: Final = Op(
+    name="scatter_add",
+    doc="Elements of `src` added at positions along a dim; the reverse of `gather`.",
+    params=(
+        operand("input", promote=True),
+        attribute("dim"),
+        operand("index"),
+        operand("src", promote=True),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_scatter_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_scatter_add),
+    grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
+    hidden=(),
+    hyper=(),
+    torch_name="scatter_add",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4), TensorSpec((2, 3))), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3), TensorSpec((4, 5))), {"dim": 1}),
+        Sample((_MATRIX, TensorSpec((0, 3), "int64", 0, 4), TensorSpec((0, 3))), {"dim": 0}),
+        Sample(
+            (
+                TensorSpec((4, 3), contiguous=False),
+                TensorSpec((4, 3), "int64", 0, 3),
+                TensorSpec((4, 3), contiguous=False),
+            ),
+            {"dim": -1},
+        ),
+    ),
+)
+
+
+def _take_grad(p: Pullback) -> tuple[Value, None]:
+    source, positions = p.args
+    flat = _zeros_of(source.reshape(_size(source)))
+    spread = index_accumulate(flat, p.g.builder.tuple((positions,)), p.g, spec=_ROW)
+    return spread.reshape(*source.shape), None
+
+
+def _size(value: Value) -> Dim:
+    total = Dim.of(1)
+    for dim in value.shape:
+        total = total * dim
+    return total
+
+
+def _take(torch: Any, x: Any, positions: Any) -> Any:
+    return torch.take(x, as_tensor(torch, positions, x).to(torch.int64))
+
+
+take: Final = Op(
+    name="take",
+    doc="Elements by their positions in the flattened tensor.",
+    params=(operand("input"), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: TensorType(integral(call, 1).shape, call.tensor(0).dtype),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_take),
+    grad=_take_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="take",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 5), "int64", 0, 12))),
+        Sample((_MATRIX, TensorSpec((), "int64", 0, 12))),
+        Sample((_MATRIX, TensorSpec((0,), "int64", 0, 12))),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((3,), "int64", 0, 12))),
+    ),
+)
+
+
+def _index_select_type(call: RuleCall) -> Type:
+    source, positions = call.tensor(0), integral(call, 1)
+    with_rank(call, 1, 0, 1)
+    dim = axis(call, call.attrs["dim"], source.rank)
+    count = positions.shape[0] if positions.rank else Dim.of(1)
+    return TensorType((*source.shape[:dim], count, *source.shape[dim + 1 :]), source.dtype)
+
+
+def _index_select_grad(p: Pullback) -> tuple[Value, None]:
+    source, positions = p.args
+    flat = positions if positions.rank else positions.unsqueeze(0)
+    dim = p.attrs["dim"] % source.rank
+    spec = (*(("slice", None, None, None),) * dim, _INT)
+    picked = p.g.builder.tuple((flat,))
+    return index_accumulate(_zeros_of(source), picked, p.g, spec=spec), None
+
+
+def _index_select(torch: Any, x: Any, positions: Any, dim: int) -> Any:
+    return torch.index_select(x, dim, as_tensor(torch, positions, x))
+
+
+index_select: Final = Op(
+    name="index_select",
+    doc="Slices along a dim, by their positions.",
+    params=(operand("input"), attribute("dim"), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=_index_select_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=Library(_index_select),
+    grad=_index_select_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="index_select",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((6,), "int64", 0, 4)), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((2,), "int64", 0, 3)), {"dim": -1}),
+        Sample((_MATRIX, TensorSpec((0,), "int64", 0, 4)), {"dim": 0}),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((2,), "int64", 0, 3)), {"dim": 1}),
+    ),
+)
+
+
+def _one_hot_type(call: RuleCall) -> Type:
+    source = integral(call, 0)
+    return TensorType((*source.shape, Dim.of(call.attrs["num_classes"])), INDEX_DTYPE)
+
+
+def _one_hot(torch: Any, x: Any, classes: int) -> Any:
+    return torch.nn.functional.one_hot(as_tensor(torch, x).to(torch.int64), classes)
+
+
+one_hot: Final = Op(
+    name="one_hot",
+    doc="A 1 at the place of each class, in a last dim of `num_classes`.",
+    params=(operand("input"), attribute("num_classes", convert=static)),
+    promotion=Promotion.NONE,
+    type_rule=_one_hot_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_one_hot),
+    grad=NoGradient("takes and gives integers"),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.one_hot",
+    samples=lambda: (
+        Sample((TensorSpec((4,), "int64", 0, 3),), {"num_classes": 3}),
+        Sample((TensorSpec((2, 3), "int64", 0, 3),), {"num_classes": 5}),
+        Sample((TensorSpec((), "int64", 0, 3),), {"num_classes": 3}),
+        Sample((TensorSpec((0,), "int64", 0, 3),), {"num_classes": 3}),
+    ),
+)
+
+
+def _nonzero_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    return TensorType((call.solver.fresh_dim("nonzero"), Dim.of(source.rank)), INDEX_DTYPE)
+
+
+nonzero: Final = Op(
+    name="nonzero",
+    doc="The positions of the elements that are not zero, one row each.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=_nonzero_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(lambda torch, x: torch.nonzero(as_tensor(torch, x))),
+    grad=NoGradient("gives integers"),
+    hidden=(),
+    hyper=(),
+    torch_name="nonzero",
+    samples=lambda: (
+        Sample((TensorSpec((4, 3), "int64", 0, 2),)),
+        Sample((TensorSpec((5,), "bool"),)),
+        Sample((TensorSpec((0, 3)),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)
+
+
+def _masked_fill_type(call: RuleCall) -> Type:
+    source, mask = call.tensor(0), call.tensor(1)
+    if call.known_dtype(mask.dtype) != bool_:
+        call.clash(f"`masked_fill` takes a mask of Bool, not {show(mask)}", 1)
+    value = with_rank(call, 2, 0)
+    try:
+        shape = broadcast_shapes(call, [source.shape, mask.shape])
+    except Clash:
+        call.clash(f"`masked_fill` cannot broadcast {show(mask)} to {show(source)}", 0, 1)
+    return TensorType(shape, value.dtype)
+
+
+def _masked_fill_grad(p: Pullback) -> tuple[Value, None, Value]:
+    source, mask, value = p.args
+    blank = p.g.builder.zeros(TensorType((), source.dtype))
+    to_value = compare.where(mask, p.g, blank).sum_to(value.shape)
+    return masked_fill(p.g, mask, blank).sum_to(source.shape), None, to_value
+
+
+def _masked_fill(torch: Any, x: Any, mask: Any, value: Any) -> Any:
+    x, mask = as_tensors(torch, (x, mask))
+    return torch.masked_fill(x, mask, value)
+
+
+masked_fill: Final = Op(
+    name="masked_fill",
+    doc="The tensor with `value` where the mask is true.",
+    params=(operand("input", promote=True), operand("mask"), operand("value", promote=True)),
+    promotion=Promotion.COMMON,
+    type_rule=_masked_fill_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_masked_fill),
+    grad=_masked_fill_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="masked_fill",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((4, 3), "bool"), TensorSpec(()))),
+        Sample((_MATRIX, TensorSpec((3,), "bool"), 0.5)),
+        Sample((TensorSpec((3,)), TensorSpec((4, 3), "bool"), TensorSpec(()))),
+        Sample((TensorSpec((0, 3)), TensorSpec((0, 3), "bool"), 1.0)),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), "bool"), 1.0)),
+    ),
+)

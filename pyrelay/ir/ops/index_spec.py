@@ -1,0 +1,251 @@
+"""What stands between the brackets of `x[...]`: its normal form, its shape, its meaning in torch.
+
+A `spec` is a tuple of `("int", k)` (the k-th of the run-time indices), `("slice", start, stop,
+step)` (numbers, dims or None), `("new",)` and `("ellipsis",)`. As in torch, an index of rank 0
+drops its dim before anything else; the remaining tensors index together: they broadcast, and
+their dims stand where they stood if they were neighbours, else in front.
+
+Lengths of slices. Python clamps every bound to the tensor. The dims given here clamp a stop
+exactly, and take a start (and an offset from the end, as in `x[:-1]`) to lie within the tensor:
+`x[1:]` of `n` elements has `n - 1`, which is wrong only for the empty tensor. Known sizes are
+clamped exactly. A symbolic bound is a size, hence not negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+from ..bounds import minimum
+from ..dims import ONE, Dim, DimHole
+from ..op import RuleCall, Stuck
+from ..rules import broadcast_shapes
+from ..types import SizeType, TensorType, Type, bool_, is_float, show
+from .operands import static
+
+Spec: TypeAlias = tuple[tuple[Any, ...], ...]
+
+MASKED: Final = Dim.atom(DimHole(-1))
+"""In the shape of a place to write to: as many elements as a mask selects."""
+
+_WHOLE: Final = ("slice", None, None, None)
+
+
+def normal_spec(spec: Any) -> Spec:
+    """Give a spec in its normal form: constant dims as plain integers."""
+    return tuple(tuple(static(part) for part in entry) for entry in spec)
+
+
+def consumed(call: RuleCall, entry: tuple[Any, ...], indices: Sequence[Type]) -> int:
+    """Give the number of dims of the tensor that one entry speaks of. Raises Clash or Stuck."""
+    match entry:
+        case ("int", k):
+            ty = indices[k]
+            if isinstance(ty, TensorType) and ty.dtype == bool_:
+                return ty.rank
+            return 1
+        case ("slice", *_):
+            return 1
+        case _:
+            return 0
+
+
+def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
+    """Give the spec with the ellipsis, implied at the end, written out as whole slices."""
+    spec: Spec = call.attrs["spec"]
+    used = sum(consumed(call, entry, indices) for entry in spec)
+    if used > rank:
+        call.clash(
+            f"too many indices: {used} for a tensor of {rank} dimension{'s' if rank != 1 else ''}",
+            0,
+        )
+    places = [i for i, entry in enumerate(spec) if entry == ("ellipsis",)]
+    if len(places) > 1:
+        call.clash("an index has at most one `...`", 0)
+    place = places[0] if places else len(spec)
+    return (*spec[:place], *(_WHOLE,) * (rank - used), *spec[place + 1 :])
+
+
+def index_types(call: RuleCall) -> tuple[Type, ...]:
+    """Give the types of the run-time indices: sizes, or integer or bool tensors."""
+    call.tensors(1)
+    ty = call.type(1)
+    found = tuple(call.solver.resolve(f) for f in ty.fields)  # pyright: ignore
+    for part in found:
+        if isinstance(part, TensorType) and is_float(call.known_dtype(part.dtype)):
+            call.clash(
+                f"an index is an integer, a slice or a mask, not {show(part)}",
+                1,
+                help="cast it: relay.cast(i, relay.int64)",
+            )
+    return found
+
+
+def result_shape(call: RuleCall, source: TensorType, *, masked: Dim | None) -> tuple[Dim, ...]:
+    """Give the shape of the elements that the spec selects.
+
+    `masked` stands for the number of elements under a mask; None makes a fresh size.
+    """
+    indices = index_types(call)
+    shape: list[Dim | None] = []  # None where the dims of the index tensors go
+    together: list[tuple[Dim, ...]] = []
+    has_mask, place = False, 0
+    for entry in aligned(call, source.rank, indices):
+        sizes = source.shape[place : place + consumed(call, entry, indices)]
+        place += len(sizes)
+        match entry:
+            case ("new",):
+                shape.append(ONE)
+            case ("slice", start, stop, step):
+                shape.append(slice_length(call, sizes[0], start, stop, step))
+            case (_, k):
+                dims = _index_dims(call, indices[k], sizes)
+                has_mask = has_mask or dims is None
+                if dims != ():
+                    shape.append(None)
+                    together += () if dims is None else (dims,)
+            case _:
+                raise AssertionError(entry)
+    block = broadcast_shapes(call, together) if together else ()
+    if has_mask:
+        block = _with_mask(call, block, masked)
+    return _place(shape, block)
+
+
+def _index_dims(call: RuleCall, ty: Type, sizes: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
+    """Give the dims that one index brings, None for a mask; check what can be checked."""
+    if isinstance(ty, SizeType):
+        value, size = ty.dim.constant, sizes[0].constant
+        if value is not None and size is not None and not -size <= value < size:
+            call.clash(f"index {value} is out of range for a dim of size {size}", 0)
+        return ()
+    assert isinstance(ty, TensorType)
+    if ty.dtype != bool_:
+        return ty.shape
+    if ty.rank == 0:
+        call.clash("a single Bool is no index", 1, help="use `if` or relay.where")
+    for have, want in zip(ty.shape, sizes, strict=True):
+        call.unify_dims(
+            have, want, 1, f"a mask has the shape of what it masks: {have} is not {want}"
+        )
+    return None
+
+
+def _with_mask(call: RuleCall, block: tuple[Dim, ...], masked: Dim | None) -> tuple[Dim, ...]:
+    """Give the joint dims of masks, which count as one index of one dim, and other indices."""
+    if block and block[-1] != ONE:
+        return block
+    count = call.solver.fresh_dim("selected") if masked is None else masked
+    return (*block[:-1], count)
+
+
+def _place(shape: Sequence[Dim | None], block: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    places = [i for i, d in enumerate(shape) if d is None]
+    rest = [d for d in shape if d is not None]
+    if not places:
+        return tuple(rest)
+    neighbours = places[-1] - places[0] == len(places) - 1
+    at = places[0] if neighbours else 0
+    return (*rest[:at], *block, *rest[at:])
+
+
+def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) -> Dim:
+    """Give the number of elements in a slice of a dim. Raises Stuck on an unknown size."""
+    size = call.solver.resolve_dim(size)
+    stride = 1 if step is None else step
+    if stride == 0:
+        call.clash("a slice takes no step of 0", 0)
+    if isinstance(stride, Dim):
+        call.clash("the step of a slice is a number", 0)
+    if start is None and stop is None and stride == 1:
+        return size
+    bounds = [call.solver.resolve_dim(b) if isinstance(b, Dim) else b for b in (start, stop)]
+    known = [static(b) for b in (size, *bounds)]
+    if not any(isinstance(b, Dim) for b in known):
+        return Dim.of(len(range(*slice(known[1], known[2], stride).indices(known[0]))))
+    if isinstance(size.single, DimHole):
+        raise Stuck(size)
+    count = _distance(size, known[1], known[2], ascending=stride > 0)
+    return (count + (abs(stride) - 1)) // abs(stride)
+
+
+def _distance(size: Dim, start: Any, stop: Any, *, ascending: bool) -> Dim:
+    if ascending:
+        first = Dim.of(0) if start is None else _from_start(size, start)
+        last = size if stop is None else _from_start(size, stop)
+        if isinstance(stop, Dim) or (isinstance(stop, int) and stop >= 0):
+            last = minimum(last, size)
+        distance = last - first
+    else:
+        first = size - 1 if start is None else _from_start(size, start)
+        last = Dim.of(-1) if stop is None else _from_start(size, stop)
+        distance = first - last
+    return Dim.of(max(0, distance.constant)) if distance.constant is not None else distance
+
+
+def _from_start(size: Dim, bound: Dim | int) -> Dim:
+    """Give a bound as a distance from the start."""
+    if isinstance(bound, int) and bound < 0:
+        return size + bound
+    return Dim.of(bound)
+
+
+def python_index(
+    torch: Any, x: Any, spec: Spec, indices: Sequence[Any]
+) -> tuple[tuple[int, ...], tuple[Any, ...]]:
+    """Give the dims of `x` to flip first, and then the index: torch has no negative steps."""
+    flips: list[int] = []
+    items: list[Any] = []
+    place = 0
+    for entry in _written_out(torch, x.dim(), spec, indices):
+        match entry:
+            case ("new",):
+                items.append(None)
+            case ("slice", start, stop, step):
+                if step is not None and step < 0:
+                    flips.append(place)
+                    items.append(_flipped(x.shape[place], start, stop, step))
+                else:
+                    items.append(slice(start, stop, step))
+                place += 1
+            case (_, k):
+                value = indices[k]
+                items.append(value)
+                place += value.dim() if _is_mask(torch, value) else 1
+            case _:
+                raise AssertionError(entry)
+    return tuple(flips), tuple(items)
+
+
+def _is_mask(torch: Any, value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.bool
+
+
+def _written_out(torch: Any, rank: int, spec: Spec, indices: Sequence[Any]) -> Spec:
+    used = sum(
+        indices[entry[1]].dim()
+        if entry[0] == "int" and _is_mask(torch, indices[entry[1]])
+        else entry[0] in ("int", "slice")
+        for entry in spec
+    )
+    place = spec.index(("ellipsis",)) if ("ellipsis",) in spec else len(spec)
+    return (*spec[:place], *(_WHOLE,) * (rank - used), *spec[place + 1 :])
+
+
+def _flipped(size: int, start: Any, stop: Any, step: int) -> slice:
+    first, last, step = slice(start, stop, step).indices(size)
+    return slice(size - 1 - first, size - 1 - last, -step)
+
+
+def split_index(torch: Any, items: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any] | None]:
+    """Give an index as two steps: one that makes a view, and the tensors that index the view."""
+    basic: list[Any] = []
+    tensors: list[Any] = []
+    for item in items:
+        if isinstance(item, torch.Tensor) and item.dim():
+            basic += [slice(None)] * (item.dim() if item.dtype == torch.bool else 1)
+            tensors.append(item)
+        else:
+            basic.append(item)
+            tensors += () if isinstance(item, int | torch.Tensor) else (None,)
+    return tuple(basic), tensors if any(t is not None for t in tensors) else None

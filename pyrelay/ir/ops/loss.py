@@ -1,0 +1,406 @@
+"""Loss functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from ..dims import ONE, product
+from ..op import (
+    Clash,
+    Effect,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+    optional,
+)
+from ..rules import broadcast_shapes, expect, floating, integral
+from ..types import TensorType, Type, is_float, show
+from . import activation, compare, create, index, math, softmax
+from .operands import as_tensor, is_given
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+_REDUCTIONS: Final = ("mean", "sum", "none")
+
+
+def _reduced(call: RuleCall, ty: TensorType) -> TensorType:
+    """Give the type after the `reduction` that torch's losses take. Raises Clash."""
+    reduction = call.attrs["reduction"]
+    if reduction not in _REDUCTIONS:
+        call.clash(f"`{call.op.name}` knows the reductions mean, sum and none, not {reduction!r}")
+    return ty if reduction == "none" else TensorType((), ty.dtype)
+
+
+def _spread(p: Pullback, like: Value) -> Value:
+    """Give the cotangent of a reduced loss for each element, in the shape of `like`."""
+    if p.attrs["reduction"] == "none":
+        return p.g
+    if p.attrs["reduction"] == "sum":
+        return p.g.expand(like.shape)
+    return (p.g / p.g.builder.size(product(like.shape))).expand(like.shape)
+
+
+def _class_dim(rank: int) -> int:
+    return 1 if rank > 1 else 0
+
+
+def _target_clash(call: RuleCall, source: TensorType, target: TensorType) -> NoReturn:
+    dim = _class_dim(source.rank)
+    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
+    wanted = ", ".join(map(str, batch))
+    call.clash(
+        f"`{call.op.name}` of {show(source)} takes classes of shape ({wanted}"
+        f"{',' if len(batch) == 1 else ''}) or distributions of the shape of the input, "
+        f"not {show(target)}",
+        0,
+        1,
+        help="classes are integers: relay.cast(target, relay.int64)"
+        if is_float(target.dtype) and target.rank == len(batch)
+        else None,
+    )
+
+
+def _cross_entropy_type(call: RuleCall) -> Type:
+    source, target = floating(call, 0), call.tensor(1)
+    if source.rank == 0:
+        call.clash("`softmax_cross_entropy` takes a score per class, not a number", 0)
+    dim = _class_dim(source.rank)
+    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
+    wanted = source.shape if is_float(call.known_dtype(target.dtype)) else batch
+    if target.rank != len(wanted):
+        _target_clash(call, source, target)
+    try:
+        for have, want in zip(target.shape, wanted, strict=True):
+            call.solver.unify_dims(have, want)
+    except Clash:
+        _target_clash(call, source, target)
+    return TensorType((), source.dtype)
+
+
+def _cross_entropy(torch: Any, x: Any, target: Any) -> Any:
+    target = as_tensor(torch, target, x)
+    if not target.dtype.is_floating_point:
+        target = target.to(torch.int64)
+    return torch.nn.functional.cross_entropy(x, target)
+
+
+def _as_distribution(source: Value, target: Value, dim: int) -> Value:
+    """Give classes as distributions: 1 at the class, 0 elsewhere, along the class dim."""
+    if is_float(target.dtype):
+        return target
+    builder = source.builder
+    classes = builder.call(create.arange, (), {"end": source.shape[dim], "dtype": target.dtype})
+    trailing = (ONE,) * (source.rank - 1 - dim)
+    hits = compare.equal(classes.reshape(source.shape[dim], *trailing), target.unsqueeze(dim))
+    return hits.cast(source.dtype)
+
+
+def _cross_entropy_grad(p: Pullback) -> tuple[Value, Value | None]:
+    source, target = p.args
+    dim = _class_dim(source.rank)
+    count = product((*source.shape[:dim], *source.shape[dim + 1 :]))
+    each = p.g / p.g.builder.size(count)
+    chances = softmax.softmax(source, dim=dim)
+    if not is_float(target.dtype):
+        return (chances - _as_distribution(source, target, dim)) * each, None
+    # The weights of a distribution need not sum to 1.
+    to_source = (chances * target.sum((dim,), keepdim=True) - target) * each
+    return to_source, -(softmax.log_softmax(source, dim=dim) * each)
+
+
+def _cross_entropy_samples() -> Iterable[Sample]:
+    yield Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)))
+    yield Sample((TensorSpec((4, 3)), TensorSpec((4, 3), low=0.0, high=1.0)))
+    yield Sample((TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)))
+    yield Sample((TensorSpec((2, 3, 2, 2)), TensorSpec((2, 3, 2, 2), low=0.0, high=1.0)))
+    yield Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3)))
+    yield Sample((TensorSpec((3,)), 1))
+    yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4,), "int64", 0, 3)))
+
+
+softmax_cross_entropy: Final = Op(
+    name="softmax_cross_entropy",
+    doc="The cross entropy of scores against classes or distributions, averaged over the batch; "
+    "classes lie along dim 1, as in torch's cross_entropy.",
+    params=(operand("input"), operand("target")),
+    promotion=Promotion.NONE,
+    type_rule=_cross_entropy_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_cross_entropy),
+    grad=_cross_entropy_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.cross_entropy",
+    samples=_cross_entropy_samples,
+)
+
+
+def _paired_type(call: RuleCall) -> Type:
+    left, right = call.tensor(0), call.tensor(1)
+    try:
+        shape = broadcast_shapes(call, [left.shape, right.shape])
+    except Clash:
+        call.clash(f"`{call.op.name}` cannot compare {show(left)} with {show(right)}", 0, 1)
+    if len(left.shape) != len(right.shape):
+        # (N, 1) against (N,) would give (N, N) losses: nearly always a mistake.
+        call.clash(
+            f"`{call.op.name}` takes tensors of one rank, not {show(left)} and {show(right)}",
+            0,
+            1,
+            help="drop or add the dim that differs: relay.squeeze(x, dim=-1)",
+        )
+    return _reduced(call, TensorType(shape, left.dtype))
+
+
+def _paired_samples(low: float = -2.0, high: float = 2.0) -> Iterable[Sample]:
+    target = TensorSpec((3, 4), low=low, high=high)
+    yield Sample((TensorSpec((3, 4)), target))
+    yield Sample((TensorSpec((3, 4)), target), {"reduction": "sum"})
+    yield Sample((TensorSpec((3, 4)), target), {"reduction": "none"})
+    yield Sample((TensorSpec(()), TensorSpec((), low=low, high=high)))
+    yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), low=low, high=high)))
+    yield Sample((TensorSpec((0, 3)), TensorSpec((0, 3), low=low, high=high)), {"reduction": "sum"})
+
+
+def _mse_grad(p: Pullback) -> tuple[Value, Value]:
+    x, target = p.args
+    difference = x - target
+    each = difference * 2.0 * _spread(p, difference)
+    return each.sum_to(x.shape), (-each).sum_to(target.shape)
+
+
+def _mse_loss(torch: Any, x: Any, target: Any, reduction: str) -> Any:
+    x, target = torch.broadcast_tensors(x, target)
+    return torch.nn.functional.mse_loss(x, target, reduction=reduction)
+
+
+mse_loss: Final = Op(
+    name="mse_loss",
+    doc="The squared difference, averaged over all elements unless `reduction` says otherwise.",
+    params=(
+        operand("input", promote=True),
+        operand("target", promote=True),
+        attribute("reduction", "mean"),
+    ),
+    promotion=Promotion.FLOAT,
+    type_rule=_paired_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_mse_loss),
+    grad=_mse_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.mse_loss",
+    samples=_paired_samples,
+)
+
+
+def _bce_type(call: RuleCall) -> Type:
+    source, target = call.tensor(0), call.tensor(1)
+    expect(
+        call,
+        1,
+        TensorType(source.shape, target.dtype),
+        f"`{call.op.name}` takes a target of the shape of the input",
+    )
+    for i in (2, 3):
+        if call.given(i):
+            _weight_fits(call, i, source)
+    return _reduced(call, source)
+
+
+def _weight_fits(call: RuleCall, i: int, source: TensorType) -> None:
+    weight = call.tensor(i)
+    try:
+        shape = broadcast_shapes(call, [source.shape, weight.shape])
+        fits = len(shape) == source.rank
+        for have, want in zip(shape, source.shape, strict=False):
+            call.solver.unify_dims(have, want)
+    except Clash:
+        fits = False
+    if not fits:
+        call.clash(
+            f"`{call.op.name}` cannot broadcast its {call.operand_name(i)} to {show(source)}", 0, i
+        )
+
+
+def _bce(torch: Any, x: Any, target: Any, weight: Any, pos_weight: Any, reduction: str) -> Any:
+    return torch.nn.functional.binary_cross_entropy_with_logits(
+        x, target, weight, reduction=reduction, pos_weight=pos_weight
+    )
+
+
+def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
+    # loss = (1 - t) x + (1 + (w - 1) t) softplus(-x), w the weight of positives
+    x, target, weight, pos_weight = p.args
+    g = _spread(p, x)
+    scaled = g * weight if is_given(weight) else g
+    behind = activation.softplus(-x)
+    if not is_given(pos_weight):
+        to_x, to_target = activation.sigmoid(x) - target, -x
+        to_positive = None
+    else:
+        factor = 1.0 + (pos_weight - 1.0) * target
+        to_x = (1.0 - target) - factor * activation.sigmoid(-x)
+        to_target = (pos_weight - 1.0) * behind - x
+        to_positive = (scaled * target * behind).sum_to(pos_weight.shape)
+    to_weight = None
+    if is_given(weight):
+        factor = 1.0 if not is_given(pos_weight) else 1.0 + (pos_weight - 1.0) * target
+        to_weight = (g * ((1.0 - target) * x + behind * factor)).sum_to(weight.shape)
+    return scaled * to_x, scaled * to_target, to_weight, to_positive
+
+
+binary_cross_entropy_with_logits: Final = Op(
+    name="binary_cross_entropy_with_logits",
+    doc="The cross entropy of `sigmoid(input)` against chances, computed without overflow.",
+    params=(
+        operand("input", promote=True),
+        operand("target", promote=True),
+        optional("weight"),
+        optional("pos_weight"),
+        attribute("reduction", "mean"),
+    ),
+    promotion=Promotion.FLOAT,
+    type_rule=_bce_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_bce),
+    grad=_bce_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.binary_cross_entropy_with_logits",
+    samples=lambda: (
+        *_paired_samples(0.0, 1.0),
+        Sample(
+            (
+                TensorSpec((3, 4)),
+                TensorSpec((3, 4), low=0.0, high=1.0),
+                TensorSpec((3, 1), low=0.5),
+                TensorSpec((4,), low=0.5),
+            )
+        ),
+        Sample(
+            (
+                TensorSpec((3, 4)),
+                TensorSpec((3, 4), low=0.0, high=1.0),
+                None,
+                TensorSpec((4,), low=0.5),
+            ),
+            {"reduction": "none"},
+        ),
+    ),
+)
+
+
+def _nll_type(call: RuleCall) -> Type:
+    source, target = floating(call, 0), integral(call, 1)
+    dim = _class_dim(source.rank)
+    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
+    message = f"`nll_loss` of {show(source)} takes one class per element of the batch"
+    expect(call, 1, TensorType(batch, target.dtype), message)
+    return _reduced(call, TensorType(batch, source.dtype))
+
+
+def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
+    target = as_tensor(torch, target, x).to(torch.int64)
+    return torch.nn.functional.nll_loss(x, target, reduction=reduction)
+
+
+def _nll_grad(p: Pullback) -> tuple[Value, None]:
+    source, target = p.args
+    dim = _class_dim(source.rank)
+    each = _spread(p, target).unsqueeze(dim)
+    zeros = source.builder.zeros(source.ty)
+    return index.scatter_add(zeros, target.unsqueeze(dim), -each, dim=dim), None
+
+
+nll_loss: Final = Op(
+    name="nll_loss",
+    doc="Minus the log chance of the class, from log chances along dim 1.",
+    params=(operand("input"), operand("target"), attribute("reduction", "mean")),
+    promotion=Promotion.NONE,
+    type_rule=_nll_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_nll),
+    grad=_nll_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.nll_loss",
+    samples=lambda: (
+        Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3))),
+        Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)), {"reduction": "sum"}),
+        Sample((TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)), {"reduction": "none"}),
+        Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3))),
+        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 3)), {"reduction": "sum"}),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4,), "int64", 0, 3))),
+    ),
+)
+
+
+def _kl_type(call: RuleCall) -> Type:
+    left, right = floating(call, 0), floating(call, 1)
+    expect(call, 1, TensorType(left.shape, right.dtype), "`kl_div` takes tensors of one shape")
+    if call.attrs["reduction"] == "batchmean":
+        if not left.rank:
+            call.clash("`kl_div` with reduction='batchmean' takes a batch", 0)
+        return TensorType((), left.dtype)
+    return _reduced(call, left)
+
+
+def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> Any:
+    return torch.nn.functional.kl_div(x, target, reduction=reduction, log_target=log_target)
+
+
+def _kl_grad(p: Pullback) -> tuple[Value, Value]:
+    x, target = p.args
+    if p.attrs["reduction"] == "batchmean":
+        g = p.g / p.g.builder.size(x.shape[0])
+    else:
+        g = _spread(p, x)
+    if p.attrs["log_target"]:
+        chances = math.exp(target)
+        return -(chances * g), chances * (target - x + 1.0) * g
+    # The limit of t log t at 0 is 0, and torch's derivative of it there is 0 as well.
+    positive = compare.greater(target, 0.0)
+    safe = compare.where(positive, target, create.ones_like(target))
+    zeros = create.zeros_like(target)
+    slope = compare.where(positive, math.log(safe) + 1.0, zeros)
+    return -(target * g), (slope - x) * g
+
+
+kl_div: Final = Op(
+    name="kl_div",
+    doc="The Kullback-Leibler divergence of `target` from `input`, which holds log chances.",
+    params=(
+        operand("input", promote=True),
+        operand("target", promote=True),
+        attribute("reduction", "mean"),
+        attribute("log_target", False),
+    ),
+    promotion=Promotion.FLOAT,
+    type_rule=_kl_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_kl),
+    grad=_kl_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.kl_div",
+    samples=lambda: (
+        *_paired_samples(0.2, 1.0),
+        Sample((TensorSpec((3, 4)), TensorSpec((3, 4), low=0.2)), {"reduction": "batchmean"}),
+        Sample((TensorSpec((3, 4)), TensorSpec((3, 4))), {"log_target": True}),
+    ),
+)

@@ -1,0 +1,116 @@
+"""What makes a model: the initial values of its hidden parameters."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from ..dims import Dim
+from ..op import (
+    Effect,
+    Init,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    attribute,
+)
+from ..rules import shape_tuple
+from ..types import UNKNOWN, TensorType, Type, float32, float64, int64
+from . import philox
+from .operands import static
+
+KEY_INIT: Final = "key"
+"""The `init` of a random key: one of its own for each seed and path."""
+
+_KINDS: Final = (*(kind.name.lower() for kind in Init), KEY_INIT)
+
+
+def _init_name(value: Any) -> str:
+    return value.name.lower() if isinstance(value, Init) else value
+
+
+def _optional_size(value: Any) -> Any:
+    return None if value is None else shape_tuple(value)
+
+
+def _initial_type(call: RuleCall) -> Type:
+    init, size = call.attrs["init"], call.attrs["size"]
+    if init not in _KINDS:
+        call.clash(f"a parameter starts as one of {', '.join(_KINDS)}, not {init!r}")
+    if init == KEY_INIT:
+        return TensorType((Dim.of(2),), int64)
+    if size is None:
+        return UNKNOWN  # the place where the parameter is used says
+    return TensorType(size, call.attrs["dtype"] or float32)
+
+
+def _stream(torch: Any, seed: int, path: str) -> Any:
+    """Give the key for a parameter, which depends on nothing but the seed and its name."""
+    digest = hashlib.sha256(path.encode()).digest()
+    key = philox.key_of(torch, "cpu", seed)
+    return philox.fold(torch, key, int.from_bytes(digest[:8], "little", signed=True))
+
+
+def _initial(
+    torch: Any,
+    device: Any,
+    init: str,
+    seed: int,
+    path: str,
+    size: tuple[int, ...] | None,
+    dtype: Any,
+    fan_in: int | None,
+) -> Any:
+    dtype = dtype or torch.float32
+    if init == KEY_INIT:
+        return _stream(torch, seed, path).to(device)
+    assert size is not None, "inference fills in the size"
+    if init in ("zeros", "ones"):
+        return torch.full(size, float(init == "ones"), dtype=dtype, device=device)
+    count = 1
+    for each in size:
+        count *= each
+    # Drawn on the CPU, where the bits do not depend on the device, and in double precision,
+    # where they hardly depend on the machine's mathematics.
+    found = philox.normal(torch, _stream(torch, seed, path), count, torch.float64).reshape(size)
+    if init == "fan_in":
+        if fan_in is None:
+            fan_in = max(1, count // size[0]) if size and size[0] else 1
+        found = found * fan_in**-0.5
+    return found.to(device=device, dtype=dtype)
+
+
+initial: Final = Op(
+    name="initial",
+    doc="The initial value of a hidden parameter: a function of the seed and of its path alone. "
+    "`fan_in` is the product of all sizes but the first unless given.",
+    params=(
+        attribute("init", convert=_init_name),
+        attribute("seed", convert=static),
+        attribute("path"),
+        attribute("size", None, _optional_size),
+        attribute("dtype", None),
+        attribute("fan_in", None, static),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_initial_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FACTORY,
+    lowering=Library(_initial),
+    grad=NoGradient("depends on no operand"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((), {"init": Init.FAN_IN, "seed": 0, "path": "fc.weight", "size": (4, 3)}),
+        Sample((), {"init": "normal", "seed": 1, "path": "embed.weight", "size": (2, 2)}),
+        Sample((), {"init": "zeros", "seed": 1, "path": "fc.bias", "size": (4,)}),
+        Sample((), {"init": "ones", "seed": 1, "path": "n.weight", "size": (), "dtype": float64}),
+        Sample((), {"init": "fan_in", "seed": 1, "path": "w", "size": (0, 3), "fan_in": 9}),
+        Sample((), {"init": "key", "seed": 1, "path": "drop.key"}),
+    ),
+)

@@ -1,0 +1,55 @@
+"""What torch bodies do with operands that may be Python numbers, or absent.
+
+At run time an integer or bool of rank 0 is a Python number or a 0-d tensor; a body that needs a
+tensor makes one here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..dims import Dim
+from ..types import UNIT
+
+
+def as_tensor(torch: Any, value: Any, like: Any = None) -> Any:
+    """Give the value as a tensor, on the device of `like` if that is a tensor."""
+    if isinstance(value, torch.Tensor):
+        return value
+    device = like.device if isinstance(like, torch.Tensor) else None
+    return torch.as_tensor(value, device=device)
+
+
+def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
+    """Give values as tensors, all on the device of the first tensor with a dimension."""
+    like = next((v for v in values if isinstance(v, torch.Tensor) and v.dim()), None)
+    return [as_tensor(torch, v, like) for v in values]
+
+
+def on_tensor(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a body whose first operand may also be a Python number."""
+    return lambda torch, x, *rest: body(torch, as_tensor(torch, x), *rest)
+
+
+def is_given(value: Any) -> bool:
+    """Tell whether an operand of a gradient rule, a `Value`, is present."""
+    return value.ty != UNIT
+
+
+def static(value: Any) -> Any:
+    """Give a constant dim as a plain integer and anything else as it is."""
+    if isinstance(value, Dim) and value.constant is not None:
+        return value.constant
+    return value
+
+
+def static_tuple(value: Any) -> tuple[Any, ...]:
+    """Give one number or several as a tuple of plain numbers."""
+    return tuple(map(static, value)) if isinstance(value, tuple | list) else (static(value),)
+
+
+def static_pair(value: Any) -> tuple[Any, ...]:
+    """Give `(v, v)` for one number, a pair as it is: the normal form of 2-d window arguments."""
+    items = static_tuple(value)
+    return items * 2 if len(items) == 1 else items

@@ -1,0 +1,404 @@
+"""Pooling: the largest or the average element under a sliding window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import Dim, maximum
+from ..op import (
+    Effect,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import INDEX_DTYPE, floating, integral, shape_tuple
+from ..types import TensorType, TupleType, Type, show
+from . import index, view
+from .operands import static, static_pair
+from .window import check_count, known, optional_pair, window_count
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+
+def _image(call: RuleCall) -> TensorType:
+    """Give the type of the operand, (batch, channels, height, width) or without the batch."""
+    ty = floating(call, 0)
+    if ty.rank in (3, 4):
+        return ty
+    call.clash(
+        f"`{call.op.name}` takes a tensor (batch, channels, height, width), not {show(ty)}",
+        0,
+        help="add a batch dim: relay.unsqueeze(x, dim=0)" if ty.rank == 2 else None,
+    )
+
+
+def _window_shape(call: RuleCall) -> tuple[Dim, ...]:
+    """Give the shape after a pool, from its attributes. Raises Clash."""
+    source = _image(call)
+    kernel = call.attrs["kernel_size"]
+    stride = call.attrs["stride"] or kernel
+    padding = call.attrs["padding"]
+    dilation = call.attrs.get("dilation", (1, 1))
+    sizes: list[Dim] = []
+    for size, k, s, p, d in zip(source.shape[-2:], kernel, stride, padding, dilation, strict=True):
+        if 2 * p > k:
+            call.clash(f"`{call.op.name}` takes at most half its window {k} as padding, not {p}")
+        count = window_count(size, k, s, 2 * p, d)
+        if call.attrs["ceil_mode"]:
+            count = _rounded_up(size, k, s, p, d)
+        sizes.append(check_count(call, count, size, k))
+    return (*source.shape[:-2], *sizes)
+
+
+def _rounded_up(size: Dim, kernel: int, stride: int, padding: int, dilation: int) -> Dim:
+    """Give the number of windows when the last may hang over; it starts within the tensor."""
+    count = window_count(size + (stride - 1), kernel, stride, 2 * padding, dilation)
+    starts = (size + padding - 1) // stride + 1
+    # The smaller of the two.
+    return count + starts - maximum(count, starts)
+
+
+def _max_pool_type(call: RuleCall) -> Type:
+    return TensorType(_window_shape(call), call.tensor(0).dtype)
+
+
+def _attrs(p: Pullback, *names: str) -> dict[str, Any]:
+    return {name: p.attrs[name] for name in names}
+
+
+_MAX_ATTRS: Final = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
+
+def _max_pool_grad(p: Pullback) -> tuple[Value]:
+    attrs = _attrs(p, *_MAX_ATTRS)
+    places = max_pool2d_with_indices(p.args[0], **attrs)[1]
+    return (_max_unpool(p.g, places, p),)
+
+
+def _max_unpool(g: Value, places: Value, p: Pullback) -> Value:
+    size = p.args[0].shape
+    return max_pool2d_backward(g, places, input_size=size, **_attrs(p, *_MAX_ATTRS))
+
+
+def _max_samples() -> Iterable[Sample]:
+    image = TensorSpec((2, 3, 6, 5))
+    yield Sample((image,), {"kernel_size": 2})
+    yield Sample((image,), {"kernel_size": (3, 2), "stride": (1, 2), "padding": 1})
+    yield Sample((image,), {"kernel_size": 2, "dilation": 2, "stride": 1})
+    yield Sample((image,), {"kernel_size": 2, "ceil_mode": True})
+    yield Sample((image,), {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True})
+    yield Sample((TensorSpec((3, 6, 5)),), {"kernel_size": 2})
+    yield Sample((TensorSpec((0, 3, 6, 5)),), {"kernel_size": 2})
+    yield Sample((TensorSpec((2, 3, 6, 5), contiguous=False),), {"kernel_size": 2})
+
+
+def _max_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.max_pool2d(x, *attrs)
+
+
+max_pool2d: Final = Op(
+    name="max_pool2d",
+    doc="The largest element under each window; of equal ones the first gets the gradient.",
+    params=(
+        operand("input"),
+        attribute("kernel_size", convert=static_pair),
+        attribute("stride", None, optional_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("ceil_mode", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_max_pool_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_max_pool2d),
+    grad=_max_pool_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.max_pool2d",
+    samples=_max_samples,
+)
+
+
+def _with_indices_type(call: RuleCall) -> Type:
+    shape = _window_shape(call)
+    return TupleType((TensorType(shape, call.tensor(0).dtype), TensorType(shape, INDEX_DTYPE)))
+
+
+def _max_pool2d_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.max_pool2d_with_indices(x, *attrs)
+
+
+max_pool2d_with_indices: Final = Op(
+    name="max_pool2d_with_indices",
+    doc="The largest element under each window, and its position in the flattened image.",
+    params=(
+        operand("input"),
+        attribute("kernel_size", convert=static_pair),
+        attribute("stride", None, optional_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("ceil_mode", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_with_indices_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_max_pool2d_with_indices),
+    grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.max_pool2d_with_indices",
+    samples=_max_samples,
+)
+
+
+def _backward_type(call: RuleCall) -> Type:
+    g = floating(call, 0)
+    if call.op is max_pool2d_backward:
+        integral(call, 1)
+    return TensorType(call.attrs["input_size"], g.dtype)
+
+
+def _max_pool2d_backward(
+    torch: Any, g: Any, places: Any, input_size: tuple[int, ...], *attrs: Any
+) -> Any:
+    kernel, stride, padding, dilation, ceil_mode = attrs
+    blank = g.new_empty(1).expand(input_size)
+    if not g.numel():
+        return g.new_zeros(input_size)
+    return torch.ops.aten.max_pool2d_with_indices_backward(
+        g.contiguous(), blank, kernel, stride or (), padding, dilation, ceil_mode, places
+    )
+
+
+def _max_pool2d_backward_grad(p: Pullback) -> tuple[Value, None]:
+    _, places = p.args
+    # The derivative of a sum over places is a read at these places.
+    flat = view.flatten(p.g, start_dim=-2)
+    read = index.gather(flat, view.flatten(places, start_dim=-2), dim=-1)
+    return read.reshape(*places.shape), None
+
+
+max_pool2d_backward: Final = Op(
+    name="max_pool2d_backward",
+    doc="The cotangent of the input of `max_pool2d`: each element added where it came from.",
+    params=(
+        operand("grad"),
+        operand("indices"),
+        attribute("input_size", convert=shape_tuple),
+        attribute("kernel_size", convert=static_pair),
+        attribute("stride", None, optional_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("ceil_mode", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_backward_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_max_pool2d_backward),
+    grad=_max_pool2d_backward_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample(
+            (TensorSpec((2, 3, 3, 2)), TensorSpec((2, 3, 3, 2), "int64", 0, 20)),
+            {"input_size": (2, 3, 6, 4), "kernel_size": 2},
+        ),
+        Sample(
+            (TensorSpec((3, 3, 2)), TensorSpec((3, 3, 2), "int64", 0, 20)),
+            {"input_size": (3, 6, 5), "kernel_size": 2},
+        ),
+        Sample(
+            (
+                TensorSpec((2, 3, 5, 4), contiguous=False),
+                TensorSpec((2, 3, 5, 4), "int64", 0, 20),
+            ),
+            {"input_size": (2, 3, 6, 5), "kernel_size": 2, "stride": 1},
+        ),
+        Sample(
+            (TensorSpec((0, 3, 3, 2)), TensorSpec((0, 3, 3, 2), "int64", 0, 20)),
+            {"input_size": (0, 3, 6, 4), "kernel_size": 2},
+        ),
+    ),
+)
+
+
+_AVG_ATTRS: Final = (
+    "kernel_size",
+    "stride",
+    "padding",
+    "ceil_mode",
+    "count_include_pad",
+    "divisor_override",
+)
+
+
+def _avg_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.avg_pool2d(x, *attrs)
+
+
+avg_pool2d: Final = Op(
+    name="avg_pool2d",
+    doc="The average of the elements under each window.",
+    params=(
+        operand("input"),
+        attribute("kernel_size", convert=static_pair),
+        attribute("stride", None, optional_pair),
+        attribute("padding", 0, static_pair),
+        attribute("ceil_mode", False),
+        attribute("count_include_pad", True),
+        attribute("divisor_override", None, static),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_max_pool_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_avg_pool2d),
+    grad=lambda p: (
+        avg_pool2d_backward(p.g, input_size=p.args[0].shape, **_attrs(p, *_AVG_ATTRS)),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.avg_pool2d",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 3, "stride": (1, 2), "padding": 1}),
+        Sample(
+            (TensorSpec((2, 3, 6, 5)),),
+            {"kernel_size": 2, "padding": 1, "count_include_pad": False, "ceil_mode": True},
+        ),
+        Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 2, "divisor_override": 3}),
+        Sample((TensorSpec((3, 6, 5)),), {"kernel_size": 2}),
+        Sample((TensorSpec((0, 3, 6, 5)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 6, 5), contiguous=False),), {"kernel_size": 2}),
+    ),
+)
+
+
+def _avg_pool2d_backward(torch: Any, g: Any, input_size: tuple[int, ...], *attrs: Any) -> Any:
+    if not g.numel():
+        return g.new_zeros(input_size)
+    kernel, stride, *rest = attrs
+    blank = g.new_empty(1).expand(input_size)
+    return torch.ops.aten.avg_pool2d_backward(g.contiguous(), blank, kernel, stride or (), *rest)
+
+
+avg_pool2d_backward: Final = Op(
+    name="avg_pool2d_backward",
+    doc="The cotangent of the input of `avg_pool2d` from that of its result.",
+    params=(
+        operand("grad"),
+        attribute("input_size", convert=shape_tuple),
+        attribute("kernel_size", convert=static_pair),
+        attribute("stride", None, optional_pair),
+        attribute("padding", 0, static_pair),
+        attribute("ceil_mode", False),
+        attribute("count_include_pad", True),
+        attribute("divisor_override", None, static),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_backward_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_avg_pool2d_backward),
+    grad=lambda p: (avg_pool2d(p.g, **_attrs(p, *_AVG_ATTRS)),),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 3, 2)),), {"input_size": (2, 3, 6, 5), "kernel_size": 2}),
+        Sample(
+            (TensorSpec((3, 4, 2), contiguous=False),),
+            {"input_size": (3, 6, 5), "kernel_size": 3, "stride": (1, 2)},
+        ),
+        Sample((TensorSpec((0, 3, 3, 2)),), {"input_size": (0, 3, 6, 5), "kernel_size": 2}),
+    ),
+)
+
+
+def _adaptive_type(call: RuleCall) -> Type:
+    source = _image(call)
+    wanted = call.attrs["output_size"]
+    for size in source.shape[-2:]:
+        known(call, size, "the height and width of its input", 0)
+    sizes = (
+        size if want is None else Dim.of(want)
+        for size, want in zip(source.shape[-2:], wanted, strict=True)
+    )
+    return TensorType((*source.shape[:-2], *sizes), source.dtype)
+
+
+def _adaptive(torch: Any, x: Any, output_size: Any) -> Any:
+    return torch.nn.functional.adaptive_avg_pool2d(x, output_size)
+
+
+adaptive_avg_pool2d: Final = Op(
+    name="adaptive_avg_pool2d",
+    doc="Averages over windows chosen to give a result of `output_size`; None keeps a size.",
+    params=(operand("input"), attribute("output_size", convert=static_pair)),
+    promotion=Promotion.NONE,
+    type_rule=_adaptive_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_adaptive),
+    grad=lambda p: (
+        adaptive_avg_pool2d_backward(
+            p.g, input_size=p.args[0].shape, output_size=p.attrs["output_size"]
+        ),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.adaptive_avg_pool2d",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 6, 5)),), {"output_size": 1}),
+        Sample((TensorSpec((2, 3, 6, 5)),), {"output_size": (4, 3)}),
+        Sample((TensorSpec((2, 3, 6, 5)),), {"output_size": (None, 7)}),
+        Sample((TensorSpec((3, 6, 5)),), {"output_size": 2}),
+        Sample((TensorSpec((0, 3, 6, 5)),), {"output_size": 2}),
+        Sample((TensorSpec((2, 3, 6, 5), contiguous=False),), {"output_size": 2}),
+    ),
+)
+
+
+def _adaptive_backward(torch: Any, g: Any, input_size: tuple[int, ...], _: Any) -> Any:
+    blank = g.new_empty(1).expand(input_size)
+    return torch.ops.aten._adaptive_avg_pool2d_backward(g.contiguous(), blank)
+
+
+adaptive_avg_pool2d_backward: Final = Op(
+    name="adaptive_avg_pool2d_backward",
+    doc="The cotangent of the input of `adaptive_avg_pool2d` from that of its result.",
+    params=(
+        operand("grad"),
+        attribute("input_size", convert=shape_tuple),
+        attribute("output_size", convert=static_pair),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_backward_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_adaptive_backward),
+    grad=lambda p: (adaptive_avg_pool2d(p.g, output_size=p.attrs["output_size"]),),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 4, 3)),), {"input_size": (2, 3, 6, 5), "output_size": (4, 3)}),
+        Sample(
+            (TensorSpec((3, 2, 2), contiguous=False),), {"input_size": (3, 6, 5), "output_size": 2}
+        ),
+        Sample((TensorSpec((0, 3, 1, 1)),), {"input_size": (0, 3, 6, 5), "output_size": 1}),
+    ),
+)

@@ -1,0 +1,474 @@
+"""Views: the same elements under another shape or in another order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import ONE, Dim, DimHole, product
+from ..op import (
+    Clash,
+    Effect,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    Stuck,
+    TensorSpec,
+    View,
+    attribute,
+    operand,
+)
+from ..rules import axes, axis, dims_tuple, shape_tuple
+from ..types import TensorType, Type, show
+from .operands import on_tensor, static_tuple
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+INFER: Final = Dim.of(-1)
+"""In a shape: the size that follows from the others, or stays as it is."""
+
+
+def _text(shape: Sequence[Dim]) -> str:
+    inside = ", ".join(str(d) for d in shape)
+    return f"({inside},)" if len(shape) == 1 else f"({inside})"
+
+
+def _first_hole(dim: Dim) -> Dim | None:
+    return next((Dim.atom(a) for a in dim.atoms() if isinstance(a, DimHole)), None)
+
+
+def _reshape_clash(call: RuleCall, source: TensorType, total: Dim, wanted: Dim) -> None:
+    """Stop if one number of elements is a multiple of the other, or both are known."""
+    target: tuple[Dim, ...] = call.attrs["shape"]
+    missing, extra = total.exact_quotient(wanted), wanted.exact_quotient(total)
+    message = f"`reshape` cannot make shape {_text(target)} of {show(source)}"
+    if missing is not None and missing != ONE:
+        call.clash(
+            f"{message}: {total} elements against {wanted}, the factor {missing} is missing",
+            0,
+            help=f"keep it as a dim: reshape(x, ({missing}, {_text(target)[1:-1].rstrip(',')}))",
+        )
+    if extra is not None and extra != ONE:
+        call.clash(
+            f"{message}: {total} elements against {wanted}, the factor {extra} is too much", 0
+        )
+    if (total - wanted).constant not in (None, 0):
+        call.clash(f"{message}: {total} elements against {wanted}", 0)
+
+
+def _solve_one_hole(call: RuleCall, shape: Sequence[Dim], wanted: Dim) -> Dim:
+    """Let shapes flow backwards: a single unknown dim of the operand follows from the product."""
+    holes = [d for d in shape if isinstance(d.single, DimHole)]
+    known = product(tuple(d for d in shape if not isinstance(d.single, DimHole)))
+    if len(holes) == 1 and not known.has_holes() and not wanted.has_holes():
+        quotient = wanted.exact_quotient(known)
+        if quotient is not None:
+            call.solver.unify_dims(holes[0], quotient)
+            return wanted
+    return known * product(tuple(holes))
+
+
+def _inferred_size(call: RuleCall, source: TensorType, total: Dim, rest: Dim) -> Dim:
+    hole = _first_hole(total) or _first_hole(rest)
+    if hole is not None:
+        raise Stuck(hole)
+    quotient = total.exact_quotient(rest)
+    if quotient is not None:
+        return quotient
+    message = (
+        f"`reshape` cannot make shape {_text(call.attrs['shape'])} of {show(source)}: "
+        f"{total} elements are not a multiple of {rest}"
+    )
+    if rest.constant == 0 or (total.constant is not None and rest.constant is not None):
+        call.clash(message, 0)
+    quotient = total // rest
+    call.unify_dims(total, quotient * rest, 0, message)
+    return quotient
+
+
+def _reshape_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    shape = tuple(call.solver.resolve_dim(d) for d in source.shape)
+    target = tuple(call.solver.resolve_dim(d) for d in call.attrs["shape"])
+    total = product(shape)
+    if target.count(INFER) > 1:
+        call.clash(f"`reshape` can infer one size, not {target.count(INFER)}: {_text(target)}", 0)
+    if INFER in target:
+        rest = product(tuple(d for d in target if d != INFER))
+        inferred = _inferred_size(call, source, total, rest)
+        return TensorType(tuple(inferred if d == INFER else d for d in target), source.dtype)
+    wanted = product(target)
+    if total.has_holes():
+        total = _solve_one_hole(call, shape, wanted)
+    _reshape_clash(call, source, total, wanted)
+    call.unify_dims(
+        total,
+        wanted,
+        0,
+        f"`reshape` cannot make shape {_text(target)} of {show(source)}: "
+        f"{total} elements against {wanted}",
+    )
+    return TensorType(target, source.dtype)
+
+
+def _restore_shape(p: Pullback) -> tuple[Value]:
+    return (p.g.reshape(*p.args[0].shape),)
+
+
+reshape: Final = Op(
+    name="reshape",
+    doc="The same elements, row by row, in another shape; one size may be -1.",
+    params=(operand("input"), attribute("shape", convert=shape_tuple)),
+    promotion=Promotion.NONE,
+    type_rule=_reshape_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape))),
+    grad=_restore_shape,
+    hidden=(),
+    hyper=(),
+    torch_name="reshape",
+    samples=lambda: (
+        Sample((TensorSpec((2, 6)),), {"shape": (3, 4)}),
+        Sample((TensorSpec((2, 3, 4)),), {"shape": (2, -1)}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"shape": (12,)}),
+        Sample((TensorSpec(()),), {"shape": (1, 1)}),
+        Sample((TensorSpec((0, 3)),), {"shape": (3, 0)}),
+    ),
+)
+
+
+def _flatten_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    if source.rank == 0:
+        return TensorType((ONE,), source.dtype)
+    start = axis(call, call.attrs["start_dim"], source.rank)
+    end = axis(call, call.attrs["end_dim"], source.rank)
+    if start > end:
+        call.clash(f"`flatten` has start_dim {start} behind end_dim {end}", 0)
+    shape = tuple(call.solver.resolve_dim(d) for d in source.shape)
+    merged = product(shape[start : end + 1])
+    return TensorType((*shape[:start], merged, *shape[end + 1 :]), source.dtype)
+
+
+flatten: Final = Op(
+    name="flatten",
+    doc="The dims from `start_dim` to `end_dim` made one.",
+    params=(operand("input"), attribute("start_dim", 0), attribute("end_dim", -1)),
+    promotion=Promotion.NONE,
+    type_rule=_flatten_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end))),
+    grad=_restore_shape,
+    hidden=(),
+    hyper=(),
+    torch_name="flatten",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 4)),)),
+        Sample((TensorSpec((2, 3, 4)),), {"start_dim": 1}),
+        Sample((TensorSpec((2, 3, 4, 5)),), {"start_dim": -3, "end_dim": 2}),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+        Sample((TensorSpec((0, 3, 2)),), {"start_dim": 1}),
+    ),
+)
+
+
+def _swapped(call: RuleCall, first: int, second: int) -> Type:
+    source = call.tensor(0)
+    if source.rank == 0 and first in (0, -1) and second in (0, -1):
+        return source
+    a, b = axis(call, first, source.rank), axis(call, second, source.rank)
+    shape = list(source.shape)
+    shape[a], shape[b] = shape[b], shape[a]
+    return TensorType(tuple(shape), source.dtype)
+
+
+def _pair_samples(first: str, second: str) -> Iterable[Sample]:
+    yield Sample((TensorSpec((2, 3)),), {first: 0, second: 1})
+    yield Sample((TensorSpec((2, 3, 4)),), {first: -1, second: 0})
+    yield Sample((TensorSpec((4, 3), contiguous=False),), {first: 1, second: 0})
+    yield Sample((TensorSpec((0, 3, 2)),), {first: 1, second: 1})
+
+
+transpose: Final = Op(
+    name="transpose",
+    doc="Two dims exchanged.",
+    params=(operand("input"), attribute("dim0"), attribute("dim1")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: _swapped(call, call.attrs["dim0"], call.attrs["dim1"]),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b))),
+    grad=lambda p: (transpose(p.g, dim0=p.attrs["dim0"], dim1=p.attrs["dim1"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="transpose",
+    samples=lambda: _pair_samples("dim0", "dim1"),
+)
+
+
+swapaxes: Final = Op(
+    name="swapaxes",
+    doc="Two dims exchanged, under numpy's name.",
+    params=(operand("input"), attribute("axis0"), attribute("axis1")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: _swapped(call, call.attrs["axis0"], call.attrs["axis1"]),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b))),
+    grad=lambda p: (transpose(p.g, dim0=p.attrs["axis0"], dim1=p.attrs["axis1"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="swapaxes",
+    samples=lambda: _pair_samples("axis0", "axis1"),
+)
+
+
+def _permute_type(call: RuleCall) -> Type:
+    source, order = call.tensor(0), call.attrs["dims"]
+    if len(order) != source.rank:
+        call.clash(f"`permute` names {len(order)} dims of a tensor of {source.rank}", 0)
+    found = axes(call, order, source.rank)
+    return TensorType(tuple(source.shape[d] for d in found), source.dtype)
+
+
+def _inverse(order: Sequence[int]) -> tuple[int, ...]:
+    places = [d % len(order) for d in order]
+    return tuple(places.index(d) for d in range(len(order)))
+
+
+permute: Final = Op(
+    name="permute",
+    doc="The dims in another order.",
+    params=(operand("input"), attribute("dims", convert=static_tuple)),
+    promotion=Promotion.NONE,
+    type_rule=_permute_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims))),
+    grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
+    hidden=(),
+    hyper=(),
+    torch_name="permute",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 4)),), {"dims": (2, 0, 1)}),
+        Sample((TensorSpec((2, 3)),), {"dims": (-1, 0)}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"dims": (0, 1)}),
+        Sample((TensorSpec(()),), {"dims": ()}),
+        Sample((TensorSpec((0, 3, 2)),), {"dims": (1, 2, 0)}),
+    ),
+)
+
+
+def _unsqueeze_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    place = axis(call, call.attrs["dim"], source.rank + 1)
+    return TensorType((*source.shape[:place], ONE, *source.shape[place:]), source.dtype)
+
+
+unsqueeze: Final = Op(
+    name="unsqueeze",
+    doc="A dim of size 1 inserted at `dim`.",
+    params=(operand("input"), attribute("dim")),
+    promotion=Promotion.NONE,
+    type_rule=_unsqueeze_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim))),
+    grad=_restore_shape,
+    hidden=(),
+    hyper=(),
+    torch_name="unsqueeze",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),), {"dim": 0}),
+        Sample((TensorSpec((2, 3)),), {"dim": -1}),
+        Sample((TensorSpec(()),), {"dim": 0}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"dim": 1}),
+        Sample((TensorSpec((0,)),), {"dim": 1}),
+    ),
+)
+
+
+def _squeezed(call: RuleCall, source: TensorType) -> list[int]:
+    """Give the dims that go. A named dim of unknown size is taken to be 1."""
+    dims = call.attrs["dim"]
+    if dims is not None:
+        named = axes(call, dims, source.rank) if source.rank else ()
+        gone: list[int] = []
+        for d in named:
+            size = call.solver.resolve_dim(source.shape[d])
+            if size.constant is None:
+                call.solver.unify_dims(size, ONE)
+            if size.constant in (None, 1):
+                gone.append(d)
+        return gone
+    for size in map(call.solver.resolve_dim, source.shape):
+        if size.constant is None:
+            hole = _first_hole(size)
+            if hole is not None and not call.solver.settling:
+                raise Stuck(hole)
+            call.clash(
+                f"`squeeze` cannot tell whether the size {size} is 1",
+                0,
+                help="name the dim: squeeze(x, dim=...)",
+            )
+    return [d for d, size in enumerate(source.shape) if call.solver.resolve_dim(size) == ONE]
+
+
+def _squeeze_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    gone = _squeezed(call, source)
+    return TensorType(tuple(d for i, d in enumerate(source.shape) if i not in gone), source.dtype)
+
+
+squeeze: Final = Op(
+    name="squeeze",
+    doc="Dims of size 1 removed: those named, or all.",
+    params=(operand("input"), attribute("dim", None, dims_tuple)),
+    promotion=Promotion.NONE,
+    type_rule=_squeeze_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=View(on_tensor(lambda torch, x, dim: x.squeeze() if dim is None else x.squeeze(dim))),
+    grad=_restore_shape,
+    hidden=(),
+    hyper=(),
+    torch_name="squeeze",
+    samples=lambda: (
+        Sample((TensorSpec((1, 3, 1)),)),
+        Sample((TensorSpec((1, 3, 1)),), {"dim": -1}),
+        Sample((TensorSpec((1, 3, 1)),), {"dim": (0, 2)}),
+        Sample((TensorSpec((2, 3)),), {"dim": 0}),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((1, 0)),), {"dim": 0}),
+    ),
+)
+
+
+def _expand_dim(call: RuleCall, source: TensorType, have: Dim, want: Dim) -> Dim:
+    have = call.solver.resolve_dim(have)
+    if want in (INFER, have) or have == ONE:
+        return have if want == INFER else want
+    if isinstance(have.single, DimHole) and not call.solver.settling:
+        raise Stuck(have)
+    call.unify_dims(
+        have,
+        want,
+        0,
+        f"`expand` cannot make shape {_text(call.attrs['size'])} of {show(source)}: "
+        f"size {have} is neither 1 nor {want}",
+    )
+    return want
+
+
+def _expand_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    size = tuple(call.solver.resolve_dim(d) for d in call.attrs["size"])
+    lead = len(size) - source.rank
+    if lead < 0:
+        call.clash(f"`expand` cannot drop dims: {show(source)} to {_text(size)}", 0)
+    if INFER in size[:lead]:
+        call.clash(f"`expand` has no size to keep for -1 in the new dims of {_text(size)}", 0)
+    pairs = zip(source.shape, size[lead:], strict=True)
+    kept = tuple(_expand_dim(call, source, have, want) for have, want in pairs)
+    return TensorType(size[:lead] + kept, source.dtype)
+
+
+expand: Final = Op(
+    name="expand",
+    doc="Dims of size 1 repeated, and new leading dims added, without copying; -1 keeps a size.",
+    params=(operand("input"), attribute("size", convert=shape_tuple)),
+    promotion=Promotion.NONE,
+    type_rule=_expand_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=View(on_tensor(lambda torch, x, size: x.expand(size))),
+    grad=lambda p: (p.g.sum_to(p.args[0].shape),),
+    hidden=(),
+    hyper=(),
+    torch_name="Tensor.expand",
+    samples=lambda: (
+        Sample((TensorSpec((3, 1)),), {"size": (3, 4)}),
+        Sample((TensorSpec((3, 1)),), {"size": (2, -1, 4)}),
+        Sample((TensorSpec(()),), {"size": (2, 3)}),
+        Sample((TensorSpec((1, 3)),), {"size": (0, 3)}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"size": (2, 4, 3)}),
+    ),
+)
+
+
+def _flip_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    axes(call, call.attrs["dims"], source.rank)
+    return source
+
+
+flip: Final = Op(
+    name="flip",
+    doc="The order of elements reversed along dims.",
+    params=(operand("input"), attribute("dims", convert=static_tuple)),
+    promotion=Promotion.NONE,
+    type_rule=_flip_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(lambda torch, x, dims: x.flip(dims))),
+    grad=lambda p: (flip(p.g, dims=p.attrs["dims"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="flip",
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),), {"dims": (0,)}),
+        Sample((TensorSpec((3, 4)),), {"dims": (0, -1)}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"dims": (1,)}),
+        Sample((TensorSpec((0, 3)),), {"dims": (1,)}),
+    ),
+)
+
+
+def _roll_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    shifts, dims = call.attrs["shifts"], call.attrs["dims"]
+    # A dim may be rolled twice, so this is not `axes`, which refuses a repeat.
+    for d in () if dims is None else dims:
+        axis(call, d, source.rank)
+    if len(shifts) != (1 if dims is None else len(dims)):
+        raise Clash("`roll` takes one shift per dim")
+    return source
+
+
+def _roll(torch: Any, x: Any, shifts: tuple[int, ...], dims: tuple[int, ...] | None) -> Any:
+    return x.roll(shifts) if dims is None else x.roll(shifts, dims)
+
+
+roll: Final = Op(
+    name="roll",
+    doc="Elements moved along dims, those that leave at one end entering at the other.",
+    params=(
+        operand("input"),
+        attribute("shifts", convert=static_tuple),
+        attribute("dims", None, dims_tuple),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_roll_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(_roll)),
+    grad=lambda p: (roll(p.g, shifts=tuple(-s for s in p.attrs["shifts"]), dims=p.attrs["dims"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="roll",
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),), {"shifts": 1, "dims": 0}),
+        Sample((TensorSpec((3, 4)),), {"shifts": (1, -2), "dims": (0, 1)}),
+        Sample((TensorSpec((3, 4)),), {"shifts": 5}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"shifts": 1, "dims": -1}),
+        Sample((TensorSpec((0, 3)),), {"shifts": 1, "dims": 1}),
+    ),
+)

@@ -1,0 +1,75 @@
+"""Sliding windows: how many there are, and how paddings are written.
+
+Convolutions and pools agree on `n` elements, a kernel of `k` of them `dilation` apart, moved by
+`stride` over the tensor padded on both sides.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..dims import Dim, DimHole
+from ..op import RuleCall, Stuck
+from .operands import static, static_pair, static_tuple
+
+
+def window_count(
+    size: Dim, kernel: Dim | int, stride: int, padding: Dim | int, dilation: int
+) -> Dim:
+    """Give the number of places of a window; `padding` is that of both sides together."""
+    reach = (Dim.of(kernel) - 1) * dilation + 1
+    return (size + padding - reach) // stride + 1
+
+
+def check_count(call: RuleCall, count: Dim, size: Dim, kernel: Dim | int) -> Dim:
+    """Give the count back. Raises Clash when the window is known not to fit."""
+    value = count.constant
+    if value is not None and value <= 0:
+        call.clash(
+            f"`{call.op.name}` has a window of {kernel} that does not fit a size of {size}", 0
+        )
+    return count
+
+
+def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
+    """Give a size that must be a number. Raises Stuck or Clash."""
+    dim = call.solver.resolve_dim(dim)
+    if dim.constant is not None:
+        return dim.constant
+    for atom in dim.atoms():
+        if isinstance(atom, DimHole):
+            raise Stuck(Dim.atom(atom))
+    call.clash(f"`{call.op.name}` needs a number as {what}, not the size {dim}", index)
+
+
+def padding_pair(value: Any) -> Any:
+    """Give a padding in its normal form: "same", "valid", or a pair of numbers."""
+    return value if isinstance(value, str) else static_pair(value)
+
+
+def padding_single(value: Any) -> Any:
+    """Give a padding in its normal form: "same", "valid", or a tuple of one number."""
+    return value if isinstance(value, str) else static_tuple(value)
+
+
+def optional_pair(value: Any) -> Any:
+    """Give a pair of numbers; None stays None."""
+    return None if value is None else static_pair(value)
+
+
+def same_padding(kernel: int, dilation: int) -> tuple[int, int]:
+    """Give the padding before and after that keeps a size, as torch splits an odd one."""
+    total = dilation * (kernel - 1)
+    return total // 2, total - total // 2
+
+
+__all__ = [
+    "check_count",
+    "known",
+    "optional_pair",
+    "padding_pair",
+    "padding_single",
+    "same_padding",
+    "static",
+    "window_count",
+]
