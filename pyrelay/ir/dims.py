@@ -68,11 +68,12 @@ Monomial: TypeAlias = tuple[DimAtom, ...]
 class Dim:
     """An integer polynomial in normal form. Immutable; `+ - * // %` give new dims."""
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_open", "terms")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms: Final = terms
         self._hash: Final = hash(terms)
+        self._open: bool | None = None
 
     @staticmethod
     def of(value: Dim | int | str) -> Dim:
@@ -103,7 +104,8 @@ class Dim:
         parts: list[str] = []
         for monomial, coefficient in self.terms:
             magnitude = abs(coefficient)
-            factors = [_factor(atom) for atom in monomial]
+            alone = len(monomial) == coefficient == 1
+            factors = [atom.key if alone else _factor(atom) for atom in monomial]
             if magnitude != 1 or not factors:
                 factors.insert(0, str(magnitude))
             text = "*".join(factors)
@@ -156,7 +158,9 @@ class Dim:
 
     def has_holes(self) -> bool:
         """Tell whether inference still has something to find here."""
-        return any(isinstance(atom, DimHole) for atom in self.atoms())
+        if self._open is None:
+            self._open = any(isinstance(atom, DimHole) for atom in self.atoms())
+        return self._open
 
     def substitute(self, find: Callable[[DimVar | DimHole], Dim | None]) -> Dim:
         """Give the dim with each name or hole replaced by what `find` gives, if it gives one."""
