@@ -1,0 +1,69 @@
+"""The command line: check a file, show a program at a stage, describe this installation.
+
+Each command is a function in a file of its own that gives the exit status: 0 when all is well, 1
+when the user's program has mistakes, 2 when the command could not be carried out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..diagnostics.diagnostic import RelayError
+from .load import LoadError
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and give its exit status."""
+    args = _parser().parse_args(arguments)
+    try:
+        return _run(args)
+    except LoadError as error:
+        sys.stderr.write(f"{error}\n")
+    except RelayError as error:
+        from ..diagnostics.colour import print_coloured
+
+        print_coloured(error.diagnostics, sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        sys.stderr.close()
+    return 2
+
+
+def _run(args: argparse.Namespace) -> int:
+    match args.command:
+        case "check":
+            from .check import check
+
+            return check(args.file, as_json=args.json, fix=args.fix)
+        case "show":
+            from .show import show
+
+            return show(args.target, args.stage)
+        case _:
+            from .doctor import doctor
+
+            return doctor()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m pyrelay", description="Check and look at programs compiled by pyrelay."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    check = commands.add_parser(
+        "check", help="import a file and check every @relay and @relay_model object in it"
+    )
+    check.add_argument("file", type=Path)
+    check.add_argument("--json", action="store_true", help="print the mistakes as JSON")
+    check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
+
+    show = commands.add_parser("show", help="print a function's program at a stage")
+    show.add_argument("target", metavar="FILE:NAME")
+    show.add_argument("--stage", default="typed", help="source, typed, anf, grad, host ...")
+
+    commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
+    return parser

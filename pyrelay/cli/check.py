@@ -1,0 +1,117 @@
+"""`check FILE`: every mistake in every compiled function of a file, as text or JSON, or fixed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..diagnostics.diagnostic import Diagnostic, Label, RelayError, Severity
+from ..diagnostics.render import file_name
+from ..diagnostics.source import Span
+from .load import functions, load
+
+
+def check(file: Path, *, as_json: bool, fix: bool) -> int:
+    """Check a file, print what is wrong, and give 1 if something is."""
+    found, checked = mistakes(file)
+    fixed: list[Diagnostic] = []
+    if fix:
+        from .fix import apply_fixes  # needs libcst
+
+        fixed = apply_fixes(found)
+        found = [d for d in found if d not in fixed]
+    if as_json:
+        _write_json(found, fixed, checked)
+    else:
+        _write_text(file, found, fixed, checked)
+    return 1 if any(d.severity is Severity.ERROR for d in found) else 0
+
+
+def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
+    """Give all mistakes of a file, each once, and the number of functions looked at."""
+    try:
+        module = load(file)
+    except RelayError as error:
+        return _each_once(error.diagnostics), 0
+    found: list[Diagnostic] = []
+    checked = functions(module)
+    for function in checked.values():
+        try:
+            function.check()
+        except RelayError as error:
+            found += error.diagnostics
+    return _each_once(found), len(checked)
+
+
+def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Drop repetitions: a mistake shows again in every function that reaches it."""
+    found: dict[tuple[str, str, tuple[str, int, int] | None], Diagnostic] = {}
+    for d in diagnostics:
+        span = None if d.primary is None else d.primary.span
+        place = None if span is None else (span.file.name, span.start, span.end)
+        found.setdefault((d.code, d.title, place), d)
+    return list(found.values())
+
+
+def _write_text(
+    file: Path, found: Sequence[Diagnostic], fixed: Sequence[Diagnostic], checked: int
+) -> None:
+    if found:
+        from ..diagnostics.colour import print_coloured
+
+        print_coloured(found, sys.stdout, limit=None)
+        sys.stdout.write("\n")
+    errors = sum(d.severity is Severity.ERROR for d in found)
+    counts = [_count(errors, "error"), _count(len(found) - errors, "warning")]
+    if fixed:
+        counts.append(f"{len(fixed)} fixed")
+    sys.stdout.write(f"{file}: {_count(checked, 'function')} checked, {', '.join(counts)}\n")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _write_json(found: Sequence[Diagnostic], fixed: Sequence[Diagnostic], checked: int) -> None:
+    errors = sum(d.severity is Severity.ERROR for d in found)
+    data = {
+        "checked": checked,
+        "errors": errors,
+        "warnings": len(found) - errors,
+        "diagnostics": [as_data(d) for d in found],
+        "fixed": [as_data(d) for d in fixed],
+    }
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def as_data(d: Diagnostic) -> dict[str, Any]:
+    """Give a diagnostic as JSON data. Lines and columns count from 1, ends are exclusive."""
+    return {
+        "code": d.code,
+        "severity": d.severity.value,
+        "title": d.title,
+        "primary": None if d.primary is None else _label(d.primary),
+        "secondary": [_label(label) for label in d.secondary],
+        "notes": list(d.notes),
+        "help": d.help,
+        "fix": None if d.fix is None else {**_place(d.fix.span), "replacement": d.fix.replacement},
+    }
+
+
+def _label(label: Label) -> dict[str, Any]:
+    return {**_place(label.span), "text": label.text}
+
+
+def _place(span: Span) -> dict[str, Any]:
+    line, column = span.file.position(span.start)
+    end_line, end_column = span.file.position(span.end)
+    return {
+        "file": file_name(span.file),
+        "line": line,
+        "column": column,
+        "end_line": end_line,
+        "end_column": end_column,
+    }

@@ -1,0 +1,99 @@
+"""`doctor`: what a bug report needs, and what a user wonders about: versions, devices, caches."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+from .. import config
+
+_PACKAGES = ("torch", "triton", "numpy", "lark", "rich", "safetensors", "optree", "libcst")
+
+
+def doctor() -> int:
+    """Print how pyrelay finds itself on this machine."""
+    for title, lines in (
+        ("versions", _versions()),
+        ("devices", _devices()),
+        ("compilers", _compilers()),
+        ("caches", _caches()),
+        ("options", _options()),
+    ):
+        sys.stdout.write(f"{title}\n")
+        for name, value in lines:
+            sys.stdout.write(f"  {name:<14} {value}\n")
+    return 0
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    yield "pyrelay", f"{_version('pyrelay')} at {Path(__file__).parents[1]}"
+    yield "python", f"{platform.python_version()} at {sys.executable}"
+    yield "platform", platform.platform()
+    for package in _PACKAGES:
+        yield package, _version(package)
+
+
+def _devices() -> Iterator[tuple[str, str]]:
+    import torch  # only this command pays for it
+
+    yield "cpu", f"{os.cpu_count()} cores, torch uses {torch.get_num_threads()} threads"
+    if torch.cuda.is_available():
+        for index in range(torch.cuda.device_count()):
+            yield f"cuda:{index}", torch.cuda.get_device_name(index)
+    else:
+        built = torch.version.cuda
+        why = f"torch is built for CUDA {built}, no device answers" if built else "a torch for CPUs"
+        yield "cuda", f"none: {why}"
+    if torch.backends.mps.is_available():
+        yield "mps", "available"
+
+
+def _compilers() -> Iterator[tuple[str, str]]:
+    chosen = os.environ.get("CXX")
+    for name in (chosen,) if chosen else ("g++", "clang++"):
+        path = shutil.which(name)
+        yield name, "not found" if path is None else f"{_first_line(path)} at {path}"
+
+
+def _first_line(compiler: str) -> str:
+    try:
+        done = subprocess.run(
+            [compiler, "--version"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"does not run ({error})"
+    return done.stdout.splitlines()[0] if done.stdout else "says nothing"
+
+
+def _caches() -> Iterator[tuple[str, str]]:
+    folder = config.current().cache_dir
+    if not folder.is_dir():
+        yield "pyrelay", f"{folder}, not there yet"
+        return
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    size = sum(f.stat().st_size for f in files)
+    writable = "" if os.access(folder, os.W_OK) else ", not writable"
+    yield "pyrelay", f"{folder}, {len(files)} files, {size / 2**20:.1f} MiB{writable}"
+
+
+def _options() -> Iterator[tuple[str, str]]:
+    options = config.current()
+    for option in dataclasses.fields(options):
+        variable = config.PREFIX + option.name.upper()
+        origin = variable if variable in os.environ else "default"
+        value = getattr(options, option.name)
+        yield option.name, f"{value!s:<24} {option.metadata['doc']} ({origin})"

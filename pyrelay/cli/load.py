@@ -1,0 +1,105 @@
+"""Importing a user's file and finding the compiled functions in it.
+
+A file inside a package is imported under its dotted name, so that its relative imports work; any
+other under its own name, with its folder on the path as Python does for scripts. What stands below
+`if __name__ == "__main__":` does not run.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from ..decorators import RelayFunction
+from ..diagnostics.diagnostic import RelayError
+
+
+class LoadError(Exception):
+    """A file cannot be imported, or has no function of that name; the message says which."""
+
+
+def load(file: Path) -> ModuleType:
+    """Import a file. Raises LoadError, and CheckError where a decorator found a mistake."""
+    path = file.resolve()
+    if not path.is_file():
+        raise LoadError(f"there is no file {file}")
+    root, name = _root_and_name(path)
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    try:
+        return importlib.import_module(name) if "." in name else _script(path, name)
+    except RelayError:
+        raise
+    except Exception as error:
+        lines = traceback.format_exception(error.with_traceback(_of_the_user(error, path)))
+        raise LoadError("".join(lines) + f"{file} could not be imported") from None
+
+
+def functions(module: ModuleType) -> Mapping[str, RelayFunction[..., object]]:
+    """Give the compiled functions and models among a module's names, each object once."""
+    found: dict[str, RelayFunction[..., object]] = {}
+    seen: set[int] = set()
+    for name, value in vars(module).items():
+        if isinstance(value, RelayFunction) and id(value) not in seen:
+            seen.add(id(value))
+            found[name] = value
+    return found
+
+
+def function(target: str) -> RelayFunction[..., object]:
+    """Give the function that `FILE:NAME` means. Raises LoadError."""
+    file, separator, name = target.rpartition(":")
+    if not separator:
+        raise LoadError(f"say which function: {target}:NAME")
+    found = functions(load(Path(file)))
+    if name in found:
+        return found[name]
+    near = difflib.get_close_matches(name, found, 1)
+    known = f"did you mean {near[0]}?" if near else f"it has {', '.join(found) or 'none'}"
+    raise LoadError(f"{file} has no @relay or @relay_model function {name}; {known}")
+
+
+def _root_and_name(path: Path) -> tuple[Path, str]:
+    """Give the folder to import from, and the module's dotted name there."""
+    parts = [path.stem]
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    if parts[-1] == "__init__":
+        parts.pop()
+    return folder, ".".join(parts)
+
+
+def _script(path: Path, name: str) -> ModuleType:
+    """Import a file that is in no package, even where its name is taken by another module."""
+    loaded = sys.modules.get(name)
+    if loaded is not None:
+        if getattr(loaded, "__file__", None) == str(path):
+            return loaded
+        name = f"{name}__checked"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while it is being made
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _of_the_user(error: BaseException, path: Path) -> TracebackType | None:
+    """Give the part of a traceback that starts in the user's file; all of it if none does."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != str(path):
+        frame = frame.tb_next
+    return frame or error.__traceback__

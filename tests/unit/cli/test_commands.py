@@ -1,0 +1,138 @@
+"""The commands check, show and doctor, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+RIGHT = """
+    from pyrelay import Dim, Float, Tensor, relay
+
+    N = Dim("N")
+
+    @relay
+    def double(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+        return x + x
+
+    if __name__ == "__main__":
+        raise SystemExit("scripts do not run when they are checked")
+"""
+
+WRONG = """
+    from pyrelay import Dim, Float, Tensor, relay
+
+    N = Dim("N")
+
+    @relay
+    def product(x: Tensor[Float, (N, 3)], y: Tensor[Float, (N, 3)]):
+        return x @ y
+
+    @relay
+    def twice(x: Tensor[Float, (N, 3)]):
+        return product(x, x) + product(x, x)
+
+    @relay
+    def other(x: Float) -> Float:
+        return relay.tahn(x)
+"""
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run `python -m pyrelay` in a folder."""
+    return subprocess.run(
+        [sys.executable, "-m", "pyrelay", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "right.py").write_text(dedent(RIGHT))
+    (tmp_path / "wrong.py").write_text(dedent(WRONG))
+    return tmp_path
+
+
+def test_a_right_file_passes(folder: Path) -> None:
+    done = run("check", "right.py", cwd=folder)
+    assert done.stdout == "right.py: 1 function checked, 0 errors, 0 warnings\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path) -> None:
+    done = run("check", "wrong.py", cwd=folder)
+    assert done.returncode == 1
+    assert done.stdout.count("error[RL") == 2
+    assert "--> wrong.py:8:" in done.stdout
+    assert "tanh" in done.stdout
+    assert done.stdout.endswith("wrong.py: 3 functions checked, 2 errors, 0 warnings\n")
+    assert "\x1b[" not in done.stdout
+
+
+def test_json_holds_the_same_mistakes(folder: Path) -> None:
+    done = run("check", "wrong.py", "--json", cwd=folder)
+    data = json.loads(done.stdout)
+    assert (data["checked"], data["errors"], data["warnings"]) == (3, 2, 0)
+    first = data["diagnostics"][0]
+    assert first["code"].startswith("RL2")
+    assert (first["primary"]["file"], first["primary"]["line"]) == ("wrong.py", 8)
+    assert done.returncode == 1
+
+
+def test_a_program_is_shown_at_a_stage(folder: Path) -> None:
+    done = run("show", "right.py:double", "--stage", "typed", cwd=folder)
+    assert "double" in done.stdout
+    assert done.returncode == 0
+    source = run("show", "right.py:double", "--stage", "source", cwd=folder)
+    assert "return x + x" in source.stdout
+
+
+def test_a_wrong_name_gets_the_near_miss(folder: Path) -> None:
+    done = run("show", "right.py:doubel", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "did you mean double?" in done.stderr
+
+
+def test_a_missing_file_is_named(folder: Path) -> None:
+    done = run("check", "nothing.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "there is no file nothing.py\n"
+
+
+def test_an_exception_in_the_file_is_shown_from_the_users_line_on(folder: Path) -> None:
+    (folder / "broken.py").write_text("import json\n\njson.loads('{')\n")
+    done = run("check", "broken.py", cwd=folder)
+    assert done.returncode == 2
+    assert "broken.py could not be imported" in done.stderr
+    assert 'broken.py", line 3' in done.stderr
+    assert "pyrelay/cli" not in done.stderr
+
+
+def test_a_file_named_like_a_module_of_the_library_is_the_users_own(folder: Path) -> None:
+    (folder / "json.py").write_text((folder / "right.py").read_text())
+    done = run("check", "json.py", cwd=folder)
+    assert done.stdout == "json.py: 1 function checked, 0 errors, 0 warnings\n"
+
+
+def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path) -> None:
+    package = folder / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "right.py").write_text((folder / "right.py").read_text())
+    (package / "user.py").write_text("from .right import double\n")
+    done = run("check", str(Path("package") / "user.py"), cwd=folder)
+    assert "1 function checked, 0 errors" in done.stdout
+
+
+def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> None:
+    done = run("doctor", cwd=tmp_path)
+    assert done.returncode == 0
+    for word in ("versions", "devices", "compilers", "caches", "options", "torch", "cache_dir"):
+        assert word in done.stdout
