@@ -70,9 +70,7 @@ class Builder:
     def constant(self, number: float | bool, dtype: DType) -> Value:
         """Give a rank-0 constant."""
         kind = {DTypeKind.FLOAT: float, DTypeKind.INT: int, DTypeKind.BOOL: bool}[dtype.kind]
-        return Value(
-            self, Constant(kind(number), TensorType((), dtype), span=self.span)
-        )
+        return Value(self, Constant(kind(number), TensorType((), dtype), span=self.span))
 
     def size(self, dim: Dim | int) -> Value:
         """Give the integer value of a dim, which must be known where the code stands."""
@@ -100,9 +98,7 @@ class Builder:
 
         assert isinstance(ty, TensorType)
         assert isinstance(ty.dtype, DType)
-        return self.call(
-            full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype}
-        )
+        return self.call(full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype})
 
     def call(
         self, op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any] = NO_ATTRS
@@ -320,10 +316,12 @@ class ClosedSolver:
     """The solver for code under construction: types have no holes, and the program they come
     from has been checked, so equations between dims hold by its assumptions."""
 
-    settling: Final = True
-
     def __init__(self, names: Names) -> None:
         self._names: Final = names
+
+    @property
+    def settling(self) -> bool:
+        return True
 
     def resolve(self, ty: Type) -> Type:
         return ty
@@ -342,9 +340,7 @@ class ClosedSolver:
         return Dim.of(self._names.fresh(hint))
 
 
-def emit_call(
-    op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]
-) -> Value:
+def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]) -> Value:
     """Give the value of a call in the builder of its first value operand."""
     for item in operands:
         if isinstance(item, Value):

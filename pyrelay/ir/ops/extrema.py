@@ -32,6 +32,7 @@ from .reducing import (
     float_reductions,
     integer_reductions,
     kept,
+    one_dim,
     place,
     reduced_axes,
     reduced_dims,
@@ -143,7 +144,7 @@ def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callabl
     return Op(
         name=name,
         doc=doc,
-        params=(operand("input"), attribute("dim", None), attribute("keepdim", False)),
+        params=(operand("input"), attribute("dim", None, one_dim), attribute("keepdim", False)),
         promotion=Promotion.NONE,
         type_rule=_pair_type,
         effect=Effect.NONE,
@@ -188,7 +189,7 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
     return Op(
         name=name,
         doc=doc,
-        params=(operand("input"), attribute("dim", None), attribute("keepdim", False)),
+        params=(operand("input"), attribute("dim", None, one_dim), attribute("keepdim", False)),
         promotion=Promotion.NONE,
         type_rule=_position_type,
         effect=Effect.NONE,

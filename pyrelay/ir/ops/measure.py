@@ -18,7 +18,6 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import dims_tuple
 from ..types import float64
 from .arithmetic import abs_, sign
 from .compare import cast, equal, where
@@ -141,7 +140,7 @@ logsumexp: Final = Op(
     doc="Logarithm of the sum of the exponentials of elements, without overflow.",
     params=(
         operand("input", promote=True),
-        attribute("dim", convert=dims_tuple),
+        attribute("dim", convert=reduced_dims),
         attribute("keepdim", False),
     ),
     promotion=Promotion.FLOAT,

@@ -30,6 +30,7 @@ from .reducing import (
     float_reductions,
     integer_reductions,
     kept,
+    one_dim,
     reduced_dims,
     reduced_type,
     to_operand,
@@ -153,7 +154,7 @@ prod: Final = Op(
     doc="Product of elements; 1 for none. Integers and bools are multiplied as int64.",
     params=(
         operand("input"),
-        attribute("dim", None),
+        attribute("dim", None, one_dim),
         attribute("keepdim", False),
         attribute("dtype", None),
     ),

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 def reduced_dims(value: Any) -> Any:
     """Give the normal form of a reduction's `dim`: a tuple, or None for all, which `()` means."""
     found = dims_tuple(value)
+    for dim in found or ():
+        one_dim(dim)
     return None if found == () else found
+
+
+def one_dim(value: Any) -> int | None:
+    """Give the normal form of a `dim` that names one dim, or None for all."""
+    if value is None or isinstance(value, int):
+        return value
+    raise TypeError(f"a dim is named by a whole number, not by {value!r}")
 
 
 def reduced_axes(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:

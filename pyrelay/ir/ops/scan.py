@@ -21,7 +21,7 @@ from ..op import (
 from ..rules import axis
 from ..types import TensorType, Type, float32, float64, is_float
 from .operands import on_tensor
-from .reducing import accumulated_dtype, to_operand
+from .reducing import accumulated_dtype, one_dim, to_operand
 from .samples import filled
 from .view import flip
 
@@ -57,7 +57,7 @@ def _cumsum_grad(p: Pullback) -> Sequence[Value | None]:
 cumsum: Final = Op(
     name="cumsum",
     doc="Sum of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(operand("input"), attribute("dim"), attribute("dtype", None)),
+    params=(operand("input"), attribute("dim", convert=one_dim), attribute("dtype", None)),
     promotion=Promotion.NONE,
     type_rule=_running_type,
     effect=Effect.NONE,
@@ -85,7 +85,7 @@ def _cumprod_grad(p: Pullback) -> Sequence[Value | None]:
 cumprod: Final = Op(
     name="cumprod",
     doc="Product of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(operand("input"), attribute("dim"), attribute("dtype", None)),
+    params=(operand("input"), attribute("dim", convert=one_dim), attribute("dtype", None)),
     promotion=Promotion.NONE,
     type_rule=_running_type,
     effect=Effect.NONE,
@@ -148,7 +148,7 @@ recurrence: Final = Op(
     params=(
         operand("factor"),
         operand("term"),
-        attribute("dim"),
+        attribute("dim", convert=one_dim),
         attribute("reverse", False),
         attribute("initial", 0.0, float),
     ),

@@ -22,7 +22,7 @@ from ..rules import axis
 from ..types import TensorType, Type, float64
 from .math import exp
 from .operands import on_tensor
-from .reducing import float_dtype
+from .reducing import float_dtype, one_dim
 from .samples import filled
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ def _softmax_grad(p: Pullback) -> Sequence[Value | None]:
 softmax: Final = Op(
     name="softmax",
     doc="Exponentials of elements over their sum along `dim`.",
-    params=(operand("input", promote=True), attribute("dim"), attribute("dtype", None)),
+    params=(
+        operand("input", promote=True),
+        attribute("dim", convert=one_dim),
+        attribute("dtype", None),
+    ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,
     effect=Effect.NONE,
@@ -79,7 +83,11 @@ def _log_softmax_grad(p: Pullback) -> Sequence[Value | None]:
 log_softmax: Final = Op(
     name="log_softmax",
     doc="Logarithm of `softmax`, without overflow.",
-    params=(operand("input", promote=True), attribute("dim"), attribute("dtype", None)),
+    params=(
+        operand("input", promote=True),
+        attribute("dim", convert=one_dim),
+        attribute("dtype", None),
+    ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,
     effect=Effect.NONE,

@@ -23,7 +23,7 @@ from ..op import (
 from ..rules import axis
 from ..types import TensorType, TupleType, Type, int64, show
 from .operands import on_tensor
-from .reducing import place
+from .reducing import one_dim, place
 from .samples import filled
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ sort: Final = Op(
     doc="Elements in order along `dim`, and the positions they come from.",
     params=(
         operand("input"),
-        attribute("dim", -1),
+        attribute("dim", -1, one_dim),
         attribute("descending", False),
         attribute("stable", False),
     ),
@@ -90,7 +90,7 @@ argsort: Final = Op(
     doc="Positions of the elements in order along `dim`.",
     params=(
         operand("input"),
-        attribute("dim", -1),
+        attribute("dim", -1, one_dim),
         attribute("descending", False),
         attribute("stable", False),
     ),
@@ -128,7 +128,7 @@ topk: Final = Op(
     params=(
         operand("input"),
         attribute("k", convert=Dim.of),
-        attribute("dim", -1),
+        attribute("dim", -1, one_dim),
         attribute("largest", True),
         attribute("sorted", True),
     ),
