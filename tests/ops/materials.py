@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -60,22 +59,26 @@ def _elements(spec: TensorSpec, shape: tuple[int, ...], generator: torch.Generat
 
 def widened(sample: Sample) -> Sample:
     """Give the sample in double precision, where finite differences are exact enough."""
-    operands = tuple(_wide(arg) for arg in sample.operands)
-    return replace(sample, operands=operands, attrs=_wide_attrs(sample.attrs))
+    return in_precision(sample, float64)
 
 
-def _wide(arg: SampleArg) -> SampleArg:
+def in_precision(sample: Sample, dtype: DType) -> Sample:
+    """Give the sample with all its floats, and those its attributes name, of one dtype."""
+    operands = tuple(_converted(arg, dtype) for arg in sample.operands)
+    attrs = {
+        k: dtype if isinstance(v, DType) and is_float(v) else v for k, v in sample.attrs.items()
+    }
+    return replace(sample, operands=operands, attrs=attrs)
+
+
+def _converted(arg: SampleArg, dtype: DType) -> SampleArg:
     match arg:
         case TensorSpec() if is_float(DTYPES[arg.dtype]):
-            return replace(arg, dtype="float64")
+            return replace(arg, dtype=dtype.name)
         case tuple():
-            return tuple(_wide(part) for part in arg)
+            return tuple(_converted(part, dtype) for part in arg)
         case _:
             return arg
-
-
-def _wide_attrs(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: float64 if isinstance(v, DType) and is_float(v) else v for k, v in attrs.items()}
 
 
 def shape_names(sample: Sample) -> dict[int, Dim]:

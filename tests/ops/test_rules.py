@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay.ir.op import Clash, Op
+from pyrelay.ir.op import Clash, Op, Pointwise
 from pyrelay.ir.ops.table import ALL
+from pyrelay.ir.types import DType, bfloat16, float64
 from tests.ops.checks import assert_equal, assert_has_type, operands_of, samples
-from tests.ops.materials import shape_names, specs, tensors
+from tests.ops.materials import in_precision, shape_names, specs, tensors
 from tests.ops.programs import call_program
 from tests.ops.references import call_reference, reference
 
@@ -45,6 +46,17 @@ def test_the_declared_type_holds_of_named_dims(op: Op) -> None:
         sizes = {str(dim): size for size, dim in names.items()}
         value = program.run(result, tensors(sample))
         assert_has_type(value, result.ty, sizes)
+
+
+@pytest.mark.parametrize("dtype", [bfloat16, float64], ids=str)
+@pytest.mark.parametrize(
+    "op", [op for op in ALL if isinstance(op.lowering, Pointwise)], ids=lambda op: op.name
+)
+def test_a_pointwise_operator_keeps_the_precision_of_its_operands(op: Op, dtype: DType) -> None:
+    for sample in samples(op):
+        narrowed = in_precision(sample, dtype)
+        program, result = call_program(op, narrowed, {})
+        assert_has_type(program.run(result, tensors(narrowed)), result.ty, {})
 
 
 @every_operator

@@ -68,9 +68,7 @@ def test_a_product_with_zeros_has_exact_first_and_second_derivatives(zeros: list
     assert_follows_torch(
         lambda x: reduce.prod(x, dim=-1), lambda x: torch.prod(x, -1), [elements, row]
     )
-    assert_follows_torch(
-        lambda x: scan.cumprod(x, dim=0), lambda x: torch.cumprod(x, 0), elements
-    )
+    assert_follows_torch(lambda x: scan.cumprod(x, dim=0), lambda x: torch.cumprod(x, 0), elements)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0, 3.0])
