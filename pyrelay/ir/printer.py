@@ -45,41 +45,39 @@ from .expr import (
     RefCreate,
     RefRead,
     RefWrite,
-    TensorData,
     Transform,
     Tuple,
     TupleGet,
     TuplePattern,
     Var,
     Wildcard,
+    is_atom,
+    is_unit,
 )
 from .module import EMPTY, AdtDef, Module
 from .op import Op
 from .text.attributes import written
-from .text.implied import KNOWN_ALONE, Implied, signature
+from .text.constants import constant_text, constant_type, literal_text
+from .text.implied import KNOWN_ALONE, Implied, declared
 from .text.lexis import (
-    SIZE_SUFFIX,
     TYPE_RESERVED,
     VERSION,
     global_text,
-    has_suffix,
     name_text,
     number_text,
     string_text,
-    tensor_text,
     variable_text,
 )
 from .text.types import (
     TypeScope,
     dim_text,
     items_text,
-    shape_text,
     type_arg_text,
     type_params_text,
     type_text,
 )
 from .traverse import free_vars
-from .types import DType, SizeType, TensorType, TupleType, Type
+from .types import UNIT, DType, TupleType, Type
 
 if TYPE_CHECKING:
     from ..diagnostics.source import SourceFile, Span
@@ -88,6 +86,7 @@ Pieces: TypeAlias = "Iterator[str | Pieces]"
 """Text in the making: strings, and the pieces of what stands between them."""
 
 _DEEPEST: Final = 40
+_APPLIED_BARE: Final = (Var, GlobalVar, Constructor, Call, TupleGet, Tuple, Transform)
 
 
 def to_text(program: Module | Expr, *, spans: bool = False) -> str:
@@ -138,7 +137,7 @@ class _Printer:
         self._typed: Final = typed
         self._spans: Final = spans
         self._scope: Final = TypeScope(module.adts)
-        signatures = {n: s for n, f in module.functions.items() if (s := signature(f)) is not None}
+        signatures = {n: s for n, f in module.functions.items() if (s := declared(f)) is not None}
         self._implied: Final = Implied(signatures if typed else {}, module.adts)
         self._sources: Final[dict[SourceFile, int]] = {}
         self._names = Names()
@@ -239,8 +238,7 @@ class _Printer:
 
     def _binding(self, binding: Binding, indent: int) -> Pieces:
         var, value = binding.var, binding.value
-        named = isinstance(value, Function) and self._typed and var.ty is not None
-        if named and value.result is not None and signature(value) == var.ty:
+        if self._typed and isinstance(value, Function) and declared(value) == var.ty:
             yield self._name(var) + self._span(var.span)
         else:
             yield self._binder(var)
@@ -254,7 +252,7 @@ class _Printer:
         if expr.ty is None or isinstance(expr, Var):
             return True
         if isinstance(expr, Constant):
-            return self._constant_type(expr) == expr.ty
+            return constant_type(expr, typed=self._typed) == expr.ty
         if not self._typed:
             return False
         if expected is not None and not isinstance(expr, KNOWN_ALONE):
@@ -282,7 +280,7 @@ class _Printer:
             case GlobalVar(name):
                 yield global_text(name)
             case Constant():
-                yield self._constant(expr)
+                yield constant_text(expr)
             case Constructor(adt, name):
                 yield self._constructor(adt, name)
             case Tuple(fields):
@@ -316,7 +314,7 @@ class _Printer:
 
     def _operand(self, expr: Expr, indent: int) -> Pieces:
         """Give an expression that something is applied to: a callee, or the tuple of a field."""
-        bare = isinstance(expr, Var | GlobalVar | Constructor | Call | TupleGet | Tuple)
+        bare = isinstance(expr, _APPLIED_BARE)
         if bare or not self._is_implied(expr, None):
             yield self._expr(expr, indent)
             return
@@ -355,7 +353,7 @@ class _Printer:
             yield f"[{inside}]"
         yield "("
         separator = ""
-        for arg in call.args:
+        for arg in self._given(call):
             yield separator
             yield self._expr(arg, indent)
             separator = ", "
@@ -364,6 +362,19 @@ class _Printer:
             yield self._attribute(value, indent)
             separator = ", "
         yield ")"
+
+    def _given(self, call: Call) -> tuple[Expr, ...]:
+        """Give the arguments without omitted operands at the end."""
+        count = len(call.args)
+        if self._spans or not isinstance(call.callee, Op) or count != len(call.callee.operands):
+            return call.args
+        optional = [p.default is None for p in call.callee.operands]
+        absent = UNIT if self._typed else None
+        while count and optional[count - 1] and is_unit(last := call.args[count - 1]):
+            if last.ty != absent:
+                break
+            count -= 1
+        return call.args[:count]
 
     def _attrs(self, call: Call) -> Mapping[str, Any]:
         if self._typed and isinstance(call.callee, Op):
@@ -389,6 +400,10 @@ class _Printer:
                     yield ", " if index else ""
                     yield self._attribute(item, indent)
                 yield ",)" if len(value) == 1 else ")"  # pyright: ignore[reportUnknownArgumentType]
+            case _ if isinstance(value, Expr) and is_atom(value):
+                yield "{"
+                yield self._expr(value, indent)
+                yield "}"
             case _ if isinstance(value, Expr):
                 yield self._braces(value, indent, None)
             case _:
@@ -445,35 +460,10 @@ class _Printer:
             case TuplePattern(fields):
                 text = items_text(list(map(self._pattern, fields)))
             case LiteralPattern(value):
-                text = _literal(value)
+                text = literal_text(value)
             case other:
                 assert_never(other)
         return text + self._span(pattern.span)
-
-    def _constant(self, constant: Constant) -> str:
-        value, ty = constant.value, constant.ty
-        if isinstance(value, TensorData):
-            dtype = f"tensor[{shape_text(tuple(map(Dim.of, value.shape)))}, {value.dtype.name}]"
-            return dtype + tensor_text(value)
-        if isinstance(value, bool | str):
-            return _literal(value)
-        if isinstance(ty, SizeType) and self._constant_type(constant) == ty:
-            return f"{value}{SIZE_SUFFIX}"
-        known = self._constant_type(constant)
-        return number_text(value, known.dtype if isinstance(known, TensorType) else None)
-
-    def _constant_type(self, constant: Constant) -> Type | None:
-        """Give the type that the literal of a constant has in the text."""
-        value, ty = constant.value, constant.ty
-        if isinstance(value, TensorData) or (self._typed and isinstance(value, bool | str)):
-            return self._implied.type(constant)
-        if isinstance(value, bool | str):
-            return None
-        if isinstance(ty, SizeType) and isinstance(value, int) and ty.dim == Dim.of(value):
-            return ty if value >= 0 else None
-        if isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType):
-            return ty if has_suffix(ty.dtype) else None
-        return None
 
     def _constructor(self, adt: str, name: str) -> str:
         bare = (name, adt) in self._bare and name[:1].isupper()
@@ -498,12 +488,6 @@ class _Printer:
         number = self._sources.setdefault(span.file, len(self._sources))
         because = f" {string_text(span.because)}" if span.because else ""
         return f"@[{number}:{span.start}:{span.end}{because}]"
-
-
-def _literal(value: bool | float | str) -> str:
-    if isinstance(value, bool):
-        return repr(value)
-    return string_text(value) if isinstance(value, str) else number_text(value, None)
 
 
 def _transform_text(transform: Transform) -> str:

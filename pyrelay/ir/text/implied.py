@@ -24,7 +24,6 @@ from ..expr import (
     RefCreate,
     RefRead,
     RefWrite,
-    TensorData,
     Transform,
     Tuple,
     TupleGet,
@@ -32,19 +31,17 @@ from ..expr import (
 )
 from ..op import Op, RuleCall
 from ..types import (
-    BOOL,
-    STR,
     UNIT,
     AdtType,
     FnType,
     RefType,
-    TensorType,
     TupleType,
     Type,
     TypeParam,
     TypeVar,
     substitution,
 )
+from .constants import constant_type
 
 if TYPE_CHECKING:
     from ..module import AdtDef
@@ -66,8 +63,8 @@ class Implied:
         match expr:
             case Var():
                 return expr.ty
-            case Constant(value):
-                return _of_constant(value)
+            case Constant():
+                return constant_type(expr, typed=True)
             case GlobalVar(name):
                 return self._signatures.get(name)
             case Constructor():
@@ -77,7 +74,10 @@ class Implied:
             case TupleGet(value, index):
                 return _field(value.ty, index)
             case Call(callee):
-                return _of_op(callee, expr) if isinstance(callee, Op) else self._of_call(expr)
+                if isinstance(callee, Op):
+                    return _of_op(callee, expr)
+                ty = self.callee(callee, expr.type_args)
+                return ty.result if isinstance(ty, FnType) else None
             case LetBlock(body=body):
                 return body.ty
             case If(then=then):
@@ -105,48 +105,37 @@ class Implied:
         args = tuple(_own(p) for p in adt.type_params)
         return FnType(fields[0], AdtType(adt.name, args), adt.type_params)
 
-    def _of_call(self, call: Call) -> Type | None:
-        if isinstance(call.callee, Constructor) and len(call.type_args) == self._arity(call.callee):
-            return AdtType(call.callee.adt, call.type_args)
-        assert not isinstance(call.callee, Op)
-        return instantiated(call.callee.ty, call.type_args)
-
-    def _arity(self, constructor: Constructor) -> int:
-        adt = self._adts.get(constructor.adt)
-        return -1 if adt is None else len(adt.type_params)
+    def callee(self, callee: Expr, type_args: tuple[Type | Dim, ...]) -> Type | None:
+        """Give the type of a function at a call: that of a global or a constructor follows from
+        its definition, whatever the node says."""
+        ty = self.type(callee) if isinstance(callee, GlobalVar | Constructor) else callee.ty
+        if not isinstance(ty, FnType) or len(type_args) != len(ty.type_params) or not type_args:
+            return ty
+        kinds = zip(type_args, ty.type_params, strict=True)
+        if any(isinstance(a, Dim) is isinstance(p, TypeVar) for a, p in kinds):
+            return None
+        return substitution(ty.type_params, type_args)(FnType(ty.params, ty.result))
 
 
 def signature(function: Function) -> Type | None:
     """Give the type that a function's parameters and result say it has."""
-    params = [p.ty for p in function.params]
     result = function.body.ty if function.result is None else function.result
-    if result is None or None in params:
-        return None
-    return FnType(tuple(p for p in params if p is not None), result, function.type_params)
+    return function_type(function.params, result, function.type_params)
 
 
-def instantiated(callee: Type | None, type_args: tuple[Type | Dim, ...]) -> Type | None:
-    """Give the result type of a call, or None if the callee is not known to be a function."""
-    if not isinstance(callee, FnType):
-        return None
-    if not type_args or not callee.type_params:
-        return callee.result
-    try:
-        return substitution(callee.type_params, type_args)(callee.result)
-    except (ValueError, AssertionError):
-        return None
+def declared(function: Function) -> Type | None:
+    """Give the type of a function whose text says it all, None if its body must be seen."""
+    return function_type(function.params, function.result, function.type_params)
 
 
-def _of_constant(value: bool | float | str | TensorData) -> Type | None:
-    match value:
-        case TensorData(dtype, shape):
-            return TensorType(tuple(Dim.of(d) for d in shape), dtype)
-        case bool():
-            return BOOL
-        case str():
-            return STR
-        case _:
-            return None
+def function_type(
+    params: tuple[Var, ...], result: Type | None, type_params: tuple[TypeParam, ...]
+) -> Type | None:
+    """Give the type of a function, or None if a part is not known."""
+    types = tuple(p.ty for p in params if p.ty is not None)
+    return (
+        None if result is None or len(types) < len(params) else FnType(types, result, type_params)
+    )
 
 
 def _of_op(op: Op, call: Call) -> Type | None:

@@ -46,7 +46,8 @@ SUFFIXES: Final = {
 }
 SIZE_SUFFIX: Final = "size"
 _SUFFIX_OF: Final = {dtype: suffix for suffix, dtype in SUFFIXES.items()}
-_NUMBER: Final = re.compile(r"(inf|nan|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)([a-z]\w*)?")
+_NUMBER: Final = re.compile(r"(inf|nan|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)([a-z]*\d*)")
+_SPECIAL: Final = re.compile(r"(inf|nan)(f16|bf16|f32|f64)?")
 _IDENTIFIER: Final = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _VARIABLE: Final = re.compile(r"\w+")
 
@@ -66,7 +67,7 @@ TRANSFORMS: Final = {rule.value: rule for rule in Rule}
 
 def name_text(name: str, reserved: frozenset[str] = KEYWORDS) -> str:
     """Give a name of an operator, constructor, data type, dim or type variable."""
-    plain = _IDENTIFIER.fullmatch(name) and name not in reserved and not _NUMBER.fullmatch(name)
+    plain = _IDENTIFIER.fullmatch(name) and name not in reserved and not _SPECIAL.fullmatch(name)
     return name if plain else _quoted(name)
 
 
@@ -119,7 +120,7 @@ def read_number(text: str) -> tuple[int | float, str]:
     """Give the number and the suffix of a literal without sign. The suffix may be unknown."""
     match = _NUMBER.fullmatch(text)
     assert match is not None, text
-    digits, suffix = match[1], match[2] or ""
+    digits, suffix = match[1], match[2]
     return (int(digits) if digits.isdigit() else float(digits)), suffix
 
 

@@ -11,7 +11,7 @@ variable that nothing in scope binds, `1*N` a dim, `Tree[]` a data type.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
@@ -37,19 +37,19 @@ from ..types import (
 from .lexis import TYPE_RESERVED, TYPE_WORDS, name_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 @final
 class TypeScope:
     """The type parameters in scope, innermost last, and the data types of the module."""
 
-    def __init__(self, adts: Container[str]) -> None:
+    def __init__(self, adts: Collection[str]) -> None:
         self.adts: Final = adts
         self._kinds: Final[dict[str, list[Kind]]] = {}
 
     @contextmanager
-    def inside(self, params: Iterable[TypeParam]) -> Iterator[None]:
+    def inside(self, params: Iterable[TypeParam]) -> Generator[None]:
         """Bring type parameters into scope."""
         kinds = [(p.name, Kind.DIM if isinstance(p, DimVar) else Kind.TYPE) for p in params]
         for name, kind in kinds:
@@ -64,6 +64,11 @@ class TypeScope:
         """Give the kind of the type parameter in scope under a name, if there is one."""
         found = self._kinds.get(name)
         return found[-1] if found else None
+
+    def type_names(self) -> list[str]:
+        """Give the names of data types and of the type variables in scope."""
+        inner = [n for n, kinds in self._kinds.items() if kinds and kinds[-1] is Kind.TYPE]
+        return [*self.adts, *inner]
 
     def names_dim(self, name: str) -> bool:
         """Tell whether a name alone, as a type argument, is a dim."""
