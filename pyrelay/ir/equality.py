@@ -19,6 +19,7 @@ from .expr import (
     Binding,
     BindPattern,
     Call,
+    Callee,
     Clause,
     Constant,
     Constructor,
@@ -241,7 +242,7 @@ class _Stream:
     def _node(self, expr: _Node) -> tuple[_Work, ...]:  # noqa: C901  one case per kind of node
         match expr:
             case Call(callee, args):
-                return (f"call {len(args)}", callee, *args, *self._static(expr))
+                return (f"call {len(args)}", *_callee(callee), *args, *self._static(expr))
             case Constant(value):
                 return ("constant", value if isinstance(value, TensorData) else _literal(value))
             case Tuple(fields):
@@ -299,6 +300,18 @@ class _Stream:
                     yield _literal(item)
                 case _:
                     yield item if isinstance(item, Expr) else self._scope.type(item)
+
+
+def _callee(callee: Callee) -> tuple[_Work, ...]:
+    """Give what is called. The type of a global or of a constructor follows there from its
+    definition and the type arguments, so a pass need not write it."""
+    match callee:
+        case GlobalVar(name):
+            return (f"global {name}",)
+        case Constructor(adt, name):
+            return (f"constructor {adt} {name}",)
+        case _:
+            return (callee,)
 
 
 def _pattern_parts(pattern: Pattern) -> tuple[_Work, ...]:
