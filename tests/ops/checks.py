@@ -7,28 +7,43 @@ from typing import Any
 
 import torch
 
+from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Sample
+from pyrelay.ir.ops import host
 from pyrelay.ir.types import SizeType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.constants import torch_dtype
 
 
 def assert_has_type(value: Any, ty: Type, sizes: Mapping[str, int]) -> None:
-    """Check that a value is of a type whose named dims have the given sizes."""
+    """Check that a value is of a type whose named dims have the given sizes; a size that only
+    the running program knows may be any, but one only."""
+    _check_type(value, ty, dict(sizes))
+
+
+def _check_type(value: Any, ty: Type, sizes: dict[str, int]) -> None:
     match ty:
         case TupleType(fields):
             assert isinstance(value, tuple)
             for part, field in zip(value, fields, strict=True):
-                assert_has_type(part, field, sizes)
+                _check_type(part, field, sizes)
         case SizeType(dim):
-            assert value == dim.evaluate(sizes)
+            assert value == _size(dim, value, sizes)
         case TensorType(shape, dtype) if isinstance(value, torch.Tensor):
-            assert tuple(value.shape) == tuple(d.evaluate(sizes) for d in shape)
+            assert len(value.shape) == len(shape)
+            pairs = zip(shape, value.shape, strict=True)
+            assert tuple(value.shape) == tuple(_size(d, n, sizes) for d, n in pairs)
             assert value.dtype == torch_dtype(dtype)
         case TensorType((), dtype):
             assert not is_float(dtype)
             assert isinstance(value, bool) == (dtype.name == "bool")
         case _:
             raise AssertionError(f"{value} of {ty}")
+
+
+def _size(dim: Dim, found: int, sizes: dict[str, int]) -> int:
+    if dim.name is not None:
+        sizes.setdefault(dim.name, found)
+    return dim.evaluate(sizes)
 
 
 def assert_equal(
@@ -61,6 +76,9 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 
 
 def samples(op: Op) -> list[Sample]:
+    """Give the samples of an operator that gives a value: `fail` never does."""
+    if op is host.fail:
+        return []
     found = list(op.samples())
     assert found, f"{op.name} has no samples"
     return found

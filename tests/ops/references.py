@@ -6,13 +6,16 @@ others are called by their torch name with our argument names.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
 import torch
+from torch.nn import functional
 
-from pyrelay.ir.build import promoted_dtype
+from pyrelay.ir.build import bind_attrs, promoted_dtype
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Promotion, Role
 from pyrelay.ir.types import DTYPES, DType
@@ -72,7 +75,73 @@ def _recurrence(
     return torch.stack(found[::-1] if reverse else found, dim)
 
 
+def _without_warnings(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reference(*args: Any, **rest: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*args, **rest)
+
+    return reference
+
+
+def _batch_norm(x: torch.Tensor, **rest: Any) -> Any:
+    rest["running_mean"] = rest["running_mean"].clone()
+    rest["running_var"] = rest["running_var"].clone()
+    found = functional.batch_norm(x, **rest)
+    return found, rest["running_mean"], rest["running_var"]
+
+
+def _flipped_index(x: torch.Tensor, spec: Any, indices: Sequence[Any]) -> torch.Tensor:
+    """Index by positions in a tensor of positions, which numpy can do with negative steps."""
+    entries: dict[str, Callable[..., Any]] = {
+        "int": lambda k: indices[k].numpy() if isinstance(indices[k], torch.Tensor) else indices[k],
+        "slice": slice,
+        "new": lambda: None,
+        "ellipsis": lambda: ...,
+    }
+    places = torch.arange(x.numel()).reshape(x.shape).numpy()
+    found = places[tuple(entries[kind](*rest) for kind, *rest in spec)]
+    return torch.as_tensor(found.copy())
+
+
+def _index(x: torch.Tensor, indices: Any, spec: Any) -> torch.Tensor:
+    return x.reshape(-1)[_flipped_index(x, spec, indices)]
+
+
+def _written(x: torch.Tensor, indices: Any, value: Any, spec: Any, *, add: bool) -> torch.Tensor:
+    places = _flipped_index(x, spec, indices)
+    value = torch.broadcast_to(value, places.shape).reshape(-1)
+    flat = x.reshape(-1)
+    if add:
+        return flat.index_add(0, places.reshape(-1), value).reshape(x.shape)
+    return flat.index_put((places.reshape(-1),), value).reshape(x.shape)
+
+
+def _arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> torch.Tensor:
+    bounds = (0, start) if end is None else (start, end)
+    return torch.arange(*bounds, step, dtype=dtype)
+
+
+def _to_number(dtype: torch.dtype) -> Callable[..., Any]:
+    return lambda x: torch.as_tensor(x).reshape(()).to(dtype)
+
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
+    "arange": _arange,
+    "batch_norm": _batch_norm,
+    "conv1d": _without_warnings(functional.conv1d),
+    "conv2d": _without_warnings(functional.conv2d),
+    "einsum": lambda equation, operands: torch.einsum(equation, *operands),
+    "embedding": lambda x, **rest: functional.embedding(torch.as_tensor(x).long(), **rest),
+    "index": _index,
+    "index_accumulate": partial(_written, add=True),
+    "kl_div": _without_warnings(functional.kl_div),
+    "set_at": partial(_written, add=False),
+    "softmax_cross_entropy": lambda x, target: functional.cross_entropy(x, torch.as_tensor(target)),
+    "split": lambda x, **rest: tuple(torch.split(x, **rest)),
+    "to_bool": _to_number(torch.bool),
+    "to_float": _to_number(torch.float32),
+    "to_int": _to_number(torch.int64),
     "all": lambda x, dim=None, keepdim=False: torch.all(x.bool(), dim, keepdim),
     "any": lambda x, dim=None, keepdim=False: torch.any(x.bool(), dim, keepdim),
     "cast": lambda x, dtype: x.to(dtype),
@@ -102,7 +171,8 @@ def call_reference(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) ->
     assert function is not None, f"{op.name} has no reference"
     values = dict(zip((p.name for p in op.operands), promoted(op, operands), strict=False))
     named = {k: v for k, v in values.items() if v is not None}
-    named |= {k: attribute(v) for k, v in attrs.items()}
+    normal = bind_attrs(op, attrs)
+    named |= {k: attribute(normal[k]) for k in attrs}
     first = [named.pop(op.params[0].name)] if op.params[0].role is Role.OPERAND else []
     return function(*first, **named)
 
@@ -121,16 +191,16 @@ def attribute(value: Any) -> Any:
 
 
 def promoted(op: Op, operands: Sequence[Any]) -> list[Any]:
-    """Give the operands in the common dtype that the operator's promotion names."""
+    """Give the operands in the common dtype that the operator's promotion names, as tensors."""
     if op.promotion is Promotion.NONE:
-        return list(operands)
+        return [_to(v, None) for v in operands]
     marked = [v for v, p in zip(operands, op.operands, strict=False) if p.promote]
     found = [_dtype(v) for value in marked for v in _flat(value) if isinstance(v, torch.Tensor)]
     highest = max((d.kind.value for d in found), default=-1)
     found += [d for d in map(_number_dtype, _numbers(marked)) if d.kind.value > highest]
     dtype = torch_dtype(promoted_dtype(op, found))
     pairs = zip(operands, op.operands, strict=False)
-    return [_to(v, dtype) if p.promote else v for v, p in pairs]
+    return [_to(v, dtype if p.promote else None) for v, p in pairs]
 
 
 def _flat(value: Any) -> list[Any]:
@@ -150,7 +220,7 @@ def _number_dtype(number: float) -> DType:
     return DTYPES[{bool: "bool", int: "int64", float: "float32"}[type(number)]]
 
 
-def _to(value: Any, dtype: torch.dtype) -> Any:
+def _to(value: Any, dtype: torch.dtype | None) -> Any:
     if isinstance(value, tuple):
         return tuple(_to(v, dtype) for v in value)
     if isinstance(value, torch.Tensor):

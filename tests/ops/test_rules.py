@@ -19,7 +19,7 @@ every_operator = pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 @every_operator
 def test_an_operator_is_described_and_sampled(op: Op) -> None:
     assert op.doc.endswith(".")
-    assert samples(op)
+    assert list(op.samples())
     assert len({p.name for p in op.params}) == len(op.params)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
 from ..op import (
-    Clash,
     Effect,
     Hidden,
     Holder,
@@ -26,105 +25,19 @@ from ..op import (
     optional,
 )
 from ..rules import expect, floating, shape_tuple, with_rank
-from ..types import TensorType, Type, show
+from ..types import TensorType, Type
 from . import join
+from .convolving import check_channels, conv_bias, conv_type, conv_weight, image_type, kernel_size
 from .linalg import parameter_dtype
 from .operands import is_given, static, static_pair, static_tuple
-from .window import check_count, padding_pair, padding_single, same_padding, window_count
+from .window import padding_pair, padding_single, same_padding
 
 if TYPE_CHECKING:
     from ..build import Value
 
-_IMAGE_LAYOUT: Final = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)"}
-
-
-def _spatial(call: RuleCall) -> int:
-    return 1 if call.op.name.endswith("1d") else 2
-
-
-def _image(call: RuleCall, n: int) -> TensorType:
-    """Give the type of the operand, which has a batch dim or none. Raises Clash."""
-    ty = call.tensor(0)
-    if ty.rank in (n + 1, n + 2):
-        return ty
-    advice = None
-    if ty.rank == n:
-        advice = "add the channel dim: relay.unsqueeze(x, dim=0), and a batch dim if there is one"
-    call.clash(
-        f"`{call.op.name}` takes a tensor {_IMAGE_LAYOUT[n]}, not {show(ty)}", 0, help=advice
-    )
-
-
-def _check_channels(call: RuleCall, have: Dim, want: Dim) -> None:
-    try:
-        call.solver.unify_dims(have, want)
-    except Clash:
-        groups = call.attrs["groups"]
-        parts = f" in {groups} groups" if groups != 1 else ""
-        call.clash(f"`{call.op.name}` got {have} channels, its weight takes {want}{parts}", 0, 1)
-
-
-def _padding(call: RuleCall, kernel: Sequence[Dim]) -> list[Dim]:
-    """Give the padding of both sides together, per spatial dim."""
-    padding, strides = call.attrs["padding"], call.attrs["stride"]
-    if padding == "valid":
-        return [Dim.of(0)] * len(kernel)
-    if padding == "same":
-        if any(s != 1 for s in strides):
-            call.clash(f"`{call.op.name}` with padding='same' has stride 1")
-        return [(k - 1) * d for k, d in zip(kernel, call.attrs["dilation"], strict=True)]
-    if isinstance(padding, str):
-        call.clash(f"`{call.op.name}` knows padding 'same' and 'valid', not '{padding}'")
-    return [Dim.of(p) * 2 for p in padding]
-
-
-def _conv_type(call: RuleCall) -> Type:
-    n = _spatial(call)
-    source, weight = _image(call, n), with_rank(call, 1, n + 2)
-    batch, channels, sizes = source.shape[: -n - 1], source.shape[-n - 1], source.shape[-n:]
-    out, groups, kernel = weight.shape[0], call.attrs["groups"], weight.shape[2:]
-    _check_channels(call, channels, weight.shape[1] * groups)
-    if out.constant is not None and out.constant % groups:
-        call.clash(f"`{call.op.name}` cannot split {out} channels into {groups} groups", 1)
-    if call.given(2):
-        message = f"`{call.op.name}` takes one bias per channel"
-        expect(call, 2, TensorType((out,), source.dtype), message)
-    counts = [
-        check_count(call, window_count(size, k, s, p, d), size, k)
-        for size, k, s, p, d in zip(
-            sizes,
-            kernel,
-            call.attrs["stride"],
-            _padding(call, kernel),
-            call.attrs["dilation"],
-            strict=True,
-        )
-    ]
-    return TensorType((*batch, out, *counts), source.dtype)
-
-
-def _conv_weight(call: RuleCall) -> TensorType:
-    n = _spatial(call)
-    channels = _image(call, n).shape[-n - 1]
-    kernel = _kernel_size(call, n)
-    groups, out = call.attrs["groups"], Dim.of(call.attrs["out_channels"])
-    if channels.constant is not None and channels.constant % groups:
-        call.clash(f"`{call.op.name}` cannot split {channels} channels into {groups} groups", 0)
-    return TensorType((out, channels // groups, *kernel), parameter_dtype(call))
-
-
-def _kernel_size(call: RuleCall, n: int) -> tuple[Dim, ...]:
-    items = static_tuple(call.attrs["kernel_size"])
-    return tuple(Dim.of(k) for k in (items * n if len(items) == 1 else items))
-
-
-def _conv_bias(call: RuleCall) -> TensorType:
-    return TensorType((Dim.of(call.attrs["out_channels"]),), parameter_dtype(call))
-
-
 _HIDDEN: Final = (
-    Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _conv_weight),
-    Hidden("bias", Holder.PARAMETER, Init.ZEROS, _conv_bias, only_if="bias"),
+    Hidden("weight", Holder.PARAMETER, Init.FAN_IN, conv_weight),
+    Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
 )
 
 
@@ -166,8 +79,29 @@ def _conv2d_grad(p: Pullback) -> tuple[Value | None, ...]:
     return to_x.reshape(*x.shape), to_weight, to_bias
 
 
-def _conv2d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
-    return torch.nn.functional.conv2d(x, weight, bias, *attrs)
+def _padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, ...]) -> Any:
+    """Give the operand and the padding left to do: torch warns of a `same` that is uneven."""
+    if padding != "same":
+        return x, padding
+    sides = [same_padding(k, d) for k, d in zip(weight.shape[2:], dilation, strict=True)]
+    if all(before == after for before, after in sides):
+        return x, tuple(before for before, _ in sides)
+    edges = [side for pair in reversed(sides) for side in pair]
+    return torch.nn.functional.pad(x, edges), 0
+
+
+def _conv2d(
+    torch: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Any:
+    x, padding = _padded(torch, x, weight, padding, dilation)
+    return torch.nn.functional.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
 def _conv2d_samples() -> Iterable[Sample]:
@@ -197,7 +131,7 @@ conv2d: Final = Op(
         attribute("groups", 1, static),
     ),
     promotion=Promotion.COMMON,
-    type_rule=_conv_type,
+    type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv2d),
@@ -231,8 +165,18 @@ def _conv1d_grad(p: Pullback) -> tuple[Value | None, ...]:
     return to_x.reshape(*x.shape), to_weight.reshape(*weight.shape), to_bias
 
 
-def _conv1d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
-    return torch.nn.functional.conv1d(x, weight, bias, *attrs)
+def _conv1d(
+    torch: Any,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    groups: int,
+) -> Any:
+    x, padding = _padded(torch, x, weight, padding, dilation)
+    return torch.nn.functional.conv1d(x, weight, bias, stride, padding, dilation, groups)
 
 
 def _conv1d_samples() -> Iterable[Sample]:
@@ -260,7 +204,7 @@ conv1d: Final = Op(
         attribute("groups", 1, static),
     ),
     promotion=Promotion.COMMON,
-    type_rule=_conv_type,
+    type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv1d),
@@ -326,7 +270,7 @@ conv2d_input_grad: Final = Op(
     samples=lambda: (
         Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((4, 3, 3, 2))), {"input_size": (2, 3, 6, 5)}),
         Sample(
-            (TensorSpec((2, 4, 3, 3)), TensorSpec((4, 3, 3, 2))),
+            (TensorSpec((2, 4, 3, 2)), TensorSpec((4, 3, 3, 2))),
             {"input_size": (2, 3, 6, 5), "stride": 2, "padding": (1, 0)},
         ),
         Sample(
@@ -376,7 +320,7 @@ conv2d_weight_grad: Final = Op(
     samples=lambda: (
         Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((2, 3, 6, 5))), {"weight_size": (4, 3, 3, 2)}),
         Sample(
-            (TensorSpec((2, 4, 3, 3)), TensorSpec((2, 3, 6, 5), contiguous=False)),
+            (TensorSpec((2, 4, 3, 2)), TensorSpec((2, 3, 6, 5), contiguous=False)),
             {"weight_size": (4, 3, 3, 2), "stride": 2, "padding": (1, 0)},
         ),
         Sample(
@@ -389,9 +333,9 @@ conv2d_weight_grad: Final = Op(
 
 
 def _transposed_type(call: RuleCall) -> Type:
-    source, weight = _image(call, 2), with_rank(call, 1, 4)
+    source, weight = image_type(call, 2), with_rank(call, 1, 4)
     groups, kernel = call.attrs["groups"], weight.shape[2:]
-    _check_channels(call, source.shape[-3], weight.shape[0])
+    check_channels(call, source.shape[-3], weight.shape[0])
     out = weight.shape[1] * groups
     if call.given(2):
         expect(
@@ -416,9 +360,9 @@ def _transposed_type(call: RuleCall) -> Type:
 
 
 def _transposed_weight(call: RuleCall) -> TensorType:
-    channels = _image(call, 2).shape[-3]
+    channels = image_type(call, 2).shape[-3]
     out, groups = call.attrs["out_channels"], call.attrs["groups"]
-    kernel = _kernel_size(call, 2)
+    kernel = kernel_size(call, 2)
     return TensorType((channels, Dim.of(out) // groups, *kernel), parameter_dtype(call))
 
 
@@ -468,7 +412,7 @@ conv_transpose2d: Final = Op(
     grad=_transposed_grad,
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _transposed_weight),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _conv_bias, only_if="bias"),
+        Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
     ),
     hyper=(
         attribute("out_channels", convert=static),

@@ -24,7 +24,7 @@ from ..op import (
 from ..rules import broadcast_dims, common_dtype
 from ..types import TensorType, Type, show
 from . import create
-from .operands import as_tensors
+from .operands import as_tensors, fields
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -42,7 +42,9 @@ def explicit(equation: str, ranks: Sequence[int]) -> tuple[tuple[str, ...], str]
     for term, rank, more in zip(terms, ranks, spread, strict=True):
         if more < 0 or (more and "..." not in term):
             raise Clash(f"`einsum` names other dims in '{term}' than a tensor of {rank} has")
-    dots = "".join(free[: max((m for m, t in zip(spread, terms) if "..." in t), default=0)])
+    dots = "".join(
+        free[: max((m for m, t in zip(spread, terms, strict=True) if "..." in t), default=0)]
+    )
     full = tuple(
         t.replace("...", dots[len(dots) - m :]) for t, m in zip(terms, spread, strict=True)
     )
@@ -84,8 +86,7 @@ def _joined(call: RuleCall, label: str, have: Dim | None, size: Dim) -> Dim:
 
 
 def _einsum_grad(p: Pullback) -> tuple[Value]:
-    pack = p.args[0]
-    operands = [pack[i] for i in range(len(pack.ty.fields))]  # pyright: ignore
+    operands = fields(p.args[0])
     terms, result = explicit(p.attrs["equation"], [v.rank for v in operands])
     grads = [_operand_grad(p.g, operands, terms, result, i) for i in range(len(operands))]
     return (p.g.builder.tuple(grads),)
@@ -121,7 +122,8 @@ def _without_ones(value: Value, term: str) -> tuple[Value, str]:
 def _without_repeats(target: Value, own: str, used: str) -> tuple[str, list[tuple[Value, str]]]:
     """Give a label per dim, no two the same, and identities that tie the new ones to the old:
     a repeated label is a diagonal, and the cotangent is zero off it."""
-    labels, eyes = "", list[tuple[Value, str]]()
+    labels = ""
+    eyes: list[tuple[Value, str]] = []
     free = iter([c for c in ascii_letters if c not in used])
     for label, size in zip(own, target.shape, strict=True):
         if label not in labels:

@@ -186,7 +186,7 @@ same_length: Final = Op(
 
 def _print(values: Sequence[Any], sep: str) -> tuple[()]:
     # A number of rank 0 is shown as a number, whichever way it is held.
-    print(*(v.item() if getattr(v, "shape", None) == () else v for v in values), sep=sep)
+    print(*(v.item() if getattr(v, "shape", None) == () else v for v in values), sep=sep)  # noqa: T201
     return ()
 
 
@@ -254,7 +254,7 @@ fail: Final = Op(
     hidden=(),
     hyper=(),
     torch_name=None,
-    samples=lambda: (),
+    samples=lambda: (Sample((), {"message": "no way on"}),),
 )
 
 

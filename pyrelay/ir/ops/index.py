@@ -23,13 +23,8 @@ from ..op import (
 from ..rules import INDEX_DTYPE, axis, broadcast_shapes, expect, integral, with_rank
 from ..types import TensorType, Type, bool_, show
 from . import compare
-from .index_spec import (
-    MASKED,
-    normal_spec,
-    python_index,
-    result_shape,
-    split_index,
-)
+from .index_body import python_index, split_index
+from .index_spec import normal_spec, result_shape, write_type
 from .operands import as_tensor, as_tensors, static
 
 if TYPE_CHECKING:
@@ -74,8 +69,8 @@ def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
         (_MATRIX, (ints,), (_INT,), (2, 3)),
         (_MATRIX, (ints, ints), (_INT, ("int", 1)), (2,)),
         (_MATRIX, (TensorSpec((2, 1), "int64", 0, 3), ints), (_INT, ("int", 1)), (2, 2)),
-        (TensorSpec((4, 3, 2)), (ints, ints), (_INT, whole, ("int", 1)), (2, 3)),
-        (TensorSpec((4, 3, 2)), (1, ints), (whole, ("int", 0), ("int", 1)), (4, 2)),
+        (TensorSpec((4, 2, 3)), (ints, ints), (_INT, whole, ("int", 1)), (2, 2)),
+        (TensorSpec((4, 2, 3)), (1, ints), (whole, ("int", 0), ("int", 1)), (4, 2)),
         (TensorSpec((4, 3), contiguous=False), (2,), (_INT,), (3,)),
         (TensorSpec((0, 3)), (), (("slice", 0, 2, None),), (0, 3)),
     ]
@@ -110,28 +105,6 @@ index: Final = Op(
 )
 
 
-def _write_type(call: RuleCall) -> Type:
-    target, value = call.tensor(0), call.tensor(2)
-    place = result_shape(call, target, masked=MASKED)
-    lead = len(place) - value.rank
-    fits = lead >= 0
-    for have, want in zip(value.shape, place[max(lead, 0) :], strict=False):
-        fits = fits and (want == MASKED or _fits(call, have, want))
-    if not fits:
-        shown = ", ".join("selected" if d == MASKED else str(d) for d in place)
-        call.clash(f"{show(value)} does not fit the place it is written to, ({shown})", 0, 2)
-    return target
-
-
-def _fits(call: RuleCall, have: Dim, want: Dim) -> bool:
-    try:
-        found = broadcast_shapes(call, [(have,), (want,)])
-        call.solver.unify_dims(found[0], want)
-    except Clash:
-        return False
-    return True
-
-
 def _set_at(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
     x = as_tensor(torch, x)
     flips, items = python_index(torch, x, spec, indices)
@@ -158,7 +131,7 @@ set_at: Final = Op(
         attribute("spec", convert=normal_spec),
     ),
     promotion=Promotion.COMMON,
-    type_rule=_write_type,
+    type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_set_at),
@@ -203,7 +176,7 @@ index_accumulate: Final = Op(
         attribute("spec", convert=normal_spec),
     ),
     promotion=Promotion.COMMON,
-    type_rule=_write_type,
+    type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_index_accumulate),

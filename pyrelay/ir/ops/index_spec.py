@@ -18,9 +18,9 @@ from typing import Any, Final, TypeAlias
 
 from ..bounds import minimum
 from ..dims import ONE, Dim, DimHole
-from ..op import RuleCall, Stuck
+from ..op import Clash, RuleCall, Stuck
 from ..rules import broadcast_shapes
-from ..types import SizeType, TensorType, Type, bool_, is_float, show
+from ..types import SizeType, TensorType, TupleType, Type, bool_, is_float, show
 from .operands import static
 
 Spec: TypeAlias = tuple[tuple[Any, ...], ...]
@@ -70,7 +70,8 @@ def index_types(call: RuleCall) -> tuple[Type, ...]:
     """Give the types of the run-time indices: sizes, or integer or bool tensors."""
     call.tensors(1)
     ty = call.type(1)
-    found = tuple(call.solver.resolve(f) for f in ty.fields)  # pyright: ignore
+    assert isinstance(ty, TupleType)
+    found = tuple(call.solver.resolve(f) for f in ty.fields)
     for part in found:
         if isinstance(part, TensorType) and is_float(call.known_dtype(part.dtype)):
             call.clash(
@@ -173,14 +174,16 @@ def _distance(size: Dim, start: Any, stop: Any, *, ascending: bool) -> Dim:
     if ascending:
         first = Dim.of(0) if start is None else _from_start(size, start)
         last = size if stop is None else _from_start(size, stop)
-        if isinstance(stop, Dim) or (isinstance(stop, int) and stop >= 0):
-            last = minimum(last, size)
-        distance = last - first
     else:
         first = size - 1 if start is None else _from_start(size, start)
         last = Dim.of(-1) if stop is None else _from_start(size, stop)
-        distance = first - last
-    return Dim.of(max(0, distance.constant)) if distance.constant is not None else distance
+    distance = last - first if ascending else first - last
+    if distance.constant is not None and distance.constant <= 0:
+        return Dim.of(0)
+    counts_from_end = isinstance(stop, int) and stop < 0
+    if ascending and stop is not None and not counts_from_end:
+        return minimum(last, size) - first
+    return distance
 
 
 def _from_start(size: Dim, bound: Dim | int) -> Dim:
@@ -190,62 +193,24 @@ def _from_start(size: Dim, bound: Dim | int) -> Dim:
     return Dim.of(bound)
 
 
-def python_index(
-    torch: Any, x: Any, spec: Spec, indices: Sequence[Any]
-) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """Give the dims of `x` to flip first, and then the index: torch has no negative steps."""
-    flips: list[int] = []
-    items: list[Any] = []
-    place = 0
-    for entry in _written_out(torch, x.dim(), spec, indices):
-        match entry:
-            case ("new",):
-                items.append(None)
-            case ("slice", start, stop, step):
-                if step is not None and step < 0:
-                    flips.append(place)
-                    items.append(_flipped(x.shape[place], start, stop, step))
-                else:
-                    items.append(slice(start, stop, step))
-                place += 1
-            case (_, k):
-                value = indices[k]
-                items.append(value)
-                place += value.dim() if _is_mask(torch, value) else 1
-            case _:
-                raise AssertionError(entry)
-    return tuple(flips), tuple(items)
+def write_type(call: RuleCall) -> Type:
+    """Give the type of a tensor of which a part is written. Raises Stuck or Clash."""
+    target, value = call.tensor(0), call.tensor(2)
+    place = result_shape(call, target, masked=MASKED)
+    lead = len(place) - value.rank
+    fits = lead >= 0
+    for have, want in zip(value.shape, place[max(lead, 0) :], strict=False):
+        fits = fits and (want == MASKED or _fits(call, have, want))
+    if not fits:
+        shown = ", ".join("selected" if d == MASKED else str(d) for d in place)
+        call.clash(f"{show(value)} does not fit the place it is written to, ({shown})", 0, 2)
+    return target
 
 
-def _is_mask(torch: Any, value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype == torch.bool
-
-
-def _written_out(torch: Any, rank: int, spec: Spec, indices: Sequence[Any]) -> Spec:
-    used = sum(
-        indices[entry[1]].dim()
-        if entry[0] == "int" and _is_mask(torch, indices[entry[1]])
-        else entry[0] in ("int", "slice")
-        for entry in spec
-    )
-    place = spec.index(("ellipsis",)) if ("ellipsis",) in spec else len(spec)
-    return (*spec[:place], *(_WHOLE,) * (rank - used), *spec[place + 1 :])
-
-
-def _flipped(size: int, start: Any, stop: Any, step: int) -> slice:
-    first, last, step = slice(start, stop, step).indices(size)
-    return slice(size - 1 - first, size - 1 - last, -step)
-
-
-def split_index(torch: Any, items: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any] | None]:
-    """Give an index as two steps: one that makes a view, and the tensors that index the view."""
-    basic: list[Any] = []
-    tensors: list[Any] = []
-    for item in items:
-        if isinstance(item, torch.Tensor) and item.dim():
-            basic += [slice(None)] * (item.dim() if item.dtype == torch.bool else 1)
-            tensors.append(item)
-        else:
-            basic.append(item)
-            tensors += () if isinstance(item, int | torch.Tensor) else (None,)
-    return tuple(basic), tensors if any(t is not None for t in tensors) else None
+def _fits(call: RuleCall, have: Dim, want: Dim) -> bool:
+    try:
+        found = broadcast_shapes(call, [(have,), (want,)])
+        call.solver.unify_dims(found[0], want)
+    except Clash:
+        return False
+    return True

@@ -25,7 +25,7 @@ from ..op import (
 from ..rules import axis, common_dtype
 from ..types import TensorType, TupleType, Type, show
 from . import index, view
-from .operands import as_tensor, as_tensors, on_tensor, static, static_tuple
+from .operands import as_tensor, as_tensors, fields, on_tensor, static, static_tuple
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -79,13 +79,12 @@ def slice_along(value: Value, dim: int, start: Dim, stop: Dim) -> Value:
 
 
 def _cat_grad(p: Pullback) -> tuple[Value]:
-    pack = p.args[0]
     dim = p.attrs["dim"] % p.g.rank
     parts: list[Value] = []
     start = ZERO
-    for ty in pack.ty.fields:  # pyright: ignore
-        stop = start + ty.shape[dim]
-        parts.append(slice_along(p.g, dim, start, stop).reshape(*ty.shape))
+    for part in fields(p.args[0]):
+        stop = start + part.shape[dim]
+        parts.append(slice_along(p.g, dim, start, stop).reshape(*part.shape))
         start = stop
     return (p.g.builder.tuple(parts),)
 
@@ -125,8 +124,7 @@ def _stack_type(call: RuleCall) -> Type:
 
 
 def _stack_grad(p: Pullback) -> tuple[Value]:
-    count = len(p.args[0].ty.fields)  # pyright: ignore
-    parts = [select(p.g, p.attrs["dim"], i) for i in range(count)]
+    parts = [select(p.g, p.attrs["dim"], i) for i in range(len(fields(p.args[0])))]
     return (p.g.builder.tuple(parts),)
 
 

@@ -360,15 +360,16 @@ def _kl_type(call: RuleCall) -> Type:
 
 
 def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> Any:
+    if reduction == "mean":  # torch warns that its meaning may change; ours is that of today
+        each = torch.nn.functional.kl_div(x, target, reduction="none", log_target=log_target)
+        return each.mean()
     return torch.nn.functional.kl_div(x, target, reduction=reduction, log_target=log_target)
 
 
 def _kl_grad(p: Pullback) -> tuple[Value, Value]:
     x, target = p.args
-    if p.attrs["reduction"] == "batchmean":
-        g = p.g / p.g.builder.size(x.shape[0])
-    else:
-        g = _spread(p, x)
+    by_batch = p.attrs["reduction"] == "batchmean"
+    g = p.g / p.g.builder.size(x.shape[0]) if by_batch else _spread(p, x)
     if p.attrs["log_target"]:
         chances = math.exp(target)
         return -(chances * g), chances * (target - x + 1.0) * g

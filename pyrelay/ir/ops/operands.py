@@ -7,10 +7,13 @@ tensor makes one here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..dims import Dim
-from ..types import UNIT
+from ..types import UNIT, TupleType
+
+if TYPE_CHECKING:
+    from ..build import Value
 
 
 def as_tensor(torch: Any, value: Any, like: Any = None) -> Any:
@@ -32,9 +35,15 @@ def on_tensor(body: Callable[..., Any]) -> Callable[..., Any]:
     return lambda torch, x, *rest: body(torch, as_tensor(torch, x), *rest)
 
 
-def is_given(value: Any) -> bool:
-    """Tell whether an operand of a gradient rule, a `Value`, is present."""
+def is_given(value: Value) -> bool:
+    """Tell whether an operand of a gradient rule is present."""
     return value.ty != UNIT
+
+
+def fields(pack: Value) -> list[Value]:
+    """Give the fields of a tuple operand of a gradient rule."""
+    assert isinstance(pack.ty, TupleType)
+    return [pack[i] for i in range(len(pack.ty.fields))]
 
 
 def static(value: Any) -> Any:

@@ -34,7 +34,7 @@ def _image(call: RuleCall) -> TensorType:
     ty = floating(call, 0)
     if ty.rank in (3, 4):
         return ty
-    call.clash(
+    return call.clash(
         f"`{call.op.name}` takes a tensor (batch, channels, height, width), not {show(ty)}",
         0,
         help="add a batch dim: relay.unsqueeze(x, dim=0)" if ty.rank == 2 else None,
@@ -374,7 +374,7 @@ adaptive_avg_pool2d: Final = Op(
 
 def _adaptive_backward(torch: Any, g: Any, input_size: tuple[int, ...], _: Any) -> Any:
     blank = g.new_empty(1).expand(input_size)
-    return torch.ops.aten._adaptive_avg_pool2d_backward(g.contiguous(), blank)
+    return torch.ops.aten._adaptive_avg_pool2d_backward(g.contiguous(), blank)  # noqa: SLF001
 
 
 adaptive_avg_pool2d_backward: Final = Op(

@@ -25,95 +25,10 @@ from ..op import (
 from ..rules import axes, axis, dims_tuple, shape_tuple
 from ..types import TensorType, Type, show
 from .operands import on_tensor, static_tuple
+from .reshaping import INFER, first_hole, reshape_type, shape_text
 
 if TYPE_CHECKING:
     from ..build import Value
-
-INFER: Final = Dim.of(-1)
-"""In a shape: the size that follows from the others, or stays as it is."""
-
-
-def _text(shape: Sequence[Dim]) -> str:
-    inside = ", ".join(str(d) for d in shape)
-    return f"({inside},)" if len(shape) == 1 else f"({inside})"
-
-
-def _first_hole(dim: Dim) -> Dim | None:
-    return next((Dim.atom(a) for a in dim.atoms() if isinstance(a, DimHole)), None)
-
-
-def _reshape_clash(call: RuleCall, source: TensorType, total: Dim, wanted: Dim) -> None:
-    """Stop if one number of elements is a multiple of the other, or both are known."""
-    target: tuple[Dim, ...] = call.attrs["shape"]
-    missing, extra = total.exact_quotient(wanted), wanted.exact_quotient(total)
-    message = f"`reshape` cannot make shape {_text(target)} of {show(source)}"
-    if missing is not None and missing != ONE:
-        call.clash(
-            f"{message}: {total} elements against {wanted}, the factor {missing} is missing",
-            0,
-            help=f"keep it as a dim: reshape(x, ({missing}, {_text(target)[1:-1].rstrip(',')}))",
-        )
-    if extra is not None and extra != ONE:
-        call.clash(
-            f"{message}: {total} elements against {wanted}, the factor {extra} is too much", 0
-        )
-    if (total - wanted).constant not in (None, 0):
-        call.clash(f"{message}: {total} elements against {wanted}", 0)
-
-
-def _solve_one_hole(call: RuleCall, shape: Sequence[Dim], wanted: Dim) -> Dim:
-    """Let shapes flow backwards: a single unknown dim of the operand follows from the product."""
-    holes = [d for d in shape if isinstance(d.single, DimHole)]
-    known = product(tuple(d for d in shape if not isinstance(d.single, DimHole)))
-    if len(holes) == 1 and not known.has_holes() and not wanted.has_holes():
-        quotient = wanted.exact_quotient(known)
-        if quotient is not None:
-            call.solver.unify_dims(holes[0], quotient)
-            return wanted
-    return known * product(tuple(holes))
-
-
-def _inferred_size(call: RuleCall, source: TensorType, total: Dim, rest: Dim) -> Dim:
-    hole = _first_hole(total) or _first_hole(rest)
-    if hole is not None:
-        raise Stuck(hole)
-    quotient = total.exact_quotient(rest)
-    if quotient is not None:
-        return quotient
-    message = (
-        f"`reshape` cannot make shape {_text(call.attrs['shape'])} of {show(source)}: "
-        f"{total} elements are not a multiple of {rest}"
-    )
-    if rest.constant == 0 or (total.constant is not None and rest.constant is not None):
-        call.clash(message, 0)
-    quotient = total // rest
-    call.unify_dims(total, quotient * rest, 0, message)
-    return quotient
-
-
-def _reshape_type(call: RuleCall) -> Type:
-    source = call.tensor(0)
-    shape = tuple(call.solver.resolve_dim(d) for d in source.shape)
-    target = tuple(call.solver.resolve_dim(d) for d in call.attrs["shape"])
-    total = product(shape)
-    if target.count(INFER) > 1:
-        call.clash(f"`reshape` can infer one size, not {target.count(INFER)}: {_text(target)}", 0)
-    if INFER in target:
-        rest = product(tuple(d for d in target if d != INFER))
-        inferred = _inferred_size(call, source, total, rest)
-        return TensorType(tuple(inferred if d == INFER else d for d in target), source.dtype)
-    wanted = product(target)
-    if total.has_holes():
-        total = _solve_one_hole(call, shape, wanted)
-    _reshape_clash(call, source, total, wanted)
-    call.unify_dims(
-        total,
-        wanted,
-        0,
-        f"`reshape` cannot make shape {_text(target)} of {show(source)}: "
-        f"{total} elements against {wanted}",
-    )
-    return TensorType(target, source.dtype)
 
 
 def _restore_shape(p: Pullback) -> tuple[Value]:
@@ -125,7 +40,7 @@ reshape: Final = Op(
     doc="The same elements, row by row, in another shape; one size may be -1.",
     params=(operand("input"), attribute("shape", convert=shape_tuple)),
     promotion=Promotion.NONE,
-    type_rule=_reshape_type,
+    type_rule=reshape_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape))),
@@ -296,6 +211,52 @@ unsqueeze: Final = Op(
 )
 
 
+def _squeeze_type(call: RuleCall) -> Type:
+    source, dims = call.tensor(0), call.attrs["dim"]
+    named = axes(call, dims, source.rank) if source.rank else ()
+    kept = tuple(
+        d for i, d in enumerate(source.shape) if i not in named or not _is_one(call, d, dims)
+    )
+    return TensorType(kept, source.dtype)
+
+
+def _is_one(call: RuleCall, size: Dim, dims: tuple[int, ...] | None) -> bool:
+    """Tell whether a dim goes. Raises Stuck or Clash where that is not known before running."""
+    if size.constant is not None:
+        return size == ONE
+    hole = first_hole(size)
+    if hole is None:
+        advice = "drop the others by name: squeeze(x, dim=...)" if dims is None else None
+        call.clash(f"`squeeze` cannot tell whether the size {size} is 1", 0, help=advice)
+    if not call.solver.settling:
+        raise Stuck(hole)
+    call.solver.unify_dims(size, ONE)
+    return True
+
+
+squeeze: Final = Op(
+    name="unsqueeze",
+    doc="A dim of size 1 inserted at `dim`.",
+    params=(operand("input"), attribute("dim")),
+    promotion=Promotion.NONE,
+    type_rule=_unsqueeze_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim))),
+    grad=_restore_shape,
+    hidden=(),
+    hyper=(),
+    torch_name="unsqueeze",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),), {"dim": 0}),
+        Sample((TensorSpec((2, 3)),), {"dim": -1}),
+        Sample((TensorSpec(()),), {"dim": 0}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"dim": 1}),
+        Sample((TensorSpec((0,)),), {"dim": 1}),
+    ),
+)
+
+
 def _squeezed(call: RuleCall, source: TensorType) -> list[int]:
     """Give the dims that go. A named dim of unknown size is taken to be 1."""
     dims = call.attrs["dim"]
@@ -311,7 +272,7 @@ def _squeezed(call: RuleCall, source: TensorType) -> list[int]:
         return gone
     for size in map(call.solver.resolve_dim, source.shape):
         if size.constant is None:
-            hole = _first_hole(size)
+            hole = first_hole(size)
             if hole is not None and not call.solver.settling:
                 raise Stuck(hole)
             call.clash(
@@ -362,7 +323,7 @@ def _expand_dim(call: RuleCall, source: TensorType, have: Dim, want: Dim) -> Dim
         have,
         want,
         0,
-        f"`expand` cannot make shape {_text(call.attrs['size'])} of {show(source)}: "
+        f"`expand` cannot make shape {shape_text(call.attrs['size'])} of {show(source)}: "
         f"size {have} is neither 1 nor {want}",
     )
     return want
@@ -373,9 +334,9 @@ def _expand_type(call: RuleCall) -> Type:
     size = tuple(call.solver.resolve_dim(d) for d in call.attrs["size"])
     lead = len(size) - source.rank
     if lead < 0:
-        call.clash(f"`expand` cannot drop dims: {show(source)} to {_text(size)}", 0)
+        call.clash(f"`expand` cannot drop dims: {show(source)} to {shape_text(size)}", 0)
     if INFER in size[:lead]:
-        call.clash(f"`expand` has no size to keep for -1 in the new dims of {_text(size)}", 0)
+        call.clash(f"`expand` has no size to keep for -1 in the new dims of {shape_text(size)}", 0)
     pairs = zip(source.shape, size[lead:], strict=True)
     kept = tuple(_expand_dim(call, source, have, want) for have, want in pairs)
     return TensorType(size[:lead] + kept, source.dtype)

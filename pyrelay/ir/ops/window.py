@@ -39,7 +39,7 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
     for atom in dim.atoms():
         if isinstance(atom, DimHole):
             raise Stuck(Dim.atom(atom))
-    call.clash(f"`{call.op.name}` needs a number as {what}, not the size {dim}", index)
+    return call.clash(f"`{call.op.name}` needs a number as {what}, not the size {dim}", index)
 
 
 def padding_pair(value: Any) -> Any:

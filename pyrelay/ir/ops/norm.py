@@ -1,0 +1,376 @@
+"""Normalisation: tensors shifted and scaled to a mean of 0 and a variance of 1.
+
+The derivatives are written out in means of the operands, which is what an efficient kernel
+computes, and which can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ..dims import ONE, Dim, product
+from ..op import (
+    MODE,
+    Effect,
+    Hidden,
+    Holder,
+    Init,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+    optional,
+)
+from ..rules import expect, floating, shape_tuple
+from ..types import TensorType, TupleType, Type, show
+from . import math, reduce
+from .linalg import parameter_dtype
+from .operands import is_given, static
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+
+def _mean(x: Value, dims: Sequence[int]) -> Value:
+    return reduce.mean(x, dim=tuple(dims), keepdim=True)
+
+
+def _standard(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value]:
+    """Give the tensor with mean 0 and variance 1 along dims, and the factor that made it so."""
+    centred = x - _mean(x, dims)
+    factor = math.rsqrt(_mean(centred * centred, dims) + eps)
+    return centred * factor, factor
+
+
+def _through_standard(h: Value, standard: Value, factor: Value, dims: Sequence[int]) -> Value:
+    """Give the cotangent of what was standardised, from that of the result."""
+    return factor * (h - _mean(h, dims) - standard * _mean(h * standard, dims))
+
+
+def _channels(call: RuleCall) -> TensorType:
+    source = floating(call, 0)
+    if source.rank < 2:
+        call.clash(f"`{call.op.name}` takes a tensor (batch, channels, ...), not {show(source)}", 0)
+    return source
+
+
+def _per_channel(call: RuleCall) -> TensorType:
+    return TensorType((_channels(call).shape[1],), parameter_dtype(call))
+
+
+def _batch_norm_type(call: RuleCall) -> Type:
+    source = _channels(call)
+    vector = TensorType((source.shape[1],), source.dtype)
+    for place in range(1, 5):
+        if call.given(place):
+            name = call.operand_name(place)
+            expect(call, place, vector, f"`batch_norm` takes one {name} per channel")
+    return TupleType((source, vector, vector))
+
+
+def _batch_norm(
+    torch: Any,
+    x: Any,
+    mean: Any,
+    var: Any,
+    weight: Any,
+    bias: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    if training:  # torch writes the statistics, so it gets its own
+        mean, var = mean.clone(), var.clone()
+    out = torch.nn.functional.batch_norm(x, mean, var, weight, bias, training, momentum, eps)
+    return out, mean, var
+
+
+def _along_channels(vector: Value, rank: int) -> Value:
+    return vector.reshape(vector.shape[0], *(ONE,) * (rank - 2))
+
+
+def _batch_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, running_mean, running_var, weight, bias = p.args
+    g, eps = p.g[0], p.attrs["eps"]
+    dims = tuple(d for d in range(x.rank) if d != 1)
+    h = g * _along_channels(weight, x.rank) if is_given(weight) else g
+    if p.attrs["training"]:
+        standard, factor = _standard(x, dims, eps)
+        to_x = _through_standard(h, standard, factor, dims)
+    else:
+        factor = _along_channels(math.rsqrt(running_var + eps), x.rank)
+        standard = (x - _along_channels(running_mean, x.rank)) * factor
+        to_x = h * factor
+    to_weight = (g * standard).sum(dims) if is_given(weight) else None
+    return to_x, None, None, to_weight, g.sum(dims) if is_given(bias) else None
+
+
+_VECTOR: Final = TensorSpec((3,))
+_POSITIVE: Final = TensorSpec((3,), low=0.5, high=2.0)
+
+
+batch_norm: Final = Op(
+    name="batch_norm",
+    doc="Each channel (dim 1) normalised, in training by its own statistics over the batch, else "
+    "by the running ones. Gives (output, new running mean, new running variance); only the output "
+    "carries a gradient.",
+    params=(
+        operand("input"),
+        operand("running_mean"),
+        operand("running_var"),
+        optional("weight"),
+        optional("bias"),
+        attribute("training", MODE),
+        attribute("momentum", 0.1),
+        attribute("eps", 1e-5),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_batch_norm_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_batch_norm),
+    grad=_batch_norm_grad,
+    hidden=(
+        Hidden("running_mean", Holder.BUFFER, Init.ZEROS, _per_channel),
+        Hidden("running_var", Holder.BUFFER, Init.ONES, _per_channel),
+        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+    ),
+    hyper=(attribute("affine", True),),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((4, 3)), _VECTOR, _POSITIVE, _VECTOR, _VECTOR), {"training": True}),
+        Sample((TensorSpec((4, 3)), _VECTOR, _POSITIVE, _VECTOR, _VECTOR)),
+        Sample((TensorSpec((2, 3, 4, 5)), _VECTOR, _POSITIVE, None, None), {"training": True}),
+        Sample((TensorSpec((2, 3, 4, 5)), _VECTOR, _POSITIVE, None, None), {"eps": 0.1}),
+        Sample(
+            (TensorSpec((4, 3, 5), contiguous=False), _VECTOR, _POSITIVE, _VECTOR, _VECTOR),
+            {"training": True, "momentum": 0.5},
+        ),
+        Sample((TensorSpec((0, 3)), _VECTOR, _POSITIVE, _VECTOR, _VECTOR)),
+    ),
+)
+
+
+def _normalized(call: RuleCall) -> TensorType:
+    """Give the type of the operand, whose last dims are `normalized_shape`. Raises Clash."""
+    source, shape = floating(call, 0), call.attrs["normalized_shape"]
+    text = ", ".join(map(str, shape))
+    message = f"`{call.op.name}` over ({text}) does not fit {show(source)}"
+    if not shape or len(shape) > source.rank:
+        call.clash(message, 0)
+    for have, want in zip(source.shape[-len(shape) :], shape, strict=True):
+        call.unify_dims(
+            have, want, 0, f"`{call.op.name}` over ({text}) does not fit {show(source)}"
+        )
+    return source
+
+
+def _layer_norm_type(call: RuleCall) -> Type:
+    source = _normalized(call)
+    part = TensorType(call.attrs["normalized_shape"], source.dtype)
+    for place in range(1, len(call.types)):
+        if call.given(place):
+            name = call.operand_name(place)
+            expect(call, place, part, f"`{call.op.name}` takes a {name} of the normalized shape")
+    return source
+
+
+def _normalized_weight(call: RuleCall) -> TensorType:
+    return TensorType(call.attrs["normalized_shape"], parameter_dtype(call))
+
+
+def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Give the dims before the normalised ones, and those."""
+    first = x.rank - len(shape)
+    return tuple(range(first)), tuple(range(first, x.rank))
+
+
+def _sum_lead(value: Value, lead: tuple[int, ...]) -> Value:
+    return value.sum(lead) if lead else value
+
+
+def _layer_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, weight, bias = p.args
+    lead, dims = _last(x, p.attrs["normalized_shape"])
+    standard, factor = _standard(x, dims, p.attrs["eps"])
+    h = p.g * weight if is_given(weight) else p.g
+    return (
+        _through_standard(h, standard, factor, dims),
+        _sum_lead(p.g * standard, lead) if is_given(weight) else None,
+        _sum_lead(p.g, lead) if is_given(bias) else None,
+    )
+
+
+def _layer_norm(
+    torch: Any, x: Any, weight: Any, bias: Any, shape: tuple[int, ...], eps: float
+) -> Any:
+    return torch.nn.functional.layer_norm(x, shape, weight, bias, eps)
+
+
+layer_norm: Final = Op(
+    name="layer_norm",
+    doc="The last dims, those of `normalized_shape`, normalised together.",
+    params=(
+        operand("input"),
+        attribute("normalized_shape", convert=shape_tuple),
+        optional("weight"),
+        optional("bias"),
+        attribute("eps", 1e-5),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_layer_norm_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_layer_norm),
+    grad=_layer_norm_grad,
+    hidden=(
+        Hidden(
+            "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
+        ),
+        Hidden(
+            "bias", Holder.PARAMETER, Init.ZEROS, _normalized_weight, only_if="elementwise_affine"
+        ),
+    ),
+    hyper=(attribute("elementwise_affine", True),),
+    torch_name="nn.functional.layer_norm",
+    samples=lambda: (
+        Sample((TensorSpec((4, 3)), _VECTOR, _VECTOR), {"normalized_shape": (3,)}),
+        Sample((TensorSpec((4, 3)), None, None), {"normalized_shape": (3,), "eps": 0.1}),
+        Sample((TensorSpec((5,)), None, TensorSpec((5,))), {"normalized_shape": (5,)}),
+        Sample(
+            (TensorSpec((2, 4, 3)), TensorSpec((4, 3)), TensorSpec((4, 3))),
+            {"normalized_shape": (4, 3)},
+        ),
+        Sample((TensorSpec((0, 3)), _VECTOR, _VECTOR), {"normalized_shape": (3,)}),
+        Sample((TensorSpec((4, 3), contiguous=False), _VECTOR, None), {"normalized_shape": (3,)}),
+    ),
+)
+
+
+_EPSILON: Final = {
+    "float64": 2.0**-52,
+    "float32": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}
+"""The distance from 1 to the next number, which torch adds when `eps` is not given."""
+
+
+def _rms_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, weight = p.args
+    lead, dims = _last(x, p.attrs["normalized_shape"])
+    eps = p.attrs["eps"]
+    factor = math.rsqrt(_mean(x * x, dims) + (_EPSILON[x.dtype.name] if eps is None else eps))
+    scaled = x * factor
+    h = p.g * weight if is_given(weight) else p.g
+    to_weight = _sum_lead(p.g * scaled, lead) if is_given(weight) else None
+    return factor * (h - scaled * _mean(h * scaled, dims)), to_weight
+
+
+def _rms_norm(torch: Any, x: Any, weight: Any, shape: tuple[int, ...], eps: float | None) -> Any:
+    return torch.nn.functional.rms_norm(x, shape, weight, eps)
+
+
+rms_norm: Final = Op(
+    name="rms_norm",
+    doc="The last dims scaled to a mean square of 1.",
+    params=(
+        operand("input"),
+        attribute("normalized_shape", convert=shape_tuple),
+        optional("weight"),
+        attribute("eps", None),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_layer_norm_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_rms_norm),
+    grad=_rms_norm_grad,
+    hidden=(
+        Hidden(
+            "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
+        ),
+    ),
+    hyper=(attribute("elementwise_affine", True),),
+    torch_name="nn.functional.rms_norm",
+    samples=lambda: (
+        Sample((TensorSpec((4, 3)), _VECTOR), {"normalized_shape": (3,)}),
+        Sample((TensorSpec((4, 3)), None), {"normalized_shape": (3,), "eps": 0.1}),
+        Sample((TensorSpec((2, 4, 3)), TensorSpec((4, 3))), {"normalized_shape": (4, 3)}),
+        Sample((TensorSpec((5,)), None), {"normalized_shape": (5,)}),
+        Sample((TensorSpec((0, 3)), _VECTOR), {"normalized_shape": (3,)}),
+        Sample((TensorSpec((4, 3), contiguous=False), _VECTOR), {"normalized_shape": (3,)}),
+    ),
+)
+
+
+def _group_norm_type(call: RuleCall) -> Type:
+    source, groups = _channels(call), call.attrs["num_groups"]
+    channels = call.solver.resolve_dim(source.shape[1])
+    message = f"`group_norm` cannot split {channels} channels into {groups} groups"
+    if channels.constant is not None and channels.constant % groups:
+        call.clash(message, 0)
+    if channels.exact_quotient(Dim.of(groups)) is None and not channels.has_holes():
+        call.unify_dims(channels, channels // groups * groups, 0, message)
+    vector = TensorType((channels,), source.dtype)
+    for place in (1, 2):
+        if call.given(place):
+            name = call.operand_name(place)
+            expect(call, place, vector, f"`group_norm` takes one {name} per channel")
+    return source
+
+
+def _group_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
+    x, weight, bias = p.args
+    groups = p.attrs["num_groups"]
+    split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
+    standard, factor = _standard(x.reshape(*split), (2,), p.attrs["eps"])
+    h = p.g * _along_channels(weight, x.rank) if is_given(weight) else p.g
+    to_x = _through_standard(h.reshape(*split), standard, factor, (2,)).reshape(*x.shape)
+    dims = tuple(d for d in range(x.rank) if d != 1)
+    to_weight = (p.g * standard.reshape(*x.shape)).sum(dims) if is_given(weight) else None
+    return to_x, to_weight, p.g.sum(dims) if is_given(bias) else None
+
+
+def _group_norm(torch: Any, x: Any, weight: Any, bias: Any, groups: int, eps: float) -> Any:
+    return torch.nn.functional.group_norm(x, groups, weight, bias, eps)
+
+
+group_norm: Final = Op(
+    name="group_norm",
+    doc="The channels (dim 1) in groups, each normalised by its own statistics.",
+    params=(
+        operand("input"),
+        attribute("num_groups", convert=static),
+        optional("weight"),
+        optional("bias"),
+        attribute("eps", 1e-5),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_group_norm_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_group_norm),
+    grad=_group_norm_grad,
+    hidden=(
+        Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
+        Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
+    ),
+    hyper=(attribute("affine", True),),
+    torch_name="nn.functional.group_norm",
+    samples=lambda: (
+        Sample((TensorSpec((2, 6, 3)), TensorSpec((6,)), TensorSpec((6,))), {"num_groups": 2}),
+        Sample((TensorSpec((2, 6)), None, None), {"num_groups": 3, "eps": 0.1}),
+        Sample((TensorSpec((2, 4, 3, 2)), TensorSpec((4,)), None), {"num_groups": 1}),
+        Sample((TensorSpec((0, 6, 3)), TensorSpec((6,)), TensorSpec((6,))), {"num_groups": 2}),
+        Sample((TensorSpec((2, 6, 3), contiguous=False), None, None), {"num_groups": 2}),
+    ),
+)
