@@ -1,0 +1,130 @@
+"""Function values while a program is made first-order.
+
+A function value whose code is known is a `Closure`: a target, the sizes its code refers to, and
+the data it captured. It exists only in the converter; where the code can no longer be followed
+(in a tuple, behind an `if`, as a result) it is turned into data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...ir.dims import Dim
+from ...ir.expr import Expr, Function, Transform, Var
+from ...ir.types import FnType, Type
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from .types import FunctionData
+    from .units import Instance
+
+
+class NotFirstOrder(Exception):  # noqa: N818  says what is so, as `Clash` and `Stuck` do
+    """The program cannot be made first-order: a function comes from outside or has no bound."""
+
+    def __init__(self, why: str, span: Span | None = None) -> None:
+        super().__init__(why)
+        self.why: Final = why
+        self.span: Final = span
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Closure:
+    """A function value whose code is known.
+
+    `dims` are the values of `target.sizes` and `leaves` the captured atoms, both in terms of the
+    function that holds the closure.
+    """
+
+    target: Target
+    dims: tuple[Dim, ...] = ()
+    leaves: tuple[Expr, ...] = ()
+
+
+Value: TypeAlias = Expr | Closure
+"""What a variable stands for: an atom of the first-order program, or a known function."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalTarget:
+    """A local function, in one instance of the function around it; `type` is that of the source in
+    terms of `sizes`.
+
+    `group` are the functions of its recursive block with their variables, itself included, and
+    `captures` what the group uses from outside, in terms of `sizes`: a variable is a placeholder
+    for the next leaf. Leaves that follow are the values of sizes.
+    """
+
+    number: int
+    name: str
+    function: Function
+    owner: Instance
+    sizes: tuple[str, ...]
+    leaf_types: tuple[Type, ...]
+    leaf_names: tuple[str, ...]
+    type: FnType
+    captures: tuple[tuple[Var, Value], ...]
+    group: dict[Var, LocalTarget] = field(default_factory=dict["Var", "LocalTarget"])
+    depth: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GlobalTarget:
+    """A global function used as a value, at type arguments in terms of `sizes`."""
+
+    number: int
+    name: str
+    type_args: tuple[Type | Dim, ...]
+    sizes: tuple[str, ...]
+    type: FnType
+    leaf_types: tuple[Type, ...] = ()
+    depth: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ConstructorTarget:
+    """A constructor used as a value."""
+
+    number: int
+    name: str
+    sizes: tuple[str, ...]
+    type: FnType
+    leaf_types: tuple[Type, ...] = ()
+    depth: int = 1
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TransformTarget:
+    """A transform of a known function; captures and sizes are those of the function."""
+
+    number: int
+    name: str
+    transform: Transform
+    inner: Target
+    sizes: tuple[str, ...]
+    type: FnType
+    leaf_types: tuple[Type, ...]
+    depth: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DataTarget:
+    """Whatever function a piece of function data stands for; the data is the one leaf."""
+
+    number: int
+    name: str
+    data: FunctionData
+    sizes: tuple[str, ...]
+    type: FnType
+    leaf_types: tuple[Type, ...]
+    depth: int = 1
+
+
+Target: TypeAlias = LocalTarget | GlobalTarget | ConstructorTarget | TransformTarget | DataTarget

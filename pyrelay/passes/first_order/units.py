@@ -1,0 +1,274 @@
+"""Functions to be made: one for each function, types and known functions it is used with.
+
+A `Unit` is a function of the source program, global or local to an instance of another. A request
+for a unit at some type arguments and arguments gives an `Instance`, a new one only if nothing
+asked for the same before. Types are fixed per instance; sizes stay parameters.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeAlias, final
+
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Expr, Function, Var, type_of
+from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
+from .captures import sizes_in
+from .closures import Closure, LocalTarget, NotFirstOrder, Value
+from .types import names_in
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from ...ir.build import Names
+    from .types import TypeTable
+
+MAX_KNOWN: Final = 64
+"""How many instances of a function may be made for known function arguments."""
+MAX_INSTANCES: Final = 1024
+"""How many instances of a function there may be before its types are taken to grow for ever."""
+MAX_DEPTH: Final = 4
+"""How deep known functions may capture known functions before they are passed as data."""
+
+_Arg: TypeAlias = "Type | Dim"
+
+
+@final
+class Unit:
+    """A function of the source program that instances are made of.
+
+    `base` brings its types into the terms of its type parameters; for a local function these are
+    the sizes of the instance around it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        type_params: tuple[TypeParam, ...],
+        base: Substitution,
+        target: LocalTarget | None,
+    ) -> None:
+        self.name: Final = name
+        self.function: Final = function
+        self.type_params: Final = type_params
+        self.base: Final = base
+        self.target: Final = target
+
+    @cached_property
+    def fixed(self) -> tuple[bool, ...]:
+        """Tell, for each type parameter, whether an instance fixes it: not if it is a size."""
+        return tuple(isinstance(p, TypeVar) for p in self.type_params)
+
+    @cached_property
+    def sizes(self) -> frozenset[str]:
+        """The names of the sizes that the function mentions, in terms of its type parameters."""
+        found = (self.base.dim(Dim.of(name)) for name in sizes_in(self.function))
+        own = (p.name for p in self.type_params)
+        return frozenset().union(own, *(d.names() for d in found))
+
+
+@final
+class Instance:
+    """A function of the first-order program to be made."""
+
+    def __init__(
+        self, name: str, change: Substitution, type_params: tuple[TypeParam, ...], span: Span
+    ) -> None:
+        self.name: Final = name
+        self.span: Final = span
+        self.change: Final = change
+        """Brings types of the source into the terms of the instance."""
+        self.type_params: Final = type_params
+        self.params: Final[list[Var]] = []
+        self.values: Final[dict[Var, Value]] = {}
+        """What the variables of the source stand for."""
+        self.sizes: Final[dict[str, None]] = dict.fromkeys(p.name for p in type_params)
+        """The sizes that are in scope so far."""
+
+    def add_param(self, name: str, ty: Type, span: Span) -> Var:
+        """Add a parameter of a first-order type."""
+        var = Var(name, ty, span=span)
+        self.params.append(var)
+        self.sizes.update(dict.fromkeys(names_in((ty,))))
+        return var
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Request:
+    """How to call an instance."""
+
+    instance: Instance
+    type_args: tuple[_Arg, ...]
+    args: tuple[Expr, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What an instance is asked for with: fixed arguments and known functions, in the caller's
+    terms, and the names of the caller's sizes in them."""
+
+    fixed: tuple[_Arg, ...]
+    values: tuple[Value, ...]
+    names: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        dims = (d for v in self.values if isinstance(v, Closure) for d in v.dims)
+        names = tuple(dict.fromkeys(names_in((*self.fixed, *dims))))
+        object.__setattr__(self, "names", names)
+
+    @property
+    def has_known(self) -> bool:
+        """Tell whether an argument is a known function."""
+        return any(isinstance(v, Closure) for v in self.values)
+
+    def key(self, unit: Unit) -> object:
+        """Give what tells instances apart: everything, with the sizes called by number."""
+        rename = Substitution({n: Dim.of(f"'{i}") for i, n in enumerate(self.names)}, {})
+        fixed = tuple(change(rename, a) for a in self.fixed)
+        shapes = tuple(
+            (v.target.number, tuple(rename.dim(d) for d in v.dims))
+            if isinstance(v, Closure)
+            else None
+            for v in self.values
+        )
+        return (unit, fixed, shapes)
+
+
+def change(replace_: Substitution, arg: _Arg) -> _Arg:
+    """Give a type or dim under a substitution."""
+    return replace_.dim(arg) if isinstance(arg, Dim) else replace_(arg)
+
+
+@final
+class Units:
+    """All instances, and those still to be made."""
+
+    def __init__(self, table: TypeTable, names: Names) -> None:
+        self.table: Final = table
+        self.names: Final = names
+        self.pending: Final[deque[tuple[Instance, Unit]]] = deque()
+        self._instances: Final[dict[object, Instance]] = {}
+        self._counts: Final[dict[Function, int]] = {}
+
+    def request(
+        self,
+        unit: Unit,
+        type_args: Sequence[_Arg],
+        leaves: tuple[Expr, ...],
+        values: Sequence[Value],
+        as_data: Callable[[Value], Expr],
+    ) -> Request:
+        """Give the instance for a call; `as_data` gives a known function as a plain atom."""
+        fixed = tuple(a for a, f in zip(type_args, unit.fixed, strict=True) if f)
+        shallow = tuple(as_data(v) if _is_deep(v) else v for v in values)
+        wanted = _Wanted(fixed, shallow)
+        count = self._counts.get(unit.function, 0)
+        if wanted.has_known and count >= MAX_KNOWN and wanted.key(unit) not in self._instances:
+            wanted = _Wanted(fixed, tuple(as_data(v) for v in shallow))
+        key = wanted.key(unit)
+        instance = self._instances.get(key)
+        if instance is None:
+            if count >= MAX_INSTANCES:
+                why = f"`{unit.name}` is used at ever new types"
+                raise NotFirstOrder(why, unit.function.span)
+            instance = self._instances[key] = self._make(unit, wanted)
+            self._counts[unit.function] = count + 1
+            self.pending.append((instance, unit))
+        kept = tuple(a for a, f in zip(type_args, unit.fixed, strict=True) if not f)
+        named = tuple(Dim.of(n) for n in wanted.names)
+        return Request(instance, (*kept, *named), (*leaves, *_flat(wanted.values)))
+
+    def _make(self, unit: Unit, wanted: _Wanted) -> Instance:
+        kept = tuple(p for p, f in zip(unit.type_params, unit.fixed, strict=True) if not f)
+        fixed = tuple(p for p, f in zip(unit.type_params, unit.fixed, strict=True) if f)
+        own = _own_names(wanted.names, unit.sizes)
+        here = Substitution({n: Dim.of(own[n]) for n in wanted.names}, {})
+        inner = substitution(fixed, tuple(change(here, a) for a in wanted.fixed))
+        params = (*kept, *(DimVar(own[n]) for n in wanted.names))
+        name, span = self._name(unit, wanted), unit.function.span
+        instance = Instance(name, _composed(unit.base, inner), params, span)
+        if unit.target is not None:
+            _bind_captures(instance, unit.target, inner)
+        for var, value in zip(unit.function.params, wanted.values, strict=True):
+            self._bind_param(instance, var, value, here)
+        return instance
+
+    def _bind_param(self, instance: Instance, var: Var, value: Value, here: Substitution) -> None:
+        if not isinstance(value, Closure):
+            ty = self.table.convert(instance.change(type_of(var)))
+            instance.values[var] = instance.add_param(var.name, ty, var.span)
+            return
+        dims = tuple(here.dim(d) for d in value.dims)
+        inside = Substitution(dict(zip(value.target.sizes, dims, strict=True)), {})
+        leaves = tuple(
+            instance.add_param(_leaf_name(leaf, var), inside(ty), var.span)
+            for leaf, ty in zip(value.leaves, value.target.leaf_types, strict=True)
+        )
+        instance.values[var] = Closure(value.target, dims, leaves)
+
+    def _name(self, unit: Unit, wanted: _Wanted) -> str:
+        if not wanted.fixed and not wanted.has_known and unit.target is None:
+            return unit.name
+        known = (v.target.name for v in wanted.values if isinstance(v, Closure))
+        return self.names.fresh(".".join((unit.name, *known)))
+
+
+def _is_deep(value: Value) -> bool:
+    return isinstance(value, Closure) and value.target.depth > MAX_DEPTH
+
+
+def _flat(values: Sequence[Value]) -> Iterator[Expr]:
+    for value in values:
+        yield from value.leaves if isinstance(value, Closure) else (value,)
+
+
+def _leaf_name(leaf: Expr, var: Var) -> str:
+    return leaf.name if isinstance(leaf, Var) else var.name
+
+
+def _own_names(names: Sequence[str], taken: frozenset[str]) -> dict[str, str]:
+    """Give each of the caller's names one that is free in the instance, its own if possible."""
+    used = set(taken)
+    own: dict[str, str] = {}
+    for name in names:
+        chosen, count = name, 0
+        while chosen in used:
+            count += 1
+            chosen = f"{name}_{count}"
+        used.add(chosen)
+        own[name] = chosen
+    return own
+
+
+def _composed(base: Substitution, inner: Substitution) -> Substitution:
+    """Give the substitution that does `base` first and then `inner`."""
+    dims = {k: inner.dim(v) for k, v in base.dims.items()}
+    types = {k: inner(v) for k, v in base.types.items()}
+    return Substitution({**inner.dims, **dims}, {**inner.types, **types})
+
+
+def _bind_captures(instance: Instance, target: LocalTarget, inner: Substitution) -> None:
+    """Make the captures of a local function the first parameters of its instance."""
+    leaves = tuple(
+        instance.add_param(name, inner(ty), target.function.span)
+        for name, ty in zip(target.leaf_names, target.leaf_types, strict=True)
+    )
+    rest = iter(leaves)
+    for var, value in target.captures:
+        instance.values[var] = _filled(value, rest, inner)
+    for var, member in target.group.items():
+        dims = tuple(inner.dim(Dim.of(s)) for s in member.sizes)
+        instance.values[var] = Closure(member, dims, leaves)
+
+
+def _filled(value: Value, leaves: Iterator[Var], inner: Substitution) -> Value:
+    """Give a captured value with its placeholders replaced by the next parameters."""
+    if not isinstance(value, Closure):
+        return next(leaves) if isinstance(value, Var) else value
+    filled = tuple(next(leaves) if isinstance(a, Var) else a for a in value.leaves)
+    return Closure(value.target, tuple(inner.dim(d) for d in value.dims), filled)

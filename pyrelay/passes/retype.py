@@ -1,0 +1,132 @@
+"""Programs under other types: copies in which sizes and type variables are replaced.
+
+Types stand in nodes, in bound variables, in attributes and in type arguments; this file knows all
+the places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final, final
+
+from ..ir.dims import Dim
+from ..ir.expr import (
+    Assumption,
+    Binding,
+    Call,
+    Clause,
+    Expr,
+    Function,
+    LetBlock,
+    Match,
+    Var,
+)
+from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
+from ..ir.types import Substitution, Type
+
+
+def types_in(node: Expr) -> Iterator[Type | Dim]:
+    """Give every type and dim that a node itself mentions, those of what it binds included."""
+    if node.ty is not None:
+        yield node.ty
+    yield from (v.ty for v in bound_vars(node) if v.ty is not None)
+    if isinstance(node, Call):
+        yield from node.type_args
+        yield from dims_in_attrs(node.attrs)
+    elif isinstance(node, Function):
+        yield from (() if node.result is None else (node.result,))
+        for assumption in node.assumptions:
+            yield from (assumption.left, assumption.right)
+
+
+def dims_in_attrs(attrs: Mapping[str, Any]) -> Iterator[Dim]:
+    """Give the dims in the attributes of a call."""
+    pending: list[Any] = [tuple(attrs.values())]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, Dim):
+            yield value
+
+
+@final
+class Retyping:
+    """One copy under a substitution; every variable bound in what is copied is new."""
+
+    def __init__(self, change: Substitution, because: str = "") -> None:
+        self._change: Final = change
+        self._because: Final = because
+        self._types: Final[dict[Type, Type]] = {}
+        self.vars: Final[dict[Var, Var]] = {}
+        """The copies of the variables seen so far; what is put here beforehand is used."""
+
+    def type(self, ty: Type | None) -> Type | None:
+        """Give a type under the substitution."""
+        if ty is None:
+            return None
+        found = self._types.get(ty)
+        if found is None:
+            found = self._types[ty] = self._change(ty)
+        return found
+
+    def attr(self, value: Any) -> Any:
+        """Give an attribute under the substitution."""
+        if isinstance(value, tuple):
+            return tuple(self.attr(v) for v in value)  # pyright: ignore[reportUnknownArgumentType]
+        return self._change.dim(value) if isinstance(value, Dim) else value
+
+    def bind(self, var: Var) -> Var:
+        """Give the copy of a variable that is bound in what is copied."""
+        copy = self.vars.get(var)
+        if copy is None:
+            copy = self.vars[var] = replace(var, ty=self.type(var.ty))
+        return copy
+
+    def copy(self, expr: Expr) -> Expr:
+        """Give the copy of an expression."""
+        for node in _binders(expr):
+            for var in bound_vars(node):
+                self.bind(var)
+        return rewrite(expr, self._node)
+
+    def _node(self, node: Expr) -> Expr:
+        if isinstance(node, Var):
+            return self.vars.get(node, node)
+        span = node.span.derived(self._because) if self._because else node.span
+        node = replace(node, ty=self.type(node.ty), span=span)
+        match node:
+            case Call() if node.attrs or node.type_args:
+                attrs = {k: self.attr(v) for k, v in node.attrs.items()}
+                args = tuple(
+                    self._change.dim(a) if isinstance(a, Dim) else self._change(a)
+                    for a in node.type_args
+                )
+                return replace(node, attrs=attrs, type_args=args)
+            case LetBlock(bindings):
+                bound = tuple(Binding(self.vars[b.var], b.value) for b in bindings)
+                return replace(node, bindings=bound)
+            case Function(params):
+                return replace(
+                    node,
+                    params=tuple(self.vars[p] for p in params),
+                    result=self.type(node.result),
+                    assumptions=tuple(map(self._assumption, node.assumptions)),
+                )
+            case Match(clauses=clauses):
+                return replace(node, clauses=tuple(map(self._clause, clauses)))
+            case _:
+                return node
+
+    def _assumption(self, found: Assumption) -> Assumption:
+        return replace(
+            found, left=self._change.dim(found.left), right=self._change.dim(found.right)
+        )
+
+    def _clause(self, clause: Clause) -> Clause:
+        return replace(clause, pattern=map_pattern(clause.pattern, self.vars.__getitem__))
+
+
+def _binders(expr: Expr) -> Iterator[Expr]:
+    return (n for n in post_order(expr) if isinstance(n, LetBlock | Function | Match))
