@@ -7,17 +7,16 @@ and as simply as possible, so that the rules are tested apart from the compiler'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import Builder, Value
+from pyrelay.ir.build import Builder, Names, Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Binding, Call, Expr, Function, Tuple, TupleGet, Var
 from pyrelay.ir.module import Module
-from pyrelay.ir.op import NoGradient, Op, Pointwise, Pullback, Sample, SampleArg, TensorSpec
+from pyrelay.ir.op import Clash, NoGradient, Op, Pointwise, Pullback, Sample, SampleArg, TensorSpec
 from pyrelay.ir.types import (
     DTYPES,
     FnType,
@@ -33,12 +32,49 @@ from pyrelay.runtime.evaluator import evaluate
 CPU = torch.device("cpu")
 
 
-@dataclass
+class SizedSolver:
+    """Lets dims be equal if they are for the sizes at hand; a fresh dim is equal to any."""
+
+    settling = True
+
+    def __init__(self, names: Names, sizes: Mapping[str, int]) -> None:
+        self._names = names
+        self.sizes = sizes
+
+    def resolve(self, ty: Type) -> Type:
+        return ty
+
+    def resolve_dim(self, dim: Dim) -> Dim:
+        return dim
+
+    def unify(self, left: Type, right: Type) -> None:
+        match left, right:
+            case TensorType(a, x), TensorType(b, y) if len(a) == len(b) and x == y:
+                for one, other in zip(a, b, strict=True):
+                    self.unify_dims(one, other)
+            case TupleType(a), TupleType(b) if len(a) == len(b):
+                for one, other in zip(a, b, strict=True):
+                    self.unify(one, other)
+            case _:
+                if left != right:
+                    raise Clash(f"{left} is not {right}")
+
+    def unify_dims(self, left: Dim, right: Dim) -> None:
+        if (left - right).names() <= self.sizes.keys() and (left - right).evaluate(self.sizes):
+            raise Clash(f"{left} is not {right}")
+
+    def fresh_dim(self, hint: str) -> Dim:
+        return Dim.of(self._names.fresh(hint))
+
+
 class Program:
     """A function under construction: parameters, what is computed, and its results."""
 
-    builder: Builder = field(default_factory=lambda: Builder(NOWHERE))
-    params: list[Var] = field(default_factory=list)
+    def __init__(self, sizes: Mapping[str, int] | None = None) -> None:
+        names = Names()
+        self.solver = SizedSolver(names, sizes or {})
+        self.builder = Builder(NOWHERE, names, self.solver)
+        self.params: list[Var] = []
 
     def parameter(self, ty: Type) -> Value:
         """Give a new parameter."""
@@ -91,7 +127,7 @@ def _step(expr: Expr, values: Mapping[Expr, Any]) -> Any:
 
 def call_program(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Program, Value]:
     """Give the program of one call; sizes found in `names` become named dims."""
-    program = Program()
+    program = Program({str(dim): size for size, dim in names.items()})
     operands = [_operand(program, arg, names) for arg in sample.operands]
     return program, program.builder.call(op, operands, sample.attrs)
 
@@ -132,7 +168,7 @@ def float_parts(value: Value) -> list[Value]:
 def differentiate(program: Program, results: Sequence[Value], by: Sequence[Var]) -> list[Value]:
     """Add the derivative of results: new parameters for their cotangents, and give the cotangents
     of the variables `by`, zero where nothing flows."""
-    reverse = _Reverse(program.builder)
+    reverse = _Reverse(program)
     bindings = list(program.builder.bindings)
     for result in results:
         reverse.add(result.atom, program.parameter(result.ty))
@@ -144,8 +180,9 @@ def differentiate(program: Program, results: Sequence[Value], by: Sequence[Var])
 class _Reverse:
     """Cotangents of variables: for a tuple, one for each field that has any."""
 
-    def __init__(self, builder: Builder) -> None:
-        self._builder = builder
+    def __init__(self, program: Program) -> None:
+        self._builder = program.builder
+        self._solver = program.solver
         self._sums: dict[Var, Value] = {}
         self._fields: dict[Var, dict[int, Value]] = {}
 
@@ -157,7 +194,7 @@ class _Reverse:
                 if is_differentiable(ty):
                     self._add_field(atom, index, cotangent[index])
             return
-        assert cotangent.ty == atom.ty, f"a cotangent of {cotangent.ty} for {atom.ty}"
+        self._solver.unify(cotangent.ty, _known(atom.ty))
         known = self._sums.get(atom)
         self._sums[atom] = cotangent if known is None else known + cotangent
 

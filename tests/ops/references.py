@@ -117,6 +117,19 @@ def _written(x: torch.Tensor, indices: Any, value: Any, spec: Any, *, add: bool)
     return flat.index_put((places.reshape(-1),), value).reshape(x.shape)
 
 
+def _binary_cross_entropy(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: Any = 1.0,
+    pos_weight: Any = 1.0,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """The formula: torch gives its own function no derivative by the weights."""
+    positive, negative = -functional.logsigmoid(x), -functional.logsigmoid(-x)
+    loss = weight * (pos_weight * target * positive + (1 - target) * negative)
+    return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](loss)
+
+
 def _arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> torch.Tensor:
     bounds = (0, start) if end is None else (start, end)
     return torch.arange(*bounds, step, dtype=dtype)
@@ -129,6 +142,7 @@ def _to_number(dtype: torch.dtype) -> Callable[..., Any]:
 REFERENCES: Mapping[str, Callable[..., Any]] = {
     "arange": _arange,
     "batch_norm": _batch_norm,
+    "binary_cross_entropy_with_logits": _binary_cross_entropy,
     "conv1d": _without_warnings(functional.conv1d),
     "conv2d": _without_warnings(functional.conv2d),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
@@ -224,5 +238,5 @@ def _to(value: Any, dtype: torch.dtype | None) -> Any:
     if isinstance(value, tuple):
         return tuple(_to(v, dtype) for v in value)
     if isinstance(value, torch.Tensor):
-        return value.to(dtype)
+        return value if dtype is None else value.to(dtype)
     return value if value is None else torch.tensor(value, dtype=dtype)

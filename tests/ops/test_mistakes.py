@@ -109,7 +109,7 @@ def call(op: Op, operands: Sequence[Type | None], attrs: Mapping[str, Any]) -> V
             "`cumsum` has no dim 0 here: the tensor has 0 dimensions",
             {0},
         ),
-        (scan.recurrence, (WHOLE, WHOLE), {"dim": 0}, "`recurrence` takes float tensors", set()),
+        (scan.recurrence, (WHOLE, WHOLE), {"dim": 0}, "`recurrence` takes float tensors", {0}),
         (
             sort.topk,
             (MATRIX,),
