@@ -27,7 +27,7 @@ from .expr import (
     is_atom,
     type_of,
 )
-from .op import Missing, Op, Param, Promotion, Role, RuleCall
+from .op import Clash, Missing, Op, Param, Promotion, Role, RuleCall, Solver
 from .types import (
     DEFAULT_DTYPE,
     UNIT,
@@ -39,6 +39,7 @@ from .types import (
     Type,
     float32,
     int64,
+    show,
 )
 
 if TYPE_CHECKING:
@@ -47,11 +48,17 @@ if TYPE_CHECKING:
 
 @final
 class Builder:
-    """A sequence of bindings under construction. `span` is given to every node it makes."""
+    """A sequence of bindings under construction. `span` is given to every node it makes.
 
-    def __init__(self, span: Span, names: Names | None = None) -> None:
+    Type rules ask `solver`, by default one that takes open equations between dims for granted.
+    """
+
+    def __init__(
+        self, span: Span, names: Names | None = None, solver: Solver | None = None
+    ) -> None:
         self.span: Span = span
         self.names: Final = Names() if names is None else names
+        self.solver: Final = ClosedSolver(self.names) if solver is None else solver
         self.bindings: Final[list[Binding]] = []
 
     def value(self, atom: Expr) -> Value:
@@ -106,7 +113,7 @@ class Builder:
         """Give the value of an operator call; its type rule gives the type."""
         bound = bind_attrs(op, attrs)
         values = _promote(self, op, _operand_values(self, op, operands))
-        rule = RuleCall(op, tuple(v.ty for v in values), bound, ClosedSolver(self.names))
+        rule = RuleCall(op, tuple(v.ty for v in values), bound, self.solver)
         ty = op.type_rule(rule)
         return self.bind(
             Call(op, tuple(v.atom for v in values), bound, ty=ty, span=self.span), op.name
@@ -330,11 +337,12 @@ class ClosedSolver:
         return dim
 
     def unify(self, left: Type, right: Type) -> None:
-        assert isinstance(left, type(right)), f"{left} is not {right}"
+        if not isinstance(left, type(right)):
+            raise Clash(f"{show(left)} is not {show(right)}")
 
     def unify_dims(self, left: Dim, right: Dim) -> None:
-        difference = (left - right).constant
-        assert difference in (None, 0), f"{left} is not {right}"
+        if (left - right).constant not in (None, 0):
+            raise Clash(f"{left} is not {right}")
 
     def fresh_dim(self, hint: str) -> Dim:
         return Dim.of(self._names.fresh(hint))
