@@ -15,7 +15,7 @@ from ..rules import expect, with_rank
 from ..types import TensorType, Type, show
 from .linalg import parameter_dtype
 from .operands import static_tuple
-from .window import check_count, window_count
+from .window import check_count, known, window_count
 
 _IMAGE_LAYOUT: Final = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)"}
 
@@ -55,7 +55,9 @@ def _padding(call: RuleCall, kernel: Sequence[Dim]) -> list[Dim]:
     if padding == "same":
         if any(s != 1 for s in strides):
             call.clash(f"`{call.op.name}` with padding='same' has stride 1")
-        return [(k - 1) * d for k, d in zip(kernel, call.attrs["dilation"], strict=True)]
+        what = "the kernel size for padding='same'"
+        counts = [known(call, k, what, 1) for k in kernel]
+        return [Dim.of((k - 1) * d) for k, d in zip(counts, call.attrs["dilation"], strict=True)]
     if isinstance(padding, str):
         call.clash(f"`{call.op.name}` knows padding 'same' and 'valid', not '{padding}'")
     return [Dim.of(p) * 2 for p in padding]
