@@ -248,9 +248,8 @@ def _optional_shape(value: Any) -> Any:
 
 
 def _bernoulli(torch: Any, key: Any, p: Any, size: Any) -> Any:
-    chance = 0.5 if p is None else as_tensor(torch, p, key)
-    if size is None:
-        size = () if p is None else tuple(chance.shape)
+    chance = as_tensor(torch, 0.5 if p is None else p, key)
+    size = tuple(chance.shape) if size is None else size
     return philox.chances(torch, key, _count(size)).reshape(size) < chance
 
 

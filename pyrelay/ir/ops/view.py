@@ -235,61 +235,6 @@ def _is_one(call: RuleCall, size: Dim, dims: tuple[int, ...] | None) -> bool:
 
 
 squeeze: Final = Op(
-    name="unsqueeze",
-    doc="A dim of size 1 inserted at `dim`.",
-    params=(operand("input"), attribute("dim")),
-    promotion=Promotion.NONE,
-    type_rule=_unsqueeze_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim))),
-    grad=_restore_shape,
-    hidden=(),
-    hyper=(),
-    torch_name="unsqueeze",
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),), {"dim": 0}),
-        Sample((TensorSpec((2, 3)),), {"dim": -1}),
-        Sample((TensorSpec(()),), {"dim": 0}),
-        Sample((TensorSpec((4, 3), contiguous=False),), {"dim": 1}),
-        Sample((TensorSpec((0,)),), {"dim": 1}),
-    ),
-)
-
-
-def _squeezed(call: RuleCall, source: TensorType) -> list[int]:
-    """Give the dims that go. A named dim of unknown size is taken to be 1."""
-    dims = call.attrs["dim"]
-    if dims is not None:
-        named = axes(call, dims, source.rank) if source.rank else ()
-        gone: list[int] = []
-        for d in named:
-            size = call.solver.resolve_dim(source.shape[d])
-            if size.constant is None:
-                call.solver.unify_dims(size, ONE)
-            if size.constant in (None, 1):
-                gone.append(d)
-        return gone
-    for size in map(call.solver.resolve_dim, source.shape):
-        if size.constant is None:
-            hole = first_hole(size)
-            if hole is not None and not call.solver.settling:
-                raise Stuck(hole)
-            call.clash(
-                f"`squeeze` cannot tell whether the size {size} is 1",
-                0,
-                help="name the dim: squeeze(x, dim=...)",
-            )
-    return [d for d, size in enumerate(source.shape) if call.solver.resolve_dim(size) == ONE]
-
-
-def _squeeze_type(call: RuleCall) -> Type:
-    source = call.tensor(0)
-    gone = _squeezed(call, source)
-    return TensorType(tuple(d for i, d in enumerate(source.shape) if i not in gone), source.dtype)
-
-
-squeeze: Final = Op(
     name="squeeze",
     doc="Dims of size 1 removed: those named, or all.",
     params=(operand("input"), attribute("dim", None, dims_tuple)),
