@@ -246,6 +246,7 @@ def _clip_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((2, 3, 4)), TensorSpec((3, 1)), TensorSpec((4,))))
     yield Sample((TensorSpec((5,), "int64", -9, 9), -2, 3))
     yield Sample((TensorSpec((5,), "int64", -9, 9), -2.5, None))
+    yield Sample((TensorSpec((), "int64", -9, 9), -2, TensorSpec((), "int64", -9, 9)))
     yield Sample((filled(1.0, 3), 0.0, 1.0), smooth=False)
 
 

@@ -128,6 +128,7 @@ def _truths() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4), "bool"), TensorSpec((3, 4), "bool")))
     yield Sample((TensorSpec((2, 1, 4), "bool"), TensorSpec((3, 1), "bool")))
     yield Sample((TensorSpec((), "bool"), TensorSpec((3,), "bool", contiguous=False)))
+    yield Sample((TensorSpec((), "bool"), TensorSpec((), "int64", -1, 2)))
     yield Sample((TensorSpec((0,), "bool"), TensorSpec((), "bool")))
     yield Sample((TensorSpec((6,), "int64", -1, 2), TensorSpec((6,), "bool")))
     yield Sample((TensorSpec((6,)), TensorSpec((6,), "int64", -1, 2)))
@@ -251,6 +252,7 @@ where: Final = Op(
     samples=lambda: (
         *(Sample((TensorSpec((3, 4), "bool"), *pair.operands)) for pair in _chosen_pairs()),
         Sample((TensorSpec((), "bool"), TensorSpec((3,)), TensorSpec((2, 1)))),
+        Sample((TensorSpec((), "bool"), TensorSpec((), "int64", 0, 9), 2)),
         Sample((TensorSpec((3,), "bool"), TensorSpec((), "bool"), TensorSpec((3,), "bool"))),
     ),
 )
@@ -295,5 +297,7 @@ cast: Final = Op(
         Sample((TensorSpec((0, 2), "int64", 0, 5),), {"dtype": float32}),
         Sample((TensorSpec((6,), "int64", -1, 2),), {"dtype": bool_}),
         Sample((TensorSpec((6,), "bool"),), {"dtype": float32}),
+        Sample((TensorSpec((), "int64", -5, 5),), {"dtype": float32}),
+        Sample((TensorSpec((), "int64", -5, 5),), {"dtype": bool_}),
     ),
 )

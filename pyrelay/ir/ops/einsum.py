@@ -143,8 +143,8 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
 einsum: Final = Op(
     name="einsum",
     doc="Sums of products of elements, by an equation such as 'ij,jk->ik'.",
-    params=(attribute("equation"), operand("operands")),
-    promotion=Promotion.NONE,
+    params=(attribute("equation"), operand("operands", promote=True)),
+    promotion=Promotion.COMMON,
     type_rule=_einsum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,

@@ -95,8 +95,8 @@ _THREE: Final = (TensorSpec((2, 3)), TensorSpec((1, 3)), TensorSpec((2, 3), cont
 cat: Final = Op(
     name="cat",
     doc="Tensors put one after the other along a dim.",
-    params=(operand("tensors"), attribute("dim", 0)),
-    promotion=Promotion.NONE,
+    params=(operand("tensors", promote=True), attribute("dim", 0)),
+    promotion=Promotion.COMMON,
     type_rule=_cat_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
@@ -109,6 +109,7 @@ cat: Final = Op(
         Sample((_THREE,)),
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 1))),), {"dim": -1}),
         Sample(((TensorSpec((4,)),),)),
+        Sample(((TensorSpec((4,)), TensorSpec((2,), "int64", 0, 5)),)),
         Sample(((TensorSpec((0, 3)), TensorSpec((2, 3))),)),
     ),
 )
@@ -139,8 +140,8 @@ def select(value: Value, dim: int, place: int) -> Value:
 stack: Final = Op(
     name="stack",
     doc="Tensors of one shape put side by side in a new dim.",
-    params=(operand("tensors"), attribute("dim", 0)),
-    promotion=Promotion.NONE,
+    params=(operand("tensors", promote=True), attribute("dim", 0)),
+    promotion=Promotion.COMMON,
     type_rule=_stack_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
@@ -152,7 +153,7 @@ stack: Final = Op(
     samples=lambda: (
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3))),), {"dim": -1}),
-        Sample(((TensorSpec(()), TensorSpec(()), TensorSpec(())),)),
+        Sample(((TensorSpec(()), TensorSpec(()), 2.5, 3),)),
         Sample(((TensorSpec((0, 3)), TensorSpec((0, 3))),), {"dim": 1}),
     ),
 )

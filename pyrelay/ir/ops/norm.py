@@ -184,7 +184,7 @@ def _layer_norm_type(call: RuleCall) -> Type:
 
 
 def _normalized_weight(call: RuleCall) -> TensorType:
-    return TensorType(call.attrs["normalized_shape"], parameter_dtype(call))
+    return TensorType(shape_tuple(call.attrs["normalized_shape"]), parameter_dtype(call))
 
 
 def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, ...]]:

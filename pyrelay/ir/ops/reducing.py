@@ -99,6 +99,7 @@ def integer_reductions() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4), "int64", -5, 5),), {"dim": 0})
     yield Sample((TensorSpec((3, 4), "int32", -5, 5),))
     yield Sample((TensorSpec((5,), "bool"),))
+    yield Sample((TensorSpec((), "int64", -5, 5),))
 
 
 def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:

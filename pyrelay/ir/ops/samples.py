@@ -32,6 +32,8 @@ def integer_pairs() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4), "int64", -9, 9), TensorSpec((4,), "int64", 1, 9)))
     yield Sample((TensorSpec((5,), "int32", -9, 9), TensorSpec((5,), "int32", 1, 9)))
     yield Sample((TensorSpec((3,)), TensorSpec((3,), "int64", 1, 5)))
+    yield Sample((TensorSpec((), "int64", -9, 9), TensorSpec((), "int64", 1, 9)))
+    yield Sample((TensorSpec((), "int64", -9, 9), TensorSpec((3,))))
     yield Sample((TensorSpec((3,), "int64", -5, 5), 2))
     yield Sample((TensorSpec((3,), "int64", 2, 2), TensorSpec((3,), "int64", 2, 2)))
 
@@ -77,6 +79,7 @@ def real_samples() -> Iterable[Sample]:
     """Give float tensors of every form, then integers and bools, which become float32."""
     yield from unary_samples()
     yield Sample((TensorSpec((4,), "int64", -2, 3),))
+    yield Sample((TensorSpec((), "int64", -2, 3),))
     yield Sample((TensorSpec((4,), "bool"),))
 
 
@@ -85,6 +88,7 @@ def numeric_samples() -> Iterable[Sample]:
     yield from unary_samples()
     yield Sample((TensorSpec((4,), "int64", -5, 5),))
     yield Sample((TensorSpec((2, 2), "int32", -5, 5),))
+    yield Sample((TensorSpec((), "int64", -5, 0),))
 
 
 def step_samples() -> Iterable[Sample]:
