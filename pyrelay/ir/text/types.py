@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from ..dims import Dim, DimHole, DimOp, DimVar
+from ..dims import Dim, DimAtom, DimHole, DimOp, DimVar
 from ..types import (
     DTYPES,
     UNKNOWN,
@@ -82,7 +82,8 @@ def dim_text(dim: Dim) -> str:
         return "0"
     text = ""
     for monomial, coefficient in dim.terms:
-        factors = [_atom(atom) for atom in monomial]
+        alone = len(monomial) == coefficient == 1
+        factors = [_atom(atom) if alone else _factor(atom) for atom in monomial]
         if abs(coefficient) != 1 or not factors:
             factors.insert(0, str(abs(coefficient)))
         sign = ("-" if coefficient < 0 else "") if not text else " - " if coefficient < 0 else " + "
@@ -90,7 +91,7 @@ def dim_text(dim: Dim) -> str:
     return text
 
 
-def _atom(atom: DimVar | DimHole | DimOp) -> str:
+def _atom(atom: DimAtom) -> str:
     match atom:
         case DimVar(name):
             return name_text(name)
@@ -99,12 +100,18 @@ def _atom(atom: DimVar | DimHole | DimOp) -> str:
         case DimOp("max", left, right):
             return f"max({dim_text(left)}, {dim_text(right)})"
         case DimOp(kind, left, right):
-            return f"({_bracket(left)} {'//' if kind == 'floordiv' else '%'} {_bracket(right)})"
+            return f"{_bracket(left)} {'//' if kind == 'floordiv' else '%'} {_bracket(right)}"
+
+
+def _factor(atom: DimAtom) -> str:
+    plain = not isinstance(atom, DimOp) or atom.kind == "max"
+    return _atom(atom) if plain else f"({_atom(atom)})"
 
 
 def _bracket(dim: Dim) -> str:
-    plain = (dim.constant or 0) > 0 or dim.single is not None
-    return dim_text(dim) if plain else f"({dim_text(dim)})"
+    if dim.single is not None:
+        return _factor(dim.single)
+    return dim_text(dim) if (dim.constant or 0) > 0 else f"({dim_text(dim)})"
 
 
 def dtype_text(dtype: AnyDType) -> str:
