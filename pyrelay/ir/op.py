@@ -328,7 +328,9 @@ class Pointwise:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Elements along some dims combine: `combine` is add, mul, max, min, and, or.
+    """Elements along some dims combine: `combine` is add, mul, max, min, and, or; or mean, which
+    is add and then a division by their number. With max or min the result may be a pair, the
+    second of which is the position of the first.
 
     `body(torch, *operands, *attributes)` is its meaning in torch.
     """

@@ -5,13 +5,24 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay.ir.op import Clash, Op, Pointwise
+from pyrelay.ir.op import Clash, Op, Pointwise, Sample, TensorSpec
 from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.types import DType, bfloat16, float64
+from pyrelay.ir.types import DTYPES, DType, bfloat16, float64, is_float
 from tests.ops.checks import assert_equal, assert_has_type, operands_of, samples
 from tests.ops.materials import in_precision, shape_names, specs, tensors
 from tests.ops.programs import call_program
 from tests.ops.references import call_reference, reference
+
+
+def is_number(spec: TensorSpec) -> bool:
+    """Tell whether a value may be a Python number at run time."""
+    return spec.shape == () and not is_float(DTYPES[spec.dtype])
+
+
+def has_number(sample: Sample) -> bool:
+    """Tell whether the sample has an operand that may be a Python number at run time."""
+    return any(map(is_number, specs(sample)))
+
 
 every_operator = pytest.mark.parametrize("op", ALL, ids=lambda op: op.name)
 
@@ -59,16 +70,32 @@ def test_a_pointwise_operator_keeps_the_precision_of_its_operands(op: Op, dtype:
         assert_has_type(program.run(result, tensors(narrowed)), result.ty, {})
 
 
-@every_operator
+@pytest.mark.parametrize(
+    "op", [op for op in ALL if reference(op) is not None], ids=lambda op: op.name
+)
 def test_the_value_is_that_of_torch(op: Op) -> None:
-    if reference(op) is None:
-        pytest.skip("torch has no such function")
     for sample in samples(op):
         program, result = call_program(op, sample, {})
         values = tensors(sample)
         actual = program.run(result, values)
         expected = call_reference(op, operands_of(sample, values), sample.attrs)
         assert_equal(actual, expected, rtol=1e-5, atol=1e-6, dtype=isinstance(actual, torch.Tensor))
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in ALL if any(map(has_number, op.samples()))], ids=lambda op: op.name
+)
+def test_an_integer_of_rank_0_may_be_a_python_number(op: Op) -> None:
+    for sample in filter(has_number, samples(op)):
+        program, result = call_program(op, sample, {})
+        values = tensors(sample)
+        numbers = [
+            v.item() if is_number(spec) else v
+            for v, spec in zip(values, specs(sample), strict=True)
+        ]
+        actual, expected = program.run(result, numbers), program.run(result, values)
+        assert_has_type(actual, result.ty, {})
+        assert_equal(actual, expected, rtol=0, atol=0, dtype=False)
 
 
 @every_operator
