@@ -1,1 +1,25 @@
-"""pyrelay compiles annotated Python functions through a typed functional IR into torch programs."""
+"""pyrelay: annotated Python, compiled through Relay's functional typed IR."""
+
+from .annotations import Bool as Bool
+from .annotations import Dim as Dim
+from .annotations import Float as Float
+from .annotations import Fn as Fn
+from .annotations import Int as Int
+from .annotations import Model as Model
+from .annotations import Tensor as Tensor
+from .annotations import bfloat16 as bfloat16
+from .annotations import bool_ as bool_
+from .annotations import float16 as float16
+from .annotations import float32 as float32
+from .annotations import float64 as float64
+from .annotations import int8 as int8
+from .annotations import int16 as int16
+from .annotations import int32 as int32
+from .annotations import int64 as int64
+from .annotations import uint8 as uint8
+from .config import options as options
+from .decorators import relay as relay
+from .decorators import relay_model as relay_model
+from .diagnostics.diagnostic import CheckError as CheckError
+from .diagnostics.diagnostic import RelayError as RelayError
+from .diagnostics.diagnostic import RunError as RunError

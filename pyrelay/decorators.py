@@ -9,89 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast, final
 
 from .ir.intrinsics import Intrinsic
 from .ir.op import Op
 from .ir.ops.table import ALL
-from .translate.definition import Definition, DerivedFunction, Kind
-
-if TYPE_CHECKING:
-    from .ir.module import Module
-    from .runtime.dispatch import CacheInfo, Dispatcher
+from .runtime.function import RelayFunction as RelayFunction
+from .runtime.function import RelayModel as RelayModel
+from .translate.definition import Definition, Kind
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class RelayFunction(Generic[P, R]):
-    """A function of the language: call it, check it, look inside.
-
-    `str(f)` is its typed program, `f.type` its type, `f.show(stage)` the program at a stage.
-    """
-
-    def __init__(self, definition: Definition | DerivedFunction) -> None:
-        self.__relay__: Final = definition
-        self.__name__: str = definition.name
-        self.__doc__ = _documentation(definition)
-        self._made: Dispatcher | None = None
-
-    @property
-    def _dispatcher(self) -> Dispatcher:
-        if self._made is None:
-            from .runtime.dispatch import Dispatcher  # the runtime brings in torch
-
-            self._made = Dispatcher(self.__relay__)
-        return self._made
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
-        made = self._made or self._dispatcher
-        return made(args, kwargs)
-
-    def __repr__(self) -> str:
-        return f"<relay function {self.__name__}>"
-
-    def __str__(self) -> str:
-        return self.show("typed")
-
-    def check(self) -> None:
-        """Check the function and everything it reaches. Raises CheckError."""
-        self._dispatcher.check()
-
-    @property
-    def type(self) -> str:
-        """The inferred type, its sizes and the equations between them included."""
-        return self._dispatcher.type
-
-    @property
-    def module(self) -> Module:
-        """The typed IR of the function and everything it reaches."""
-        return self._dispatcher.module
-
-    def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, translated, typed, anf, grad, simplified or host."""
-        return self._dispatcher.show(stage)
-
-    def diff(self, before: str, after: str) -> str:
-        """Give what changed between two stages, as a unified diff."""
-        return self._dispatcher.diff(before, after)
-
-    def interpret(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run in the reference evaluator instead of compiled code."""
-        return self._dispatcher.interpret(args, kwargs)
-
-    def cache_info(self) -> CacheInfo:
-        """Tell what is compiled and how often it was used."""
-        return self._dispatcher.cache_info()
-
-
-@final
-class RelayModel(RelayFunction[P, R]):
-    """The definition of a model; `relay.create_model` makes instances with parameters."""
-
-    def __repr__(self) -> str:
-        return f"<relay model {self.__name__}>"
 
 
 @final
@@ -185,10 +113,6 @@ def _define(function: Callable[..., Any], kind: Kind) -> Definition:
     definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
     return definition
 
-
-def _documentation(definition: Definition | DerivedFunction) -> str | None:
-    base = definition if isinstance(definition, Definition) else definition.definition
-    return base.function.__doc__
 
 
 def _members() -> dict[str, Any]:

@@ -6,7 +6,7 @@ The typed stage is all that `check` and `show` need; the rest runs when the prog
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import torch
 
@@ -34,6 +34,13 @@ class Program:
         self.translated: Final = translated
         self.entry: Final = entry
         self._compiled: Final[dict[torch.device, CompiledProgram]] = {}
+
+    @classmethod
+    def of_typed(cls, typed: Module, entry: str) -> Self:
+        """Give the program of a module that has been checked before."""
+        program = cls(typed, entry)
+        program.__dict__["typed"] = typed
+        return program
 
     @cached_property
     def typed(self) -> Module:

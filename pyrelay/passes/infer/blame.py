@@ -12,7 +12,7 @@ from ...diagnostics.catalogue.types import (
     OperatorMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
-from ...ir.expr import Call, Expr, GlobalVar, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.op import Clash
 from ...ir.types import Type, show
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
@@ -21,7 +21,7 @@ from .solver import Solver
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
 
-LOOP_SUFFIX = "_loop"
+LOOP_SUFFIX = "loop"
 """How the names of the local functions end that loops are translated to."""
 
 
@@ -85,15 +85,18 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
 
 
 def explain_argument(
-    call: Call, position: int, actual: Type, wanted: Type, why: str
+    call: Call, declared: Function | None, position: int, actual: Type, wanted: Type, why: str
 ) -> Problem:
     """Give the problem of an argument that its parameter does not take."""
     argument = call.args[position]
-    callee = call.callee
-    name = callee.name if isinstance(callee, Var | GlobalVar) else "this function"
-    if name.rstrip("_0123456789").endswith(LOOP_SUFFIX.rstrip("_")):
-        carried = argument.name if isinstance(argument, Var) else f"value {position + 1}"
-        return LoopMismatch(argument.span, carried, show(wanted), call.span, show(actual))
+    name = "this function" if declared is None else declared.name or "this function"
+    if isinstance(call.callee, Var | GlobalVar):
+        name = call.callee.name
+    place, parameter = call.span, f"argument {position + 1}"
+    if declared is not None:
+        place, parameter = declared.params[position].span, declared.params[position].name
+    if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
+        return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual))
     return ArgumentMismatch(
-        argument.span, name, f"argument {position + 1}", call.span, show(wanted), show(actual), why
+        argument.span, name, parameter, place, show(wanted), show(actual), why
     )

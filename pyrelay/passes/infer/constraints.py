@@ -111,6 +111,7 @@ class ApplyConstraint:
     callee: Type
     types: tuple[Type, ...]
     result: Type
+    declared: Function | None
     failing: int = -1
 
     @property
@@ -154,7 +155,9 @@ class ApplyConstraint:
             return ArgumentCountMismatch(self.span, len(callee.params), len(self.types))
         actual = solver.resolve(self.types[self.failing])
         wanted = solver.resolve(callee.params[self.failing])
-        return explain_argument(self.call, self.failing, actual, wanted, str(clash))
+        return explain_argument(
+            self.call, self.declared, self.failing, actual, wanted, str(clash)
+        )
 
 
 @final

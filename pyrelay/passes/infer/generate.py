@@ -101,6 +101,8 @@ class Generator:
         self.monomorphic: Final[dict[str, FnType]] = {}
         """The functions of this group, whose types are still being found."""
         self.transforms: Final[dict[Transform, TransformConstraint]] = {}
+        self._functions: Final[dict[Var | str, Function]] = {}
+        """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
         self._adts: Final = adts
 
@@ -110,6 +112,7 @@ class Generator:
             self._declare_var(param)
         result = self._annotation(function.result)
         params = tuple(self.vars[p] for p in function.params)
+        self._functions[name] = function
         self.monomorphic[name] = FnType(params, result)
 
     def define(self, name: str, function: Function) -> Steps[None]:
@@ -240,8 +243,20 @@ class Generator:
         for arg in expr.args:
             types.append((yield self.walk(arg)))
         result = self.solver.fresh()
-        self.work.add(ApplyConstraint(expr, callee, tuple(types), result))
+        declared = self._declaration(expr.callee)
+        self.work.add(ApplyConstraint(expr, callee, tuple(types), result, declared))
         return result
+
+    def _declaration(self, callee: Expr) -> Function | None:
+        match callee:
+            case Var():
+                return self._functions.get(callee)
+            case GlobalVar(name) if name in self._schemes:
+                return self._schemes[name].function
+            case GlobalVar(name):
+                return self._functions.get(name)
+            case _:
+                return None
 
     def _operator(self, expr: Call, op: Op, types: tuple[Type, ...]) -> Steps[Type]:
         attr_types: dict[Expr, Type] = {}
@@ -270,6 +285,8 @@ class Generator:
                 assert isinstance(binding.value, Function)
                 self.vars[binding.var] = self._signature(binding.value)
         for binding in block.bindings:
+            if isinstance(binding.value, Function):
+                self._functions[binding.var] = binding.value
             actual = yield self.walk(binding.value)
             if block.flavour is Flavour.REC:
                 self.solver.unify(self.vars[binding.var], actual)

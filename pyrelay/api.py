@@ -1,0 +1,184 @@
+"""What scripts call: functions over functions, models, updates, export.
+
+The same names inside `@relay` code are intrinsics of the language and mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from .config import current
+from .diagnostics.catalogue.model import NotAModel
+from .diagnostics.diagnostic import RunError
+from .ir.expr import Rule
+from .runtime.arguments import describe
+from .runtime.bound import BoundFunction, dispatcher_of
+from .runtime.create import create
+from .runtime.export import Exported
+from .runtime.function import RelayFunction, RelayModel
+from .runtime.model import Model
+from .runtime.optim import DEFAULT_LR, Optimizer
+from .runtime.records import Grads, Params
+from .runtime.autograd import tensors
+from .translate.definition import DerivedFunction
+
+Models = Model | tuple[Model, ...]
+
+
+def grad(
+    f: Any, *rest: Any, wrt: str | tuple[str, ...] | None = None, has_aux: bool = False
+) -> Any:
+    """Give the gradient of a function, as a function; or of a loss in a model's parameters.
+
+    `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
+    names; by default all that hold floats. One gives a bare gradient, several a tuple.
+    `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
+    `Grads` mapping; several models as a tuple give a tuple. Raises CheckError.
+    """
+    if _is_models(f):
+        return _of_models(Rule.GRAD, f, rest, has_aux=has_aux)
+    return _derived(Rule.GRAD, f, wrt, has_aux=has_aux)
+
+
+def value_and_grad(
+    f: Any, *rest: Any, wrt: str | tuple[str, ...] | None = None, has_aux: bool = False
+) -> Any:
+    """Give the value together with the gradient: `(value, gradient)`. Else as `grad`."""
+    if _is_models(f):
+        return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
+    return _derived(Rule.VALUE_AND_GRAD, f, wrt, has_aux=has_aux)
+
+
+def vjp(f: Any, wrt: str | tuple[str, ...] | None = None) -> Any:
+    """Give the function `A -> (B, pullback)`: the pullback maps a cotangent of the result to the
+    cotangents of the parameters that `wrt` names."""
+    return _derived(Rule.VJP, f, wrt, has_aux=False)
+
+
+def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: bool) -> Any:
+    if isinstance(f, BoundFunction):
+        return f.derived(rule, wrt, has_aux=has_aux)
+    dispatcher_of(f)
+    names = (wrt,) if isinstance(wrt, str) else wrt
+    single = names is None or isinstance(wrt, str)
+    return RelayFunction[..., Any](DerivedFunction(rule, f.__relay__, names, single, has_aux))
+
+
+def _is_models(f: Any) -> bool:
+    return isinstance(f, Model) or (
+        isinstance(f, tuple) and bool(f) and all(isinstance(m, Model) for m in f)  # pyright: ignore
+    )
+
+
+def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bool) -> Any:
+    if len(rest) not in (1, 2):
+        raise RunError(
+            NotAModel(
+                f"relay.{rule.value} takes a model, a function and its arguments",
+                f"{len(rest) + 1} arguments",
+                f"relay.{rule.value}(model, loss, (x, y))",
+            )
+        )
+    function = rest[0]
+    args = rest[1] if len(rest) == 2 else ()
+    args = args if isinstance(args, tuple) else (args,)
+    several = models if isinstance(models, tuple) else (models,)
+    return dispatcher_of(function).of_models(
+        rule, several, args, single=isinstance(models, Model), has_aux=has_aux
+    )
+
+
+def create_model(
+    net: RelayModel[..., Any],
+    *,
+    seed: int = 0,
+    dims: Mapping[Any, int] | None = None,
+    device: str | torch.device | None = None,
+    **hyper: Any,
+) -> Model:
+    """Give a model: an instance of a definition with parameters of its own.
+
+    Weights start as N(0, 1/sqrt(fan in)), embeddings as N(0, 1), biases at 0, norm scales at 1, the
+    same numbers for the same seed. `dims` gives sizes that the definition leaves open; `hyper` its
+    keyword-only static parameters. Raises CheckError, RunError.
+    """
+    if not isinstance(net, RelayModel):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise RunError(
+            NotAModel(
+                "relay.create_model takes a function decorated with @relay_model",
+                describe(net),
+                "decorate the network with @relay_model",
+            )
+        )
+    where = device if device is not None else current().device
+    return create(net.dispatcher, seed, dims or {}, hyper, torch.device(where or "cpu"))
+
+
+def update_model_params(
+    model: Model,
+    grads: Grads,
+    lr: float | None = None,
+    *,
+    optimizer: torch.optim.Optimizer | Optimizer | None = None,
+) -> None:
+    """Move the parameters of a model against a gradient, in place: the one mutation.
+
+    `lr` is SGD's; `optimizer` takes a `torch.optim` optimiser over `model.parameters()`, or one of
+    `relay.optim`. An update is whole or does not happen.
+    """
+    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)  # pyright: ignore
+    params = model.flat_params()
+    if optimizer is None:
+        with torch.no_grad():
+            torch._foreach_add_(params, found, alpha=-(DEFAULT_LR if lr is None else lr))
+        return
+    if isinstance(optimizer, Optimizer):
+        optimizer.update(model, params, found)
+        return
+    for parameter, gradient in zip(params, found, strict=True):
+        parameter.grad = gradient
+    optimizer.step()
+
+
+def _in_order(model: Model, grads: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
+    return [grads[name] for name in model.blueprint.param_names]
+
+
+def sgd(params: Params, grads: Grads, lr: float) -> Params:
+    """Give parameters after one step of SGD; nothing is changed in place."""
+    return params - grads * lr  # pyright: ignore[reportReturnType]
+
+
+def with_params(f: Any) -> Any:
+    """Give a pure function of a model's parameters: `with_params(f)(params, *args)`, where the
+    first argument is a `Params` record of the one model that `f` mentions."""
+    return dispatcher_of(f).with_params()
+
+
+def export_model(model: Model) -> Exported:
+    """Give the model as a plain callable in eval mode over a frozen copy of its weights."""
+    return Exported.of(model)
+
+
+def stop_gradient(x: Any) -> Any:
+    """Give the value, through which no gradient flows."""
+    return x.detach() if isinstance(x, torch.Tensor) else x
+
+
+def tree_map(f: Any, *trees: Any) -> Any:
+    """Give a tree of `f` applied to the leaves of trees of one structure: tensors, numbers,
+    tuples, `Params` and `Grads`."""
+    first = trees[0]
+    if isinstance(first, Params | Grads):
+        return first.map(f, *trees[1:])
+    if isinstance(first, tuple):
+        return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))  # pyright: ignore
+    return f(*trees)
+
+
+def layers(count: int) -> Sequence[int]:
+    """Give `range(count)`; in a model definition, each round gets parameters of its own."""
+    return range(count)

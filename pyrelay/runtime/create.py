@@ -1,0 +1,58 @@
+"""Making a model: shapes from inference, first values from the seed and the parameters' names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..diagnostics.catalogue.model import OpenDims
+from ..diagnostics.diagnostic import CheckError
+from ..ir.dims import Dim
+from ..ir.types import Substitution, TensorType, Type, show
+from .blueprint import Blueprint, Leaf, leaf_types
+from .model import Model, initial_value
+
+if TYPE_CHECKING:
+    from .dispatch import Dispatcher
+
+
+def create(
+    dispatcher: Dispatcher,
+    seed: int,
+    dims: Mapping[Any, int],
+    hyper: Mapping[str, Any],
+    device: torch.device,
+) -> Model:
+    """Give a new model of a definition. Raises CheckError when its shapes are not all fixed."""
+    spec, function = dispatcher.definition_of_model(hyper)
+    blueprint = Blueprint(spec)
+    params_type, state_type = (p.ty for p in function.params[:2])
+    assert params_type is not None
+    assert state_type is not None
+    sizes = {str(name): Dim.of(value) for name, value in dims.items()}
+    params = _values(blueprint, blueprint.params, params_type, sizes, seed, device)
+    state = _values(blueprint, blueprint.state, state_type, sizes, seed, device)
+    return Model(blueprint, dispatcher, params, state)
+
+
+def _values(
+    blueprint: Blueprint,
+    leaves: tuple[Leaf, ...],
+    ty: Type,
+    sizes: dict[str, Dim],
+    seed: int,
+    device: torch.device,
+) -> list[torch.Tensor]:
+    replace = Substitution(sizes, {})
+    found: list[torch.Tensor] = []
+    for leaf, leaf_type in zip(leaves, leaf_types(ty), strict=True):
+        fixed = replace(leaf_type)
+        assert isinstance(fixed, TensorType)
+        open_dims = sorted({n for d in fixed.shape for n in d.names()})
+        if open_dims:
+            span, name = leaf.spec.span, blueprint.name
+            raise CheckError(OpenDims(name, span, leaf.name, show(fixed), tuple(open_dims)))
+        found.append(initial_value(leaf, fixed, seed, device))
+    return found

@@ -1,0 +1,366 @@
+"""From a call of a relay function to a compiled entry: signature, models, guards, caches.
+
+A dispatcher belongs to one definition (or to a function that a transform made of one). It keeps an
+entry for each combination of static arguments, models and modes; captured names are checked before
+every call, and a program whose captured values have changed is translated anew.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, TypeAlias, final
+
+from ..diagnostics.catalogue.call import WrongCall
+from ..diagnostics.catalogue.model import ModelMissing, WrongModel
+from ..diagnostics.diagnostic import RunError
+from ..ir.expr import Function, Rule
+from ..ir.module import Module
+from ..ir.types import is_differentiable
+from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
+from ..translate.models import ModelSpec
+from ..translate.translator import Translation, translate
+from .arguments import Parameter
+from .blueprint import Blueprint
+from .derive import derive
+from .entry import Entry
+from .model import Model
+from .program import Program
+from .records import Grads
+from .show import stage_text, type_text
+from .values import Cell
+
+Statics: TypeAlias = tuple[tuple[str, Any], ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What a function has compiled: entries with their plans, and how calls used them."""
+
+    entries: int
+    hits: int
+    misses: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """A transform over a call: which, in which host parameters, and the form of the result."""
+
+    rule: Rule
+    wrt: tuple[int, ...] | None
+    single: bool
+    has_aux: bool
+
+
+@final
+class Compiled:
+    """An entry with what a call must do around it."""
+
+    def __init__(self, translation: Translation, entry: Entry) -> None:
+        self.translation: Final = translation
+        self.entry: Final = entry
+        self.guards: Final = translation.guards
+
+    def is_valid(self) -> bool:
+        """Tell whether all captured names still have the values that were compiled in."""
+        return all(guard.holds() for guard in self.guards)
+
+
+@final
+class Dispatcher:
+    """Runs one relay function."""
+
+    def __init__(self, function: Definition | DerivedFunction) -> None:
+        self._function: Final = function
+        self._base: Final = (
+            function if isinstance(function, Definition) else function.definition
+        )
+        self._compiled: Final[dict[Any, Compiled]] = {}
+        self._hits = 0
+
+    # Calls.
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function, which must need no implicit model. Raises CheckError and RunError."""
+        return self.call((), args, kwargs)
+
+    def call(
+        self, models: tuple[Model, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Run the function with implicit models. Raises CheckError and RunError."""
+        values, statics = self._bind(args, kwargs)
+        compiled = self._entry(models, values, statics, None)
+        return self._run(compiled, models, values)
+
+    def of_models(
+        self,
+        rule: Rule,
+        models: tuple[Model, ...],
+        args: tuple[Any, ...],
+        *,
+        single: bool,
+        has_aux: bool,
+    ) -> Any:
+        """Give a transform of the function in the parameters of models, at arguments."""
+        values, statics = self._bind(args, {})
+        wrt = tuple(2 * i for i in range(len(models)))
+        transformed = Transformed(rule, wrt, single, has_aux)
+        compiled = self._entry(models, values, statics, transformed)
+        result = self._run(compiled, models, values)
+        return _with_grads(rule, result, models, single=single, has_aux=has_aux)
+
+    def eval_entry(self, model: Model) -> Entry:
+        """Give the entry that runs a model of this definition in eval mode."""
+        spec = model.blueprint.spec
+        use = ModelUse(spec.definition, training=False, statics=spec.statics)
+        translation = translate(self._function, dict(spec.statics), [use], [])
+        program = Program(translation.module, translation.entry)
+        return Entry(self._base.name, program, _parameters(program.function), None)
+
+    def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in the reference evaluator."""
+        values, statics = self._bind(args, kwargs)
+        compiled = self._entry((), values, statics, None)
+        host, finish = _host_values((), values)
+        try:
+            return compiled.entry.interpret(host)
+        finally:
+            finish()
+
+    def _run(self, compiled: Compiled, models: tuple[Model, ...], values: tuple[Any, ...]) -> Any:
+        host, finish = _host_values(models, values)
+        try:
+            return compiled.entry(host)
+        finally:
+            finish()
+
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[tuple[Any, ...], Statics]:
+        if not kwargs and not self._keyword_only and len(args) == len(self._parameters):
+            return args, ()
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            head = self._base.source.head
+            raise RunError(WrongCall(self._base.name, head, str(error))) from None
+        bound.apply_defaults()
+        statics = tuple((n, bound.arguments[n]) for n in self._statics)
+        values = tuple(v for n, v in bound.arguments.items() if n not in self._statics)
+        return values, statics
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        return inspect.signature(self._base.function)
+
+    @cached_property
+    def _parameters(self) -> tuple[str, ...]:
+        return tuple(self._signature.parameters)
+
+    @cached_property
+    def _keyword_only(self) -> bool:
+        kinds = (p.kind for p in self._signature.parameters.values())
+        return any(k is inspect.Parameter.KEYWORD_ONLY for k in kinds)
+
+    @cached_property
+    def _statics(self) -> tuple[str, ...]:
+        if not self._keyword_only:
+            return ()
+        return tuple(p.name for p in self._translation((), (), ()).signature.statics)
+
+    # Entries.
+
+    def _entry(
+        self,
+        models: tuple[Model, ...],
+        values: tuple[Any, ...],
+        statics: Statics,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        key = (
+            statics,
+            transformed,
+            tuple([(m.blueprint, m.training) for m in models]),
+            tuple([(v.blueprint, v.training) for v in values if isinstance(v, Model)]),
+        )
+        known = self._compiled.get(key)
+        if known is not None and known.is_valid():
+            self._hits += 1
+            return known
+        made = self._make(models, values, statics, transformed)
+        self._compiled[key] = made
+        return made
+
+    def _make(
+        self,
+        models: tuple[Model, ...],
+        values: tuple[Any, ...],
+        statics: Statics,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        translation = self._translation(models, values, statics)
+        self._check_models(translation, models)
+        module, name = translation.module, translation.entry
+        if transformed is not None:
+            module, name = derive(
+                module,
+                name,
+                transformed.rule,
+                transformed.wrt,
+                single=transformed.single,
+                has_aux=transformed.has_aux,
+            )
+        program = Program(module, name)
+        parameters = _parameters(program.function)
+        pullback = None if transformed is not None else _pullback(program, translation)
+        python = None if transformed is not None else translation.signature.python
+        return Compiled(
+            translation, Entry(self._function.name, program, parameters, python, pullback)
+        )
+
+    def _translation(
+        self, models: tuple[Model, ...], values: tuple[Any, ...], statics: Statics
+    ) -> Translation:
+        implicit = [_use(m) for m in models]
+        explicit = [_use(v) for v in values if isinstance(v, Model)]
+        return translate(self._function, dict(statics), implicit, explicit)
+
+    def _check_models(self, translation: Translation, models: tuple[Model, ...]) -> None:
+        head, name = self._base.source.head, self._base.name
+        wanted = [spec.definition for spec in translation.implicit]
+        given = [m.blueprint.spec.definition for m in models]
+        missing = [d for d in wanted if d not in given]
+        if missing:
+            raise RunError(ModelMissing(name, missing[0].name, head))
+        extra = [d for d in given if d not in wanted]
+        if extra:
+            used = ", ".join(d.name for d in wanted) or "nothing"
+            raise RunError(WrongModel(name, used, extra[0].name, head))
+
+    # Looking inside.
+
+    @cached_property
+    def _looked_at(self) -> Program:
+        translation = translate(self._function, {}, [], [])
+        return Program(translation.module, translation.entry)
+
+    def check(self) -> None:
+        """Check the function and everything it reaches. Raises CheckError."""
+        _ = self._looked_at.derived
+
+    def check_with(self, models: Sequence[Model]) -> None:
+        """Check the function with its implicit models. Raises CheckError and RunError."""
+        translation = translate(self._function, {}, [_use(m) for m in models], [])
+        self._check_models(translation, tuple(models))
+        _ = Program(translation.module, translation.entry).derived
+
+    @property
+    def module(self) -> Module:
+        """The typed module."""
+        return self._looked_at.typed
+
+    @property
+    def type(self) -> str:
+        """The type of the function, as text."""
+        return type_text(self._looked_at)
+
+    def show(self, stage: str) -> str:
+        """Give the program at a stage as text."""
+        if stage == "source":
+            return inspect.cleandoc(self._base.source.text)
+        return stage_text(self._looked_at, stage)
+
+    def diff(self, before: str, after: str) -> str:
+        """Give the difference between two stages as a unified diff."""
+        first, second = self.show(before).splitlines(), self.show(after).splitlines()
+        return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
+
+    def cache_info(self) -> CacheInfo:
+        """Tell what is compiled and how often it was used."""
+        return CacheInfo(len(self._compiled), self._hits, len(self._compiled))
+
+    def definition_of_model(self, hyper: Mapping[str, Any]) -> tuple[ModelSpec, Function]:
+        """Give the tree of a model definition and its typed function. Raises CheckError."""
+        assert self._base.kind is Kind.MODEL
+        use = ModelUse(self._base, statics=tuple(hyper.items()))
+        translation = translate(self._base, dict(hyper), [use], [])
+        program = Program(translation.module, translation.entry)
+        return translation.implicit[0], program.function
+
+
+def _use(model: Model) -> ModelUse:
+    spec = model.blueprint.spec
+    return ModelUse(spec.definition, model.training, spec.statics)
+
+
+def _parameters(function: Function) -> tuple[Parameter, ...]:
+    found: list[Parameter] = []
+    for var in function.params:
+        assert var.ty is not None
+        found.append(Parameter(var.name, var.ty, var.span))
+    return tuple(found)
+
+
+def _pullback(program: Program, translation: Translation) -> Program | None:
+    """Give the program for torch autograd; None when no parameter can carry a gradient."""
+    wrt = tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))
+    if not wrt:
+        return None
+    module, name = derive(translation.module, translation.entry, Rule.VJP, wrt, single=False)
+    return Program(module, name)
+
+
+def _host_values(
+    models: tuple[Model, ...], values: tuple[Any, ...]
+) -> tuple[list[Any], Callable[[], None]]:
+    """Give the values of an entry's parameters, and what to do when the call has ended, however:
+    an interrupted loop leaves the last whole update."""
+    host: list[Any] = []
+    after: list[Callable[[], None]] = []
+    for model in models:
+        state, cells = model.state_cells()
+        host += (model.params_tree(), state)
+        if cells:
+            after.append(lambda m=model, c=cells: m.store_state(c))
+    for value in values:
+        if not isinstance(value, Model):
+            host.append(value)
+            continue
+        state, cells = value.state_cells()
+        cell = Cell(value.params_tree())
+        host.append((cell, state))
+        after.append(lambda m=value, p=cell, c=cells: m.store(p, c))
+
+    def finish() -> None:
+        for step in after:
+            step()
+
+    return host, finish
+
+
+def _with_grads(
+    rule: Rule, result: Any, models: tuple[Model, ...], *, single: bool, has_aux: bool
+) -> Any:
+    """Give a result with its gradients as mappings by parameter name."""
+    if rule is Rule.GRAD and not has_aux:
+        return _grads(result, models, single=single)
+    first, second = result
+    if rule is Rule.GRAD:
+        return _grads(first, models, single=single), second
+    return first, _grads(second, models, single=single)
+
+
+def _grads(tree: Any, models: tuple[Model, ...], *, single: bool) -> Any:
+    trees = (tree,) if single else tree
+    found = tuple(_record(m.blueprint, t) for m, t in zip(models, trees, strict=True))
+    return found[0] if single else found
+
+
+def _record(blueprint: Blueprint, tree: Any) -> Grads:
+    return Grads(blueprint.name, blueprint.param_names, tree)
+

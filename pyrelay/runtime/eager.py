@@ -1,0 +1,91 @@
+"""Operators applied to tensors by a script, outside of a compiled program: `relay.argmax(y)`.
+
+The same declaration types the call and gives its value, so an operator means the same inside and
+outside of `@relay` code. The result joins torch autograd as any torch function does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from ..diagnostics.catalogue.call import WrongCall
+from ..diagnostics.catalogue.types import OperatorMismatch
+from ..diagnostics.diagnostic import CheckError, RunError
+from ..diagnostics.source import NOWHERE
+from ..ir.build import Builder
+from ..ir.expr import Call, Var
+from ..ir.op import Clash, Missing, Op
+from ..ir.types import DTYPES, TensorType, TupleType, Type
+from ..ir.dims import Dim
+from ..lower_torch.apply import apply_op
+from .arguments import device_of
+
+
+def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Give the value of an operator at tensors and numbers. Raises CheckError and RunError."""
+    try:
+        bound = _signature(op).bind(*args, **kwargs)
+    except TypeError as error:
+        raise RunError(WrongCall(op.name, NOWHERE, str(error))) from None
+    bound.apply_defaults()
+    given = bound.arguments
+    operands = [given[p.name] for p in op.operands]
+    attrs = {p.name: given[p.name] for p in op.attributes if given[p.name] is not Missing.MODE}
+    attrs = {name: getattr(value, "__relay__", value) for name, value in attrs.items()}
+    device = device_of(op.name, operands)
+    builder = Builder(NOWHERE)
+    values = [
+        None if v is None else v if _is_number(v) else builder.value(Var("x", _type(v), span=NOWHERE))
+        for v in operands
+    ]
+    try:
+        built = builder.call(op, values, attrs)
+    except Clash as clash:
+        raise CheckError(OperatorMismatch(NOWHERE, clash.message, (), clash.help)) from None
+    call = builder.bindings[-1].value
+    assert isinstance(call, Call)
+    assert built.atom is builder.bindings[-1].var
+    host = [() if v is None else v for v in operands]
+    return apply_op(op, call, host, _no_size, device)
+
+
+def _no_size(dim: Dim) -> int:
+    found = dim.constant
+    assert found is not None, "the shapes of a script's tensors are numbers"
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | bool)
+
+
+def _type(value: Any) -> Type:
+    if isinstance(value, torch.Tensor):
+        dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
+        return TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype)
+    if isinstance(value, tuple | list):
+        return TupleType(tuple(_type(v) for v in value))  # pyright: ignore[reportUnknownArgumentType]
+    raise RunError(WrongCall("operator", NOWHERE, f"takes tensors, not {type(value).__name__}"))
+
+
+@lru_cache
+def _signature(op: Op) -> inspect.Signature:
+    """Give an operator's parameters as Python sees them: operands, then attributes."""
+    found: list[inspect.Parameter] = []
+    has_default = False
+    for param in op.params:
+        missing = param.default is Missing.REQUIRED
+        has_default = has_default or not missing
+        keyword = has_default and missing
+        kind = inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = inspect.Parameter.empty if missing else param.default
+        found.append(inspect.Parameter(param.name, kind, default=default))
+    found.sort(key=lambda p: p.kind)
+    return inspect.Signature(found)
+
+

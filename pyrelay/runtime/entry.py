@@ -1,0 +1,133 @@
+"""Entries: a program with a signature, ready to be called with a script's values.
+
+An entry checks and converts arguments once per signature (shapes, dtypes, devices), keeps what it
+found as a plan, and from then on a call is one look-up and one call of the compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+import torch
+
+from ..ir.types import SizeType, TupleType, Type, subtypes
+from .arguments import Binder, Parameter, device_of
+from .autograd import call_joined, requires_grad, tensors
+from .results import Converter, converter
+
+if TYPE_CHECKING:
+    from .program import Program
+
+Key: TypeAlias = tuple[Any, ...]
+_MAX_PLANS: Final = 4096
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one signature of arguments is called: conversions (None: none needed) and the device."""
+
+    convert: Callable[[Sequence[Any]], list[Any]] | None
+    device: torch.device
+
+
+@final
+class Entry:
+    """A program and how scripts call it."""
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        parameters: tuple[Parameter, ...],
+        python: type | None,
+        pullback: Program | None = None,
+    ) -> None:
+        self.name: Final = name
+        self.program: Final = program
+        self.parameters: Final = parameters
+        self._pullback: Final = pullback
+        self._python: Final = python
+        self._finish: Converter | None = None
+        self._plans: Final[dict[Key, Plan]] = {}
+        self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run the program on one value per parameter, models' parts included."""
+        plan = self._plan(values)
+        host = values if plan.convert is None else plan.convert(values)
+        if self._pullback is not None and requires_grad(host):
+            return self._joined(self._pullback, plan, host)
+        compiled = self.program.compiled(plan.device)
+        with torch.no_grad():
+            result = compiled(*host)
+        return self.finish(result, host, plan.device)
+
+    def interpret(self, values: Sequence[Any]) -> Any:
+        """Run the program in the reference evaluator."""
+        plan = self._plan(values)
+        host = values if plan.convert is None else plan.convert(values)
+        result = self.program.interpret(host, plan.device)
+        return self.finish(result, host, plan.device)
+
+    def finish(self, result: Any, host: Sequence[Any], device: torch.device) -> Any:
+        """Give a program's result as the caller gets it: fresh, in the annotated form."""
+        if self._finish is None:
+            self._finish = converter(self.program.type.result, self._python)
+        return self._finish(result, host, device)
+
+    def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:
+        compiled = pullback.compiled(plan.device)
+
+        def run() -> tuple[Any, Any]:
+            value, back = compiled(*host)
+            return self.finish(value, host, plan.device), back
+
+        inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
+        return call_joined(run, inputs)
+
+    def _plan(self, values: Sequence[Any]) -> Plan:
+        key = tuple([_key(v) for v in values])
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(values)
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def _make_plan(self, values: Sequence[Any]) -> Plan:
+        device = device_of(self.name, values)
+        converted = self._bind(values, device)
+        is_plain = all(c is v for c, v in zip(converted, values, strict=True))
+        if is_plain and not self._sizes_matter:
+            return Plan(None, device)
+        return Plan(lambda given: self._bind(given, device), device)
+
+    def _bind(self, values: Sequence[Any], device: torch.device) -> list[Any]:
+        binder = Binder(self.name, device)
+        found = [binder.bind(p, v) for p, v in zip(self.parameters, values, strict=True)]
+        binder.finish(self.program.function.assumptions)
+        return found
+
+
+def _key(value: Any) -> Any:
+    """Give what a plan depends on: of a tensor its dtype, shape and device; else the type."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, value.shape, value.device)
+    if type(value) is tuple:
+        return tuple([_key(v) for v in value])  # pyright: ignore[reportUnknownVariableType]
+    if hasattr(value, "shape"):
+        return (type(value), value.shape, str(value.dtype))
+    return type(value)
+
+
+def _has_size(ty: Type) -> bool:
+    return any(isinstance(part, SizeType) for part in subtypes(ty))
+
+
+def is_unit(ty: Type) -> bool:
+    """Tell whether a type is that of the empty tuple."""
+    return ty == TupleType(())

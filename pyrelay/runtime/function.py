@@ -1,0 +1,93 @@
+"""The objects that decorated functions become: thin shells, which load torch at their first use.
+
+They know only their definition; `dispatch` compiles and runs it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar, final
+
+from ..translate.definition import Definition, DerivedFunction
+
+if TYPE_CHECKING:
+    from ..ir.module import Module
+    from .dispatch import CacheInfo, Dispatcher
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class RelayFunction(Generic[P, R]):
+    """A function of the language: call it, check it, look inside.
+
+    `str(f)` is its typed program, `f.type` its type, `f.show(stage)` the program at a stage.
+    """
+
+    def __init__(self, definition: Definition | DerivedFunction) -> None:
+        self.__relay__: Final = definition
+        self.__name__: str = definition.name
+        self.__doc__ = _documentation(definition)
+        self._made: Dispatcher | None = None
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """What compiles and runs the function."""
+        if self._made is None:
+            from .dispatch import Dispatcher  # the runtime brings in torch
+
+            self._made = Dispatcher(self.__relay__)
+        return self._made
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
+        made = self._made or self.dispatcher
+        return made(args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"<relay function {self.__name__}>"
+
+    def __str__(self) -> str:
+        return self.show("typed")
+
+    def check(self) -> None:
+        """Check the function and everything it reaches. Raises CheckError."""
+        self.dispatcher.check()
+
+    @property
+    def type(self) -> str:
+        """The inferred type, its sizes and the equations between them included."""
+        return self.dispatcher.type
+
+    @property
+    def module(self) -> Module:
+        """The typed IR of the function and everything it reaches."""
+        return self.dispatcher.module
+
+    def show(self, stage: str = "typed") -> str:
+        """Give the program at a stage: source, translated, typed, anf, grad, simplified or host."""
+        return self.dispatcher.show(stage)
+
+    def diff(self, before: str, after: str) -> str:
+        """Give what changed between two stages, as a unified diff."""
+        return self.dispatcher.diff(before, after)
+
+    def interpret(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run in the reference evaluator instead of compiled code."""
+        return self.dispatcher.interpret(args, kwargs)
+
+    def cache_info(self) -> CacheInfo:
+        """Tell what is compiled and how often it was used."""
+        return self.dispatcher.cache_info()
+
+
+@final
+class RelayModel(RelayFunction[P, R]):
+    """The definition of a model; `relay.create_model` makes instances with parameters."""
+
+    def __repr__(self) -> str:
+        return f"<relay model {self.__name__}>"
+
+
+def _documentation(definition: Definition | DerivedFunction) -> str | None:
+    base = definition if isinstance(definition, Definition) else definition.definition
+    return base.function.__doc__

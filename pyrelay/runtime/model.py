@@ -1,0 +1,182 @@
+"""Models: instances of a model definition, as torch modules.
+
+A `Model` is an `nn.Module` whose parameters are named after the call sites of the source, so
+optimisers, `state_dict`, `.to()` and `copy.deepcopy` are torch's own. The program reads them as a
+nested tuple; state lives in cells that a training call updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import torch
+from torch import nn
+
+from ..ir.op import Holder, Init
+from ..ir.ops.model import KEY_INIT, initial
+from ..ir.types import DType, TensorType
+from .arguments import torch_dtype
+from .autograd import tensors
+from .blueprint import Blueprint, Leaf
+from .records import Params
+from .values import Cell
+
+if TYPE_CHECKING:
+    from .bound import BoundFunction
+    from .dispatch import Dispatcher
+    from .entry import Entry
+
+
+_Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
+
+
+class Model(nn.Module):
+    """A model: the parameters and state of one definition.
+
+    Make one with `relay.create_model`. Calling it runs the definition in the module's mode.
+    """
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        dispatcher: Dispatcher,
+        params: list[torch.Tensor],
+        state: list[torch.Tensor],
+    ) -> None:
+        super().__init__()
+        self.blueprint: Final = blueprint
+        self._shared: Final = _Shared(dispatcher)
+        for leaf, value in zip(blueprint.params, params, strict=True):
+            module, name = self._place(leaf)
+            module.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
+        for leaf, value in zip(blueprint.state, state, strict=True):
+            module, name = self._place(leaf)
+            # torch's own modules keep no random keys, and state dicts must fit theirs.
+            module.register_buffer(name, value, persistent=leaf.spec.holder is not Holder.KEY)
+        self._param_slots: Final = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
+        self._state_slots: Final = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
+
+    def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
+        """Give the submodule that holds a value, made if need be, and its name there."""
+        *path, name = leaf.name.split(".")
+        module: nn.Module = self
+        for part in path:
+            if not hasattr(module, part):
+                module.add_module(part, _Site())
+            module = module.get_submodule(part)
+        return module, name
+
+    def _slot(self, leaf: Leaf, kind: str) -> _Slot:
+        """Give where torch keeps a value: its own table, which `.to()` and loading write to."""
+        module, name = self._place(leaf)
+        return module.__dict__[kind], name
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model on arguments of its definition."""
+        return self._shared.dispatcher.call((self,), args, kwargs)
+
+    def eval_entry(self) -> Entry:
+        """Give the entry that runs the model in eval mode."""
+        return self._shared.dispatcher.eval_entry(self)
+
+    def __repr__(self) -> str:
+        count = sum(p.numel() for p in self.parameters())
+        return f"<model of {self.blueprint.name}, {count:,} parameters>"
+
+    @property
+    def params(self) -> Params:
+        """The parameters as an immutable record, shared with the model until it is updated."""
+        return Params(self.blueprint.name, self.blueprint.param_names, self.params_tree())
+
+    def flat_params(self) -> list[torch.Tensor]:
+        """Give the parameters in program order."""
+        return [table[name] for table, name in self._param_slots]
+
+    def params_tree(self) -> tuple[Any, ...]:
+        """Give the parameters as the program's nested tuple."""
+        return self.blueprint.params_tree(self.flat_params())
+
+    def state_cells(self) -> tuple[tuple[Any, ...], list[Cell]]:
+        """Give the state as the program's nested tuple of cells, and the cells."""
+        cells = [Cell(table[name]) for table, name in self._state_slots]
+        return self.blueprint.state_tree(cells), cells
+
+    def store_state(self, cells: list[Cell]) -> None:
+        """Take over what a call left in the cells."""
+        for (table, name), cell in zip(self._state_slots, cells, strict=True):
+            table[name] = cell.value
+
+    def store_params(self, values: list[torch.Tensor]) -> None:
+        """Make these the values of the parameters, which stay the same objects."""
+        for parameter, value in zip(self.flat_params(), values, strict=True):
+            if parameter is not value:
+                parameter.data = value
+
+    def store(self, params: Cell, state: list[Cell]) -> None:
+        """Take over what a call that may update the model left in its cells."""
+        self.store_params(tensors(params.value))
+        self.store_state(state)
+
+    def load_state_dict(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        state_dict: Mapping[str, Any],
+        strict: bool = True,
+        assign: bool = False,
+        rename: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Load parameters by name; `rename` maps names of `state_dict` to names of this model."""
+        renamed = {_rename(name, rename or {}): value for name, value in state_dict.items()}
+        return super().load_state_dict(renamed, strict, assign)
+
+    def bind(self, function: Any) -> BoundFunction:
+        """Give the function with this model as its implicit instance."""
+        from .bound import BoundFunction  # bound.py needs Model
+
+        return BoundFunction((self,), function)
+
+
+class _Site(nn.Module):
+    """The parameters of one call site, or of a model inside the model."""
+
+    def forward(self, *_: Any) -> Any:
+        """Sites have no meaning of their own; the model around them runs."""
+        raise TypeError("a site of a model cannot be called; call the model")
+
+
+class _Shared:
+    """What runs a model: copies of it share that."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.dispatcher: Final = dispatcher
+
+    def __deepcopy__(self, memo: object) -> _Shared:
+        return self
+
+
+def _rename(name: str, rename: Mapping[str, str]) -> str:
+    for old, new in rename.items():
+        if name == old or name.startswith(old + "."):
+            return new + name[len(old) :]
+    return name
+
+
+def initial_value(
+    leaf: Leaf, ty: TensorType, seed: int, device: torch.device
+) -> torch.Tensor:
+    """Give the first value of a parameter, buffer or key: a function of the seed and the name."""
+    assert isinstance(ty.dtype, DType)
+    size = tuple(d.constant or 0 for d in ty.shape)
+    init = leaf.spec.init
+    if leaf.spec.holder is Holder.KEY:
+        return _initial(KEY_INIT, leaf.name, size, ty.dtype, seed, device)
+    if isinstance(init, Init):
+        return _initial(init.name.lower(), leaf.name, size, ty.dtype, seed, device)
+    return torch.full(size, init, dtype=torch_dtype(ty.dtype), device=device)
+
+
+def _initial(
+    init: str, path: str, size: tuple[int, ...], dtype: DType, seed: int, device: torch.device
+) -> torch.Tensor:
+    body = getattr(initial.lowering, "body")  # noqa: B009  every lowering of a factory has one
+    return body(torch, device, init, seed, path, size, torch_dtype(dtype), None)

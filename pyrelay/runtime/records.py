@@ -1,0 +1,95 @@
+"""Records of tensors by parameter name: the parameters of a model, and their gradients.
+
+Both are immutable mappings keyed like `state_dict`, with arithmetic on all tensors at once. The
+compiled program's nested tuple is kept as it came; names are attached only when asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Self, final
+
+import torch
+
+from ..diagnostics.catalogue.model import NoSuchParameter
+from ..diagnostics.diagnostic import RunError
+from .autograd import Tree, tensors, with_tensors
+
+
+class TensorRecord(Mapping[str, torch.Tensor]):
+    """Tensors by name, in the order of the program. `tree` is the same as nested tuples."""
+
+    def __init__(self, owner: str, names: tuple[str, ...], tree: Tree) -> None:
+        self._owner: Final = owner
+        self._names: Final = names
+        self.tree: Final = tree
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        """Give the tensor of a parameter. Raises RunError with the nearest name."""
+        if name not in self._names:
+            near = difflib.get_close_matches(name, self._names, n=1)
+            raise RunError(NoSuchParameter(self._owner, name, near[0] if near else None))
+        return tensors(self.tree)[self._names.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{n}: {tuple(t.shape)}" for n, t in self.items())
+        return f"{type(self).__name__}({shapes})"
+
+    def items(self) -> Any:
+        """Give names with tensors, all at once."""
+        return dict(zip(self._names, tensors(self.tree), strict=True)).items()
+
+    def map(self, function: Callable[..., torch.Tensor], *others: TensorRecord) -> Self:
+        """Give the record of `function` applied to each tensor, with those of `others` beside."""
+        columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
+        with torch.no_grad():
+            found = [function(*row) for row in zip(*columns, strict=True)]
+        return type(self)(self._owner, self._names, with_tensors(self.tree, found))
+
+    def __add__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.add, other)
+
+    def __sub__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.sub, other)
+
+    def __mul__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.mul, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.div, other)
+
+    def __neg__(self) -> Self:
+        return self.map(torch.neg)
+
+    def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
+        if isinstance(other, TensorRecord):
+            return self.map(function, other)
+        return self.map(lambda t: function(t, other))
+
+    def norm(self) -> torch.Tensor:
+        """Give the Euclidean norm of all tensors together, a 0-d tensor."""
+        with torch.no_grad():
+            found = [torch.linalg.vector_norm(t) for t in tensors(self.tree)]
+            return torch.linalg.vector_norm(torch.stack(found)) if found else torch.tensor(0.0)
+
+
+@final
+class Params(TensorRecord):
+    """The parameters of a model, as a value."""
+
+
+@final
+class Grads(TensorRecord):
+    """The gradient of a model's parameters."""

@@ -1,0 +1,67 @@
+"""Bringing host values back to the caller: fresh storage, and the form that was annotated.
+
+Integers and bools that the program kept as Python numbers become 0-d tensors where the annotation
+is `Int` or `Bool`; `int`, `float` and `bool` give Python numbers. A result that shares storage
+with an argument is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from ..ir.types import DType, FnType, SizeType, TensorType, TupleType, Type, int64
+from .arguments import torch_dtype
+from .autograd import tensors
+
+Converter: TypeAlias = Callable[[Any, Sequence[Any], torch.device], Any]
+"""From a host value, the arguments of the call and its device to what the caller gets."""
+
+
+def converter(ty: Type, python: type | None) -> Converter:
+    """Give the conversion of results of a type; `python` is int, float or bool if so annotated."""
+    if python is not None:
+        return lambda value, _, __: _python_number(value, python)
+
+    def convert(value: Any, arguments: Sequence[Any], device: torch.device) -> Any:
+        storages = {t.untyped_storage().data_ptr() for a in arguments for t in tensors(a)}
+        storages.discard(0)  # the storage of tensors without elements
+        return _convert(value, ty, storages, device)
+
+    return convert
+
+
+def _python_number(value: Any, python: type) -> Any:
+    return python(value.item() if isinstance(value, torch.Tensor) else value)
+
+
+def _convert(value: Any, ty: Type, storages: set[int], device: torch.device) -> Any:
+    match ty:
+        case TensorType(_, dtype):
+            if not isinstance(value, torch.Tensor):
+                assert isinstance(dtype, DType)
+                return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
+            return value.clone() if value.untyped_storage().data_ptr() in storages else value
+        case SizeType():
+            return torch.tensor(int(value), dtype=torch_dtype(int64), device=device)
+        case TupleType(fields):
+            return tuple(
+                _convert(v, f, storages, device) for v, f in zip(value, fields, strict=True)
+            )
+        case FnType():
+            return _function(value, ty, device)
+        case _:
+            return value
+
+
+def _function(value: Any, ty: FnType, device: torch.device) -> Any:
+    """A function result, such as the pullback of a vjp: call it with tensors."""
+
+    def call(*args: Any) -> Any:
+        with torch.no_grad():
+            result = value(*args)
+        return converter(ty.result, None)(result, args, device)
+
+    return call

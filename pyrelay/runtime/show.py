@@ -1,0 +1,41 @@
+"""Programs as text, stage by stage, for `f.show`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from ..ir.printer import to_text
+from ..ir.types import show
+
+if TYPE_CHECKING:
+    from .program import Program
+
+STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
+    "translated": lambda p: to_text(p.translated),
+    "typed": lambda p: to_text(p.typed),
+    "anf": lambda p: to_text(p.anf),
+    "grad": lambda p: to_text(p.derived),
+    "simplified": lambda p: to_text(p.simplified),
+    "host": lambda p: p.compiled(torch.device("cpu")).source,
+}
+"""What each stage shows."""
+
+
+def stage_text(program: Program, stage: str) -> str:
+    """Give the program at a stage. Raises ValueError for a stage that does not exist."""
+    give = STAGES.get(stage)
+    if give is None:
+        raise ValueError(f"there is no stage {stage!r}; there are source, {', '.join(STAGES)}")
+    return give(program)
+
+
+def type_text(program: Program) -> str:
+    """Give the type of the entry in the user's notation, with the equations it assumes."""
+    function = program.function
+    params = ", ".join(f"{p.name}: {show(p.ty)}" for p in function.params if p.ty is not None)
+    text = f"({params}) -> {show(program.type.result)}"
+    assumed = " and ".join(f"{a.left} == {a.right}" for a in function.assumptions)
+    return f"{text} where {assumed}" if assumed else text
