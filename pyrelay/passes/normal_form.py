@@ -100,8 +100,8 @@ def _hint(value: Expr) -> str:
             return callee.name
         case Call(Constructor(name=name)):
             return name.lower()
-        case Function(name=name) if name:
-            return name
+        case Function(name=name):
+            return name or "lambda"
         case _:
             return "t"
 

@@ -160,7 +160,7 @@ class Caller:
             return value.leaves[0]
         ty, name = self._program.constructor(value.target)
         made = self.construct(name, value.leaves, ty, span)
-        return code.bind(Var(value.target.name, ty, span=span), made)
+        return code.bind(Var(_plain(value.target), ty, span=span), made)
 
     def construct(self, name: str, args: tuple[Expr, ...], ty: AdtType, span: Span) -> Call:
         """Give a value made by a constructor."""
@@ -249,7 +249,11 @@ class Caller:
         ty = FnType((*(type_of(leaf) for leaf in known.leaves), *own.params), own.result)
         wrt = tuple(i + count for i in source.wrt)
         made = replace(source, function=function, wrt=wrt, ty=ty)
-        return code.bind(Var(target.name, ty, span=source.span), made)
+        return code.bind(Var(_plain(target), ty, span=source.span), made)
+
+
+def _plain(target: Target) -> str:
+    return target.name.rpartition(".")[2]
 
 
 def _leaves(value: Value) -> tuple[Var, ...]:

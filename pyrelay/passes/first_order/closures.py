@@ -55,7 +55,9 @@ class LocalTarget:
 
     `group` are the functions of its recursive block with their variables, itself included, and
     `captures` what the group uses from outside, in terms of `sizes`: a variable is a placeholder
-    for the next leaf. Leaves that follow are the values of sizes.
+    for the next leaf. Leaves that follow are the values of sizes. `code` are the local functions
+    it consists of; it `grows` if it captured one made by the same code, as a loop does that wraps
+    a function once more in each round.
     """
 
     number: int
@@ -67,8 +69,9 @@ class LocalTarget:
     leaf_names: tuple[str, ...]
     type: FnType
     captures: tuple[tuple[Var, Value], ...]
+    code: frozenset[Function]
+    grows: bool
     group: dict[Var, LocalTarget] = field(default_factory=dict["Var", "LocalTarget"])
-    depth: int = 1
 
 
 @final
@@ -82,7 +85,8 @@ class GlobalTarget:
     sizes: tuple[str, ...]
     type: FnType
     leaf_types: tuple[Type, ...] = ()
-    depth: int = 1
+    code: frozenset[Function] = frozenset()
+    grows: bool = False
 
 
 @final
@@ -95,7 +99,8 @@ class ConstructorTarget:
     sizes: tuple[str, ...]
     type: FnType
     leaf_types: tuple[Type, ...] = ()
-    depth: int = 1
+    code: frozenset[Function] = frozenset()
+    grows: bool = False
 
 
 @final
@@ -110,7 +115,8 @@ class TransformTarget:
     sizes: tuple[str, ...]
     type: FnType
     leaf_types: tuple[Type, ...]
-    depth: int
+    code: frozenset[Function]
+    grows: bool
 
 
 @final
@@ -124,7 +130,8 @@ class DataTarget:
     sizes: tuple[str, ...]
     type: FnType
     leaf_types: tuple[Type, ...]
-    depth: int = 1
+    code: frozenset[Function] = frozenset()
+    grows: bool = False
 
 
 Target: TypeAlias = LocalTarget | GlobalTarget | ConstructorTarget | TransformTarget | DataTarget

@@ -195,7 +195,7 @@ class _Apply:
         leaves = tuple(
             Var(f"c{i}", inside(ty), span=span) for i, ty in enumerate(target.leaf_types)
         )
-        instance = Instance(self.name, Substitution({}, {}), (), span)
+        instance = Instance(self.name, self.name, Substitution({}, {}), (), span)
         code = Code()
         result = Caller(self._program, instance).call(
             Closure(target, dims, leaves), self._params, self._data.type.result, span, code

@@ -107,7 +107,8 @@ class Targets:
             target.sizes,
             made,
             target.leaf_types,
-            target.depth + 1,
+            target.code,
+            target.grows,
         )
 
     def of_locals(
@@ -119,15 +120,17 @@ class Targets:
         sizes: tuple[str, ...],
     ) -> dict[Var, LocalTarget]:
         """Give the local functions of a group, which share their captures."""
-        depths = (v.target.depth for _, v in captures if isinstance(v, Closure))
-        depth = 1 + max(depths, default=0)
+        inside = frozenset[Function]().union(
+            *(v.target.code for _, v in captures if isinstance(v, Closure))
+        )
+        own = frozenset(functions.values())
         members: dict[Var, LocalTarget] = {}
         for var, function in functions.items():
             ty = owner.change(type_of(function))
             assert isinstance(ty, FnType)
             members[var] = LocalTarget(
                 self._number(),
-                f"{owner.name}.{function.name or var.name or 'lambda'}",
+                f"{owner.source}.{function.name or var.name or 'lambda'}",
                 function,
                 owner,
                 sizes,
@@ -135,8 +138,8 @@ class Targets:
                 tuple(leaf.name for leaf in leaves),
                 ty,
                 tuple(captures),
-                {},
-                depth,
+                own | inside,
+                not own.isdisjoint(inside),
             )
         for target in members.values():
             target.group.update(members)

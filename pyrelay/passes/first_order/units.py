@@ -29,8 +29,6 @@ MAX_KNOWN: Final = 64
 """How many instances of a function may be made for known function arguments."""
 MAX_INSTANCES: Final = 1024
 """How many instances of a function there may be before its types are taken to grow for ever."""
-MAX_DEPTH: Final = 4
-"""How deep known functions may capture known functions before they are passed as data."""
 
 _Arg: TypeAlias = "Type | Dim"
 
@@ -75,9 +73,16 @@ class Instance:
     """A function of the first-order program to be made."""
 
     def __init__(
-        self, name: str, change: Substitution, type_params: tuple[TypeParam, ...], span: Span
+        self,
+        name: str,
+        source: str,
+        change: Substitution,
+        type_params: tuple[TypeParam, ...],
+        span: Span,
     ) -> None:
         self.name: Final = name
+        self.source: Final = source
+        """The name of the unit that it is an instance of."""
         self.span: Final = span
         self.change: Final = change
         """Brings types of the source into the terms of the instance."""
@@ -165,7 +170,7 @@ class Units:
     ) -> Request:
         """Give the instance for a call; `as_data` gives a known function as a plain atom."""
         fixed = tuple(a for a, f in zip(type_args, unit.fixed, strict=True) if f)
-        shallow = tuple(as_data(v) if _is_deep(v) else v for v in values)
+        shallow = tuple(as_data(v) if _grows(v) else v for v in values)
         wanted = _Wanted(fixed, shallow)
         count = self._counts.get(unit.function, 0)
         if wanted.has_known and count >= MAX_KNOWN and wanted.key(unit) not in self._instances:
@@ -191,7 +196,7 @@ class Units:
         inner = substitution(fixed, tuple(change(here, a) for a in wanted.fixed))
         params = (*kept, *(DimVar(own[n]) for n in wanted.names))
         name, span = self._name(unit, wanted), unit.function.span
-        instance = Instance(name, _composed(unit.base, inner), params, span)
+        instance = Instance(name, unit.name, _composed(unit.base, inner), params, span)
         if unit.target is not None:
             _bind_captures(instance, unit.target, inner)
         for var, value in zip(unit.function.params, wanted.values, strict=True):
@@ -218,8 +223,8 @@ class Units:
         return self.names.fresh(".".join((unit.name, *known)))
 
 
-def _is_deep(value: Value) -> bool:
-    return isinstance(value, Closure) and value.target.depth > MAX_DEPTH
+def _grows(value: Value) -> bool:
+    return isinstance(value, Closure) and value.target.grows
 
 
 def _flat(values: Sequence[Value]) -> Iterator[Expr]:
