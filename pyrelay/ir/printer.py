@@ -18,6 +18,7 @@ that the text of a program is linear in its size. Nothing recurses on program de
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
@@ -86,6 +87,7 @@ Pieces: TypeAlias = "Iterator[str | Pieces]"
 """Text in the making: strings, and the pieces of what stands between them."""
 
 _DEEPEST: Final = 40
+_NUMBERED: Final = re.compile(r"_\d+$")
 _APPLIED_BARE: Final = (Var, GlobalVar, Constructor, Call, TupleGet, Tuple, Transform)
 
 
@@ -141,6 +143,7 @@ class _Printer:
         self._implied: Final = Implied(signatures if typed else {}, module.adts)
         self._sources: Final[dict[SourceFile, int]] = {}
         self._names = Names()
+        self._taken: set[str] = set()
         self._name_of: dict[Var, str] = {}
         owners = [(c.name, adt.name) for adt in module.adts.values() for c in adt.constructors]
         counts = Counter(name for name, _ in owners)
@@ -180,7 +183,7 @@ class _Printer:
         yield "\n}\n"
 
     def _global(self, name: str, function: Function) -> Pieces:
-        self._names, self._name_of = Names(), {}
+        self._names, self._name_of, self._taken = Names(), {}, set()
         yield f"def {global_text(name)}{self._span(function.span)}"
         yield self._rest_of_function(function, 0)
         yield "\n"
@@ -476,7 +479,12 @@ class _Printer:
     def _name(self, var: Var) -> str:
         name = self._name_of.get(var)
         if name is None:
-            name = self._name_of[var] = variable_text(self._names.fresh(var.name or "v"))
+            hint = var.name or "v"
+            if hint in self._taken:  # `x_1` beside another `x_1` becomes `x_2`, not `x_1_1`
+                hint = _NUMBERED.sub("", hint) or hint
+            unique = self._names.fresh(hint)
+            self._taken.add(unique)
+            name = self._name_of[var] = variable_text(unique)
         return name
 
     def _type(self, ty: Type) -> str:

@@ -31,7 +31,7 @@ def constant_type(constant: Constant, *, typed: bool) -> Type | None:
     value, ty = constant.value, constant.ty
     match value:
         case TensorData(dtype, shape):
-            return TensorType(tuple(map(Dim.of, shape)), dtype) if typed else None
+            return TensorType(tuple(map(Dim.of, shape)), dtype)
         case bool():
             return BOOL if typed else None
         case str():

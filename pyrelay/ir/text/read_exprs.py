@@ -299,7 +299,6 @@ class ExprReader:
                 value, ty = word_of(tree) == "True", BOOL if self._typed else None
             case "tensor":
                 value, ty = read_literals.tensor(self._place, self._types, tree)
-                ty = ty if self._typed else None
             case _:
                 return None
         return Constant(value, ty, span=self._place.of(tree, tree.children[-1]))
