@@ -1,9 +1,11 @@
-"""What all tests share: the option that rewrites golden files, and hypothesis without deadlines."""
+"""What all tests share: golden files and the option that rewrites them, hypothesis's profiles."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import settings
+
+from tests.golden import Golden, folder_of
 
 settings.register_profile("patient", settings.get_profile("default"), deadline=None)
 if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses its own
@@ -21,3 +23,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def update_golden(request: pytest.FixtureRequest) -> bool:
     """Tell whether golden files are to be rewritten instead of compared."""
     return bool(request.config.getoption("--update-golden"))
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest, update_golden: bool) -> Golden:
+    """Give the comparison with the golden files of the test's own file."""
+    return Golden(folder_of(request.path), update=update_golden)

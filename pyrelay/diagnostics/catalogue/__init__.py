@@ -4,7 +4,8 @@
     types     RL2xx  types and shapes
     gradient  RL3xx  derivatives
     model     RL4xx  models and their parameters
-    run       RL5xx  calls, and failures while a program runs
+    run       RL5xx  failures while a program runs
+    call      RL55x  calls of compiled functions from scripts
     text      RL6xx  the IR's text form
 
 An entry is a frozen dataclass whose fields are what happened, whose `diagnostic()` says it, and

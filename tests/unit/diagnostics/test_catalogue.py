@@ -14,7 +14,15 @@ from pyrelay.diagnostics import catalogue
 from pyrelay.diagnostics.diagnostic import Problem
 
 ENTRIES = catalogue.entries()
-HUNDREDS = {"language": 1, "types": 2, "gradient": 3, "model": 4, "run": 5, "text": 6}
+HUNDREDS = {
+    "language": 1,
+    "types": 2,
+    "gradient": 3,
+    "model": 4,
+    "run": 5,
+    "call": 5,
+    "text": 6,
+}
 
 
 def code_of(entry: type[Problem]) -> str:

@@ -1,0 +1,103 @@
+"""A user's mistake and its exact rendering: `<family>/<case>.py` beside `<case>.txt`.
+
+A case defines a program. Its mistake shows when the file is imported, or when its `main` is called,
+or, without a `main`, when its functions are checked one after another. A `main` with a parameter
+gets a folder to write programs into.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import pyrelay.ir
+from pyrelay.decorators import RelayFunction
+from pyrelay.diagnostics.diagnostic import RelayError
+
+FOLDER = Path(__file__).parent
+CASES = sorted(FOLDER.glob("*/*.py"))
+TEXTS = sorted(FOLDER.glob("*/*.txt"))
+
+WITHOUT_A_PLACE = {"language/no_source"}
+"""The mistakes that are just this: that there is no text to point at."""
+
+
+def case_name(path: Path) -> str:
+    """Give `family/case`."""
+    return path.relative_to(FOLDER).with_suffix("").as_posix()
+
+
+def load(case: Path) -> ModuleType:
+    """Import a case under a name of its own."""
+    name = f"errors_{case.parent.name}_{case.stem}"
+    spec = importlib.util.spec_from_file_location(name, case)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def provoke(case: Path, folder: Path) -> None:
+    """Do what shows the mistake of a case."""
+    module = load(case)
+    if hasattr(module, "main"):
+        module.main(*[folder] * len(inspect.signature(module.main).parameters))
+        return
+    for value in list(vars(module).values()):
+        if isinstance(value, RelayFunction):
+            value.check()
+
+
+@pytest.mark.parametrize("case", CASES, ids=case_name)
+def test_a_mistake_is_rendered_exactly_and_in_the_users_file(
+    case: Path, update_golden: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(case.parent)
+    with pytest.raises(RelayError) as caught:
+        provoke(case, tmp_path)
+    error = caught.value
+    for diagnostic in error.diagnostics:
+        if case_name(case) in WITHOUT_A_PLACE:
+            continue
+        assert diagnostic.primary is not None
+        file = Path(diagnostic.primary.span.file.name)
+        assert file == case or file.parent == tmp_path
+        assert diagnostic.primary.span.text
+    text = str(error).replace(f"{tmp_path}{os.sep}", "") + "\n"
+    golden = case.with_suffix(".txt")
+    if update_golden:
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_there_are_at_least_sixty_cases_and_every_text_has_its_program() -> None:
+    assert len(CASES) >= 60
+    assert {t.with_suffix(".py") for t in TEXTS} <= set(CASES)
+
+
+def internal_names() -> set[str]:
+    """Give the names of the compiler's own classes that no user has met."""
+    names: set[str] = set()
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith(("pyrelay.ir", "pyrelay.passes", "pyrelay.translate")):
+            names |= {n for n, v in vars(module).items() if inspect.isclass(v)}
+    assert pyrelay.ir.__name__
+    return {n for n in names if re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", n)}
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=case_name)
+def test_no_message_speaks_of_the_compilers_insides(text: Path) -> None:
+    words = set(re.findall(r"\w+", text.read_text(encoding="utf-8")))
+    users = set(re.findall(r"\w+", text.with_suffix(".py").read_text(encoding="utf-8")))
+    assert words & internal_names() - users == set()
+    for sign in ("?dtype", "?dim", "?hole", "pyrelay/", "object at 0x"):
+        assert sign not in text.read_text(encoding="utf-8")
