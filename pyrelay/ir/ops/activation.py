@@ -211,6 +211,61 @@ leaky_relu: Final = Op(
 )
 
 
+def _elu(k: Any, x: Any, alpha: float) -> Any:
+    # The arm not taken is kept at 0, where a large exponential cannot overflow.
+    below = k.expm1(k.minimum(x, k.const(0.0)))
+    return k.where(k.gt(x, k.const(0.0)), x, k.mul(k.const(alpha), below))
+
+
+def _elu_grad(p: Pullback) -> Sequence[Value | None]:
+    x, alpha = p.args[0], p.attrs["alpha"]
+    above = greater(x, 0.0)
+    return (where(above, p.g, p.g * (alpha * exp(where(above, 0.0, x)))),)
+
+
+elu: Final = Op(
+    name="elu",
+    doc="Each element where it is positive, else `alpha` times its exponential less 1.",
+    params=(operand("input", promote=True), attribute("alpha", 1.0, float)),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_elu),
+    grad=_elu_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.elu",
+    samples=lambda: (
+        *real_samples(),
+        Sample((TensorSpec((3, 4)),), {"alpha": 0.5}),
+        Sample((filled(1000.0, 2),)),
+        Sample((filled(0.0, 3),), smooth=False),
+    ),
+)
+
+
+def _logsigmoid(k: Any, x: Any) -> Any:
+    return k.sub(k.minimum(x, k.const(0.0)), k.log1p(k.exp(k.neg(k.abs(x)))))
+
+
+logsigmoid: Final = Op(
+    name="logsigmoid",
+    doc="Logarithm of the sigmoid of each element, without overflow.",
+    params=(operand("input", promote=True),),
+    promotion=Promotion.FLOAT,
+    type_rule=same_dtype,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(_logsigmoid),
+    grad=lambda p: (p.g * sigmoid(-p.args[0]),),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.logsigmoid",
+    samples=lambda: (*real_samples(), Sample((filled(-500.0, 2),)), Sample((filled(500.0, 2),))),
+)
+
+
 def _clip_type(call: RuleCall) -> Type:
     present = [i for i in range(3) if call.given(i)]
     if len(present) == 1:

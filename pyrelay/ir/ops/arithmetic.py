@@ -204,6 +204,22 @@ power: Final = Op(
     ),
 )
 
+square: Final = Op(
+    name="square",
+    doc="Each element times itself.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=numeric,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(lambda k, x: k.mul(x, x)),
+    grad=lambda p: (p.g * (2.0 * p.args[0]),),
+    hidden=(),
+    hyper=(),
+    torch_name="square",
+    samples=numeric_samples,
+)
+
 negative: Final = Op(
     name="negative",
     doc="Each element with its sign changed.",

@@ -72,6 +72,9 @@ def _inside_quarter_turn() -> Iterable[Sample]:
     yield Sample((TensorSpec((3,), "int64", -1, 2),))
 
 
+_LOG_OF_TWO: Final = scalar_math.log(2.0)
+_LOG_OF_TEN: Final = scalar_math.log(10.0)
+
 exp: Final = _function(
     name="exp",
     doc="e to the power of each element.",
@@ -117,6 +120,38 @@ rsqrt: Final = _function(
     doc="1 over the square root of each element.",
     body=lambda k, x: k.rsqrt(x),
     grad=lambda p: (-0.5 * p.g * (p.out * p.out * p.out),),
+    samples=_positive,
+)
+
+log2: Final = _function(
+    name="log2",
+    doc="Logarithm of each element to the base 2.",
+    body=lambda k, x: k.mul(k.log(x), k.const(1.0 / _LOG_OF_TWO)),
+    grad=lambda p: (p.g / (p.args[0] * _LOG_OF_TWO),),
+    samples=_positive,
+)
+
+log10: Final = _function(
+    name="log10",
+    doc="Logarithm of each element to the base 10.",
+    body=lambda k, x: k.mul(k.log(x), k.const(1.0 / _LOG_OF_TEN)),
+    grad=lambda p: (p.g / (p.args[0] * _LOG_OF_TEN),),
+    samples=_positive,
+)
+
+exp2: Final = _function(
+    name="exp2",
+    doc="2 to the power of each element.",
+    body=lambda k, x: k.exp(k.mul(x, k.const(_LOG_OF_TWO))),
+    grad=lambda p: (p.g * (p.out * _LOG_OF_TWO),),
+    samples=real_samples,
+)
+
+reciprocal: Final = _function(
+    name="reciprocal",
+    doc="1 over each element.",
+    body=lambda k, x: k.div(k.const(1.0), x),
+    grad=lambda p: (-(p.g * (p.out * p.out)),),
     samples=_positive,
 )
 
@@ -229,6 +264,22 @@ ceil: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="ceil",
+    samples=step_samples,
+)
+
+trunc: Final = Op(
+    name="trunc",
+    doc="Each element without its fraction, in the same dtype.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=numeric,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.POINTWISE,
+    lowering=Pointwise(lambda k, x: k.where(k.lt(x, k.const(0)), k.ceil(x), k.floor(x))),
+    grad=NoGradient("piecewise constant"),
+    hidden=(),
+    hyper=(),
+    torch_name="trunc",
     samples=step_samples,
 )
 
