@@ -142,6 +142,27 @@ dim_size: Final = Op(
 )
 
 
+rank: Final = Op(
+    name="rank",
+    doc="The number of dims of a tensor.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(Dim.of(call.tensor(0).rank)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: len(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),)),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((0, 3)),)),
+    ),
+)
+
+
 def _same_length_type(call: RuleCall) -> Type:
     ty = call.type(0)
     fields = ty.fields if isinstance(ty, TupleType) else ()

@@ -1,4 +1,4 @@
-"""What makes a model: the initial values of its hidden parameters."""
+"""What makes a model: its raw parameters, and the initial values of all hidden ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Final
 from ..dims import Dim
 from ..op import (
     Effect,
+    Hidden,
+    Holder,
     Init,
     Library,
     NoGradient,
@@ -16,9 +18,12 @@ from ..op import (
     RuleCall,
     Sample,
     ShapeBehaviour,
+    TensorSpec,
+    View,
     attribute,
+    operand,
 )
-from ..rules import shape_tuple
+from ..rules import same_as_operand, shape_tuple
 from ..types import UNKNOWN, TensorType, Type, float32, float64, int64
 from . import philox
 from .operands import static
@@ -112,5 +117,31 @@ initial: Final = Op(
         Sample((), {"init": "ones", "seed": 1, "path": "n.weight", "size": (), "dtype": float64}),
         Sample((), {"init": "fan_in", "seed": 1, "path": "w", "size": (0, 3), "fan_in": 9}),
         Sample((), {"init": "key", "seed": 1, "path": "drop.key"}),
+    ),
+)
+
+
+def _param_value(call: RuleCall) -> TensorType:
+    return TensorType(call.attrs["shape"], call.attrs["dtype"] or float32)
+
+
+param: Final = Op(
+    name="param",
+    doc="A hidden parameter of the given shape, as it is: `relay.param((10, 3))`.",
+    params=(operand("value"),),
+    promotion=Promotion.NONE,
+    type_rule=same_as_operand(),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=View(lambda torch, value: value),
+    grad=lambda p: (p.g,),
+    hidden=(Hidden("value", Holder.PARAMETER, Init.FAN_IN, _param_value),),
+    hyper=(attribute("shape", convert=shape_tuple), attribute("dtype", None)),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),)),
+        Sample((TensorSpec((0, 4)),)),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
     ),
 )

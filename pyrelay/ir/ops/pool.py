@@ -174,8 +174,6 @@ def _max_pool2d_backward(
 ) -> Any:
     kernel, stride, padding, dilation, ceil_mode = attrs
     blank = g.new_empty(1).expand(input_size)
-    if not g.numel():
-        return g.new_zeros(input_size)
     return torch.ops.aten.max_pool2d_with_indices_backward(
         g.contiguous(), blank, kernel, stride or (), padding, dilation, ceil_mode, places
     )
@@ -288,8 +286,6 @@ avg_pool2d: Final = Op(
 
 
 def _avg_pool2d_backward(torch: Any, g: Any, input_size: tuple[int, ...], *attrs: Any) -> Any:
-    if not g.numel():
-        return g.new_zeros(input_size)
     kernel, stride, *rest = attrs
     blank = g.new_empty(1).expand(input_size)
     return torch.ops.aten.avg_pool2d_backward(g.contiguous(), blank, kernel, stride or (), *rest)

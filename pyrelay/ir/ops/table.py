@@ -203,6 +203,7 @@ ALL: Final[tuple[Op, ...]] = (
     host.as_size,
     host.shape,
     host.dim_size,
+    host.rank,
     host.same_length,
     host.print_,
     host.check,
@@ -212,6 +213,7 @@ ALL: Final[tuple[Op, ...]] = (
     host.to_bool,
     optim.sgd_step,
     model.initial,
+    model.param,
 )
 """Every operator."""
 
