@@ -18,12 +18,10 @@ that the text of a program is linear in its size. Nothing recurses on program de
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
 
-from .build import Names
 from .dims import Dim
 from .expr import (
     Assumption,
@@ -67,7 +65,6 @@ from .text.lexis import (
     name_text,
     number_text,
     string_text,
-    variable_text,
 )
 from .text.types import (
     TypeScope,
@@ -77,6 +74,7 @@ from .text.types import (
     type_params_text,
     type_text,
 )
+from .text.var_names import VarNames
 from .traverse import free_vars
 from .types import UNIT, DType, TupleType, Type
 
@@ -87,7 +85,6 @@ Pieces: TypeAlias = "Iterator[str | Pieces]"
 """Text in the making: strings, and the pieces of what stands between them."""
 
 _DEEPEST: Final = 40
-_NUMBERED: Final = re.compile(r"_\d+$")
 _APPLIED_BARE: Final = (Var, GlobalVar, Constructor, Call, TupleGet, Tuple, Transform)
 
 
@@ -142,9 +139,7 @@ class _Printer:
         signatures = {n: s for n, f in module.functions.items() if (s := declared(f)) is not None}
         self._implied: Final = Implied(signatures if typed else {}, module.adts)
         self._sources: Final[dict[SourceFile, int]] = {}
-        self._names = Names()
-        self._taken: set[str] = set()
-        self._name_of: dict[Var, str] = {}
+        self._names = VarNames()
         owners = [(c.name, adt.name) for adt in module.adts.values() for c in adt.constructors]
         counts = Counter(name for name, _ in owners)
         self._bare: Final = {owner for owner in owners if counts[owner[0]] == 1}
@@ -183,7 +178,7 @@ class _Printer:
         yield "\n}\n"
 
     def _global(self, name: str, function: Function) -> Pieces:
-        self._names, self._name_of, self._taken = Names(), {}, set()
+        self._names = VarNames()
         yield f"def {global_text(name)}{self._span(function.span)}"
         yield self._rest_of_function(function, 0)
         yield "\n"
@@ -242,7 +237,7 @@ class _Printer:
     def _binding(self, binding: Binding, indent: int) -> Pieces:
         var, value = binding.var, binding.value
         if self._typed and isinstance(value, Function) and declared(value) == var.ty:
-            yield self._name(var) + self._span(var.span)
+            yield self._names.text(var) + self._span(var.span)
         else:
             yield self._binder(var)
         yield " = "
@@ -275,7 +270,7 @@ class _Printer:
         """Give a node without its own type."""
         match expr:
             case Var():
-                yield self._name(expr)
+                yield self._names.text(expr)
                 return
             case LetBlock():
                 yield self._braces(expr, indent, expected)
@@ -473,19 +468,8 @@ class _Printer:
         return name_text(name) if bare else f"{name_text(adt)}::{name_text(name)}"
 
     def _binder(self, var: Var) -> str:
-        text = self._name(var) + self._span(var.span)
+        text = self._names.text(var) + self._span(var.span)
         return text if var.ty is None else f"{text}: {self._type(var.ty)}"
-
-    def _name(self, var: Var) -> str:
-        name = self._name_of.get(var)
-        if name is None:
-            hint = var.name or "v"
-            if hint in self._taken:  # `x_1` beside another `x_1` becomes `x_2`, not `x_1_1`
-                hint = _NUMBERED.sub("", hint) or hint
-            unique = self._names.fresh(hint)
-            self._taken.add(unique)
-            name = self._name_of[var] = variable_text(unique)
-        return name
 
     def _type(self, ty: Type) -> str:
         return type_text(ty, self._scope)
