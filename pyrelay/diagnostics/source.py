@@ -39,6 +39,12 @@ class SourceFile:
         line = min(line, max(1, len(self._line_starts) - 1))
         return line, offset - self._line_starts[line - 1] + 1
 
+    def byte_position(self, offset: int) -> tuple[int, int]:
+        """Give the line (from 1) and the UTF-8 byte column (from 0) of a character offset."""
+        line, column = self.position(offset)
+        before = self.text[offset - column + 1 : offset]
+        return line, column - 1 if before.isascii() else len(before.encode())
+
     def line(self, number: int) -> str:
         """Give the text of line `number` (from 1) without its line end; empty if there is none."""
         if not 1 <= number < len(self._line_starts):

@@ -66,7 +66,8 @@ def apply_op(
 def is_omitted(op: Op, index: int, value: object) -> bool:
     """Tell whether an operand that may be omitted is: it is then the empty tuple."""
     params: tuple[Param, ...] = op.operands
-    return index < len(params) and params[index].default is None and value == ()
+    optional = index < len(params) and params[index].default is None
+    return optional and isinstance(value, tuple) and not value
 
 
 def compute_dtype(types: Sequence[Type]) -> DType:

@@ -8,8 +8,9 @@ build and take apart; `tag` is the constructor's position among its siblings. Th
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum
 from functools import lru_cache
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 from ..ir.dims import Dim
 from ..ir.module import Module
@@ -51,12 +52,16 @@ def constructor_name(module: Module, adt: str, value: Data) -> str:
     return module.adts[adt].constructors[value[0]].name
 
 
-FIELD: Final = "field"
-SHAPE: Final = "shape"
-CONTENT: Final = "content"
-Step: TypeAlias = tuple[str, int]
-Path: TypeAlias = tuple[Step, ...]
-"""How to get from a value to a size in it: fields of tuples, contents of cells, then a shape."""
+class Reach(Enum):
+    """One step from a value towards a size in it."""
+
+    FIELD = "field of a tuple"
+    SHAPE = "size of a tensor"
+    CONTENT = "content of a cell"
+
+
+Path: TypeAlias = tuple[tuple[Reach, int], ...]
+"""How to get from a value to a size in it."""
 
 
 @lru_cache(maxsize=4096)
@@ -78,23 +83,24 @@ def _sizes(ty: Type) -> Iterator[tuple[Dim, Path]]:
                 yield dim, path
             case TensorType(shape):
                 for i, dim in enumerate(shape):
-                    yield dim, (*path, (SHAPE, i))
+                    yield dim, (*path, (Reach.SHAPE, i))
             case TupleType(fields):
-                inside = [(f, (*path, (FIELD, i))) for i, f in enumerate(fields)]
+                inside = [(f, (*path, (Reach.FIELD, i))) for i, f in enumerate(fields)]
                 pending += reversed(inside)
             case RefType(value):
-                pending.append((value, (*path, (CONTENT, 0))))
+                pending.append((value, (*path, (Reach.CONTENT, 0))))
             case _:
                 pass
 
 
 def follow(value: Any, path: Path) -> int:
     """Give the size that a path leads to."""
-    for kind, index in path:
-        if kind == FIELD:
-            value = value[index]
-        elif kind == SHAPE:
-            value = value.shape[index]
-        else:
-            value = value.value
+    for step, index in path:
+        match step:
+            case Reach.FIELD:
+                value = value[index]
+            case Reach.SHAPE:
+                value = value.shape[index]
+            case Reach.CONTENT:
+                value = value.value
     return int(value)

@@ -1,0 +1,155 @@
+"""Expressions of generated code before they are text: terms, shared as the body that makes them
+shares its values.
+
+A body of an operator is run once, at compile time, on terms instead of tensors. A term used twice
+must be computed once, so syntax is made only when the whole body is known (`Writer.write`): a
+shared term then becomes an assignment of its own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol, TypeAlias, final
+
+import torch
+
+from ..ir.dims import Dim
+from ..ir.op import Op
+from ..ir.types import DType
+from .code import Code
+
+Number: TypeAlias = int | float | bool
+Make: TypeAlias = Callable[..., ast.expr]
+
+
+class Form(Enum):
+    """What a value is at run time, as far as the compiler knows."""
+
+    TENSOR = "a tensor"
+    NUMBER = "a Python number"
+    EITHER = "a Python number or a 0-d tensor"
+    OTHER = "a tuple, string, function or other host value"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """An expression: its inputs and how to write it from theirs. A leaf may be written twice.
+
+    `literal` is the value where it is known: of a number, which takes the dtype of the operand it
+    meets, or of a 0-d tensor made at compile time.
+    """
+
+    inputs: tuple[Term, ...]
+    make: Make
+    form: Form
+    dtype: DType | None = None
+    literal: Number | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        """Tell whether the value is surely a tensor."""
+        return self.form is Form.TENSOR
+
+    @property
+    def known(self) -> Number | None:
+        """The value of a Python number that is known."""
+        return self.literal if self.form is Form.NUMBER else None
+
+    @property
+    def is_bool(self) -> bool:
+        """Tell whether the value is a bool or a tensor of bools."""
+        return isinstance(self.literal, bool) or (
+            self.dtype is not None and self.dtype.name == "bool"
+        )
+
+
+class Context(Protocol):
+    """What the function under construction supplies to the calls in it."""
+
+    @property
+    def code(self) -> Code:
+        """The maker of syntax nodes, at the place of the call."""
+        ...
+
+    def scalar(self, value: Number, dtype: DType) -> ast.expr:
+        """Give a 0-d tensor that is made once, at compile time."""
+        ...
+
+    def body(self, op: Op) -> ast.expr:
+        """Give the body of an operator's lowering, as a global name."""
+        ...
+
+    def size(self, dim: Dim) -> ast.expr:
+        """Give the integer value of a dim."""
+        ...
+
+    def bind(self, value: ast.expr, hint: str) -> ast.expr:
+        """Assign a value to a new local name; give the name."""
+        ...
+
+
+def leaf(make: Callable[[], ast.expr], form: Form, dtype: DType | None = None) -> Term:
+    """Give a term that costs nothing to write again, such as a name."""
+    return Term((), make, form, dtype)
+
+
+def write(term: Term, context: Context, hint: str) -> ast.expr:
+    """Give the syntax of a term, its shared parts assigned to names first."""
+    uses = _uses(term)
+    written: dict[Term, ast.expr] = {}
+    stack: list[tuple[Term, bool]] = [(term, False)]
+    while stack:
+        current, expanded = stack.pop()
+        if current in written:
+            continue
+        if not expanded and current.inputs:
+            stack.append((current, True))
+            stack += ((i, False) for i in reversed(current.inputs))
+            continue
+        node = current.make(*(_again(i, written) for i in current.inputs))
+        if uses[current] > 1 and current.inputs:
+            node = context.bind(node, hint)
+        written[current] = node
+    return written[term]
+
+
+def _again(term: Term, written: dict[Term, ast.expr]) -> ast.expr:
+    return written[term] if term.inputs else term.make()
+
+
+def _uses(term: Term) -> dict[Term, int]:
+    uses: dict[Term, int] = {term: 1}
+    pending = [term]
+    while pending:
+        for part in pending.pop().inputs:
+            if part in uses:
+                uses[part] += 1
+            else:
+                uses[part] = 1
+                pending.append(part)
+    return uses
+
+
+def interior(terms: Sequence[Term]) -> int:
+    """Give the number of terms that are not leaves."""
+    seen: dict[Term, None] = {}
+    pending = [t for t in terms if t.inputs]
+    while pending:
+        term = pending.pop()
+        if term not in seen:
+            seen[term] = None
+            pending += (t for t in term.inputs if t.inputs)
+    return len(seen)
+
+
+DTYPE_NAMES: Final = {
+    getattr(torch, name): name
+    for name in (
+        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
+    ).split()
+}
+"""How torch's dtypes are written."""

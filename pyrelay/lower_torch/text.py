@@ -1,0 +1,307 @@
+"""Pointwise bodies as generated torch code: the meaning of `Scalars` that the host emits.
+
+Operators and methods are written where torch has them, since `a * b` and `x.tanh()` are its
+cheapest calls. A number that meets a tensor is a 0-d tensor made once: a torch call with a Python
+number takes 1.5 us more. Rank-0 ints and bools that may be either compute with Python operators,
+which work for both.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, final
+
+from ..ir.types import DType, DTypeKind, bool_
+from .terms import Context, Form, Number, Term, leaf
+
+Unary: TypeAlias = "Callable[[TextScalars, Term], Term]"
+Binary: TypeAlias = "Callable[[TextScalars, Term, Term], Term]"
+
+
+def _method(name: str, *, of_integers: bool = False) -> Unary:
+    """Give an operation that is a method of tensors; of integers, if not stated, the identity."""
+
+    def method(self: TextScalars, a: Term, /) -> Term:
+        if not of_integers and a.dtype is not None and a.dtype.kind is not DTypeKind.FLOAT:
+            return a
+        return self.method(name, a)
+
+    return method
+
+
+def _operator(node: ast.operator, fold: Callable[[Any, Any], Any]) -> Binary:
+    def binary(self: TextScalars, a: Term, b: Term, /) -> Term:
+        if a.known is not None and b.known is not None:
+            return self.const(fold(a.known, b.known))
+        a, b = self.meet(a, b)
+        code = self.context.code
+        return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), a.dtype or b.dtype)
+
+    return binary
+
+
+def _comparison(node: ast.cmpop, fold: Callable[[Any, Any], Any]) -> Binary:
+    def compare(self: TextScalars, a: Term, b: Term, /) -> Term:
+        if a.known is not None and b.known is not None:
+            return self.const(fold(a.known, b.known))
+        a, b = self.meet(a, b)
+        code = self.context.code
+        return Term((a, b), lambda x, y: code.compare(node, x, y), _joint(a, b), bool_)
+
+    return compare
+
+
+def _logical(node: ast.operator, function: str, fold: Callable[[Any, Any], Any]) -> Binary:
+    def logical(self: TextScalars, a: Term, b: Term, /) -> Term:
+        if a.known is not None and b.known is not None:
+            return self.const(fold(bool(a.known), bool(b.known)))
+        a, b = self.truth(a), self.truth(b)
+        a, b = self.meet(a, b)
+        code = self.context.code
+        if a.is_bool and b.is_bool:
+            return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), bool_)
+        return self.function(function, a, b, dtype=bool_)
+
+    return logical
+
+
+def _extreme(name: str, python: str) -> Binary:
+    def extreme(self: TextScalars, a: Term, b: Term, /) -> Term:
+        if a.is_tensor or b.is_tensor:
+            return self.method(name, self.as_tensor(a), self.as_tensor(b))
+        code = self.context.code
+        return Term(
+            (a, b), lambda x, y: code.call(code.name(python), (x, y)), _joint(a, b), a.dtype
+        )
+
+    return extreme
+
+
+@final
+class TextScalars:
+    """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
+
+    def __init__(self, context: Context, dtype: DType) -> None:
+        self.context: Final = context
+        self._dtype: Final = dtype
+
+    add = _operator(ast.Add(), operator.add)
+    sub = _operator(ast.Sub(), operator.sub)
+    mul = _operator(ast.Mult(), operator.mul)
+    div = _operator(ast.Div(), operator.truediv)
+    floordiv = _operator(ast.FloorDiv(), operator.floordiv)
+    mod = _operator(ast.Mod(), operator.mod)
+    eq = _comparison(ast.Eq(), operator.eq)
+    ne = _comparison(ast.NotEq(), operator.ne)
+    lt = _comparison(ast.Lt(), operator.lt)
+    le = _comparison(ast.LtE(), operator.le)
+    gt = _comparison(ast.Gt(), operator.gt)
+    ge = _comparison(ast.GtE(), operator.ge)
+    logical_and = _logical(ast.BitAnd(), "logical_and", operator.and_)
+    logical_or = _logical(ast.BitOr(), "logical_or", operator.or_)
+    logical_xor = _logical(ast.BitXor(), "logical_xor", operator.xor)
+    minimum = _extreme("minimum", "min")
+    maximum = _extreme("maximum", "max")
+    exp = _method("exp", of_integers=True)
+    expm1 = _method("expm1", of_integers=True)
+    log = _method("log", of_integers=True)
+    log1p = _method("log1p", of_integers=True)
+    sqrt = _method("sqrt", of_integers=True)
+    rsqrt = _method("rsqrt", of_integers=True)
+    sin = _method("sin", of_integers=True)
+    cos = _method("cos", of_integers=True)
+    tan = _method("tan", of_integers=True)
+    sinh = _method("sinh", of_integers=True)
+    cosh = _method("cosh", of_integers=True)
+    tanh = _method("tanh", of_integers=True)
+    asin = _method("asin", of_integers=True)
+    acos = _method("acos", of_integers=True)
+    atan = _method("atan", of_integers=True)
+    erf = _method("erf", of_integers=True)
+    sigmoid = _method("sigmoid", of_integers=True)
+    floor = _method("floor")
+    ceil = _method("ceil")
+    round = _method("round")
+
+    def const(self, value: Number, /) -> Term:
+        """Give a number."""
+        code = self.context.code
+        return Term((), lambda: code.literal(value), Form.NUMBER, None, value)
+
+    def pow(self, a: Term, b: Term, /) -> Term:
+        """Give a power; a literal exponent stays one, for torch is faster and exact there."""
+        if not a.is_tensor and not b.is_tensor:
+            return self.function("integer_power", a, b, dtype=a.dtype, form=_joint(a, b))
+        if b.literal is None or not a.is_tensor:
+            return self.method("pow", self.as_tensor(a), b if a.is_tensor else self.as_tensor(b))
+        if b.literal == 2:
+            return self.method("square", a)
+        return self.method("pow", a, self.const(b.literal))
+
+    def neg(self, a: Term, /) -> Term:
+        """Give `-a`."""
+        if a.known is not None:
+            return self.const(-a.known)
+        code = self.context.code
+        return Term((a,), lambda x: code.unary(ast.USub(), x), a.form, a.dtype)
+
+    def abs(self, a: Term, /) -> Term:
+        """Give the absolute value."""
+        return self.method("abs", a) if a.is_tensor else self.function("abs", a)
+
+    def sign(self, a: Term, /) -> Term:
+        """Give -1, 0 or 1 by sign."""
+        return self.method("sign", a) if a.is_tensor else self.function("sign_of", a)
+
+    def logical_not(self, a: Term, /) -> Term:
+        """Give whether the value is zero."""
+        code = self.context.code
+        if not a.is_tensor:
+            return Term((a,), lambda x: code.unary(ast.Not(), x), Form.NUMBER, bool_)
+        if a.is_bool:
+            return Term((a,), lambda x: code.unary(ast.Invert(), x), a.form, bool_)
+        return self.function("logical_not", a, dtype=bool_)
+
+    def where(self, condition: Term, a: Term, b: Term, /) -> Term:
+        """Give `a` where the condition holds, else `b`."""
+        code = self.context.code
+        if not condition.is_tensor and not a.is_tensor and not b.is_tensor:
+            return Term(
+                (condition, a, b),
+                lambda c, x, y: code.conditional(c, x, y),
+                _joint(a, b),
+                a.dtype or b.dtype,
+            )
+        a, b = self.as_tensor(a), self.as_tensor(b)
+        if not condition.is_tensor:
+            condition = self._converted(condition, bool_)
+        return self.function("where", condition, a, b, dtype=a.dtype)
+
+    def isnan(self, a: Term, /) -> Term:
+        """Give whether the value is not a number."""
+        return self._classified("isnan", a)
+
+    def isfinite(self, a: Term, /) -> Term:
+        """Give whether the value is neither infinite nor not a number."""
+        return self._classified("isfinite", a)
+
+    def _classified(self, name: str, a: Term) -> Term:
+        if a.is_tensor:
+            code = self.context.code
+            return Term((a,), lambda x: code.method(x, name), Form.TENSOR, bool_)
+        return self.const(name == "isfinite")
+
+    def cast(self, a: Term, dtype: DType, /) -> Term:
+        """Give the value in another dtype."""
+        if a.dtype == dtype:
+            return a
+        if a.known is not None:
+            return self._cast_literal(a.known, dtype)
+        if a.is_tensor:
+            code = self.context.code
+            return Term(
+                (a,), lambda x: code.method(x, "to", _dtype(self.context, dtype)), a.form, dtype
+            )
+        return self._cast_number(a, dtype)
+
+    def _cast_literal(self, value: Number, dtype: DType) -> Term:
+        match dtype.kind:
+            case DTypeKind.FLOAT:
+                return self._scalar(value, dtype)
+            case DTypeKind.INT:
+                return self.const(int(value))
+            case DTypeKind.BOOL:
+                return self.const(bool(value))
+
+    def _cast_number(self, a: Term, dtype: DType) -> Term:
+        code = self.context.code
+        match dtype.kind:
+            case DTypeKind.FLOAT:
+                return self._converted(a, dtype)
+            case DTypeKind.INT if a.form is Form.NUMBER:
+                return self.function("int", a, dtype=dtype, form=Form.NUMBER)
+            case DTypeKind.INT:
+                target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
+                return Term(
+                    (a, target),
+                    lambda x, t: code.call(code.name("cast_integer"), (x, t)),
+                    a.form,
+                    dtype,
+                )
+            case DTypeKind.BOOL:
+                return self.function("bool", a, dtype=dtype, form=Form.NUMBER)
+
+    def as_tensor(self, a: Term) -> Term:
+        """Give the term as one that is surely a tensor."""
+        if a.is_tensor:
+            return a
+        if a.known is not None:
+            return self._scalar(a.known, bool_ if isinstance(a.known, bool) else self._dtype)
+        return self._converted(a, a.dtype or self._dtype)
+
+    def meet(self, a: Term, b: Term) -> tuple[Term, Term]:
+        """Give two operands, a literal that meets a tensor made a 0-d tensor."""
+        if a.known is not None and b.is_tensor:
+            return self.as_tensor(a), b
+        if b.known is not None and a.is_tensor:
+            return a, self.as_tensor(b)
+        return a, b
+
+    def truth(self, a: Term) -> Term:
+        """Give a value as a bool, tensors as they are."""
+        if a.is_tensor or a.is_bool:
+            return a
+        return self.function("bool", a, dtype=bool_, form=Form.NUMBER)
+
+    def method(self, name: str, a: Term, *rest: Term) -> Term:
+        """Give a method of a tensor."""
+        code = self.context.code
+        inputs = (self.as_tensor(a), *rest)
+        return Term(
+            inputs, lambda x, *more: code.method(x, name, *more), Form.TENSOR, inputs[0].dtype
+        )
+
+    def function(
+        self, name: str, *inputs: Term, dtype: DType | None = None, form: Form | None = None
+    ) -> Term:
+        """Give a call of a function of torch, of Python or of `scalars`, by its name."""
+        code = self.context.code
+        in_torch = name in _TORCH
+        kind = form or (Form.TENSOR if in_torch else inputs[0].form)
+
+        def make(*args: ast.expr) -> ast.expr:
+            callee = code.attribute(code.name("torch"), name) if in_torch else code.name(name)
+            return code.call(callee, args)
+
+        return Term(inputs, make, kind, dtype or inputs[0].dtype)
+
+    def _scalar(self, value: Number, dtype: DType) -> Term:
+        return leaf(lambda: self.context.scalar(value, dtype), Form.TENSOR, dtype)
+
+    def _converted(self, a: Term, dtype: DType) -> Term:
+        return converted(self.context, a, dtype)
+
+
+_TORCH: Final = ("logical_and", "logical_or", "logical_xor", "logical_not", "where")
+
+
+def converted(context: Context, a: Term, dtype: DType) -> Term:
+    """Give a number as a 0-d tensor at run time, and a tensor in the dtype."""
+    code = context.code
+
+    def make(x: ast.expr) -> ast.expr:
+        return code.call(code.name("tensor_of"), (x, _dtype(context, dtype), code.name("device")))
+
+    return Term((a,), make, Form.TENSOR, dtype)
+
+
+def _dtype(context: Context, dtype: DType) -> ast.expr:
+    return context.code.attribute(context.code.name("torch"), dtype.name)
+
+
+def _joint(a: Term, b: Term) -> Form:
+    if a.is_tensor or b.is_tensor:
+        return Form.TENSOR
+    return Form.NUMBER if a.form is b.form is Form.NUMBER else Form.EITHER

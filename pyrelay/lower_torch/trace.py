@@ -1,0 +1,338 @@
+"""Bodies of library operators as generated code.
+
+A body is a Python function `body(torch, *operands, *attributes)`. It is run once, at compile time,
+with stand-ins for torch and for the operands that write down what is done to them, so that the
+call of the body, and whatever it decides from attributes alone, costs nothing at run time. A body
+that looks at the values themselves, or writes to a tensor, raises `NotTraceable`; the host then
+calls it as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
+from typing import Any, Final, NoReturn, final
+
+import torch
+
+from ..ir.types import DType, TensorType, Type
+from .code import Code
+from .constants import torch_dtype
+from .terms import DTYPE_NAMES, Form, Make, Term, leaf
+
+
+class NotTraceable(Exception):
+    """The body does something whose text is not known."""
+
+
+def trace(body: Callable[..., Any], code: Code, args: Sequence[Any], types: Sequence[Type]) -> Term:
+    """Give the value of `body(torch, *args)` as a term; operands among the arguments are terms.
+
+    Raises NotTraceable.
+    """
+    known = {a: t for a, t in zip(args, types, strict=False) if isinstance(a, Term)}
+    stand_ins = [_stand_in(code, a, known) for a in args]
+    try:
+        result = body(_Namespace(code, torch, "torch"), *stand_ins)
+    except NotTraceable:
+        raise
+    except Exception as error:  # a stand-in met code that no tensor was needed for
+        raise NotTraceable from error
+    return _term(code, result)
+
+
+def _stand_in(code: Code, arg: Any, known: dict[Term, Type]) -> Any:
+    if isinstance(arg, tuple):
+        return tuple(_stand_in(code, a, known) for a in arg)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if isinstance(arg, Term):
+        ty = known.get(arg)
+        return _Value(code, arg, ty if isinstance(ty, TensorType) else None)
+    return arg
+
+
+class _IsTensor(type):
+    """Answers `isinstance(x, torch.Tensor)` for stand-ins whose form is known."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        if isinstance(value, _Value):
+            return value.is_tensor()
+        return isinstance(value, torch.Tensor)
+
+
+@final
+class _TensorClass(metaclass=_IsTensor):
+    """What a body sees as `torch.Tensor`."""
+
+
+@final
+class _Namespace:
+    """Stands for torch or a module in it."""
+
+    def __init__(self, code: Code, module: ModuleType, path: str) -> None:
+        self._code: Final = code
+        self._module: Final = module
+        self._path: Final = path
+
+    def __getattr__(self, name: str) -> Any:
+        if self._module is torch and name == "Tensor":
+            return _TensorClass
+        found = getattr(self._module, name)
+        path = f"{self._path}.{name}"
+        if isinstance(found, ModuleType):
+            return _Namespace(self._code, found, path)
+        if isinstance(found, FunctionType | BuiltinFunctionType | MethodDescriptorType):
+            return _function(self._code, path)
+        if isinstance(found, torch.dtype | int | float | bool):
+            return found
+        raise NotTraceable
+
+
+def _function(code: Code, path: str) -> Callable[..., _Value]:
+    if path.endswith("_"):
+        raise NotTraceable  # writes to its argument
+
+    def call(*args: Any, **keywords: Any) -> _Value:
+        return _call(code, lambda: _dotted(code, path), args, keywords)
+
+    return call
+
+
+def _dotted(code: Code, path: str) -> ast.expr:
+    first, *rest = path.split(".")
+    node: ast.expr = code.name(first)
+    for name in rest:
+        node = code.attribute(node, name)
+    return node
+
+
+def _call(
+    code: Code, callee: Callable[[], ast.expr], args: Sequence[Any], keywords: dict[str, Any]
+) -> _Value:
+    if "out" in keywords:
+        raise NotTraceable
+    inputs = [_term(code, a) for a in (*args, *keywords.values())]
+    if not inputs:
+        raise NotTraceable  # a term without inputs would be written at each use
+    count = len(args)
+
+    def make(*nodes: ast.expr) -> ast.expr:
+        named = dict(zip(keywords, nodes[count:], strict=True))
+        return code.call(callee(), nodes[:count], named)
+
+    return _Value(code, Term(tuple(inputs), make, Form.TENSOR), None)
+
+
+@final
+class _Value:
+    """Stands for a tensor or a number: writes down what is done to it."""
+
+    __slots__ = ("code", "term", "ty")
+
+    def __init__(self, code: Code, term: Term, ty: TensorType | None) -> None:
+        self.code: Final = code
+        self.term: Final = term
+        self.ty: Final = ty
+
+    def is_tensor(self) -> bool:
+        """Tell whether this is a tensor. Raises NotTraceable where only the run will tell."""
+        if self.term.form is Form.EITHER:
+            raise NotTraceable
+        return self.term.is_tensor
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name.endswith("_"):
+            raise NotTraceable
+        static = self._static(name)
+        if static is not None:
+            return static
+        return _Attribute(self, name)
+
+    def _static(self, name: str) -> Any:
+        """Give what the type already tells."""
+        if self.ty is None:
+            return None
+        match name:
+            case "ndim":
+                return self.ty.rank
+            case "dim":
+                return lambda: self.ty.rank if self.ty else 0
+            case "dtype" if isinstance(self.ty.dtype, DType):
+                return torch_dtype(self.ty.dtype)
+            case "shape":
+                return _Shape(self)
+            case _:
+                return None
+
+    def operate(self, node: ast.operator, left: Any, right: Any) -> _Value:
+        """Give `left node right`."""
+        inputs = [_term(self.code, left), _term(self.code, right)]
+        return self._made(inputs, lambda a, b: self.code.binary(node, a, b))
+
+    def compare(self, node: ast.cmpop, other: Any) -> _Value:
+        """Give `self node other`."""
+        inputs = [self.term, _term(self.code, other)]
+        return self._made(inputs, lambda a, b: self.code.compare(node, a, b))
+
+    def __getitem__(self, index: Any) -> _Value:
+        inputs = [self.term, _term(self.code, index)]
+        return self._made(inputs, self.code.item)
+
+    def _made(self, inputs: Sequence[Term], make: Make) -> _Value:
+        return _Value(self.code, Term(tuple(inputs), make, Form.TENSOR), None)
+
+    def __neg__(self) -> _Value:
+        return self._made([self.term], lambda a: self.code.unary(ast.USub(), a))
+
+    def __invert__(self) -> _Value:
+        return self._made([self.term], lambda a: self.code.unary(ast.Invert(), a))
+
+    def __eq__(self, other: object) -> Any:
+        return self.compare(ast.Eq(), other)
+
+    def __ne__(self, other: object) -> Any:
+        return self.compare(ast.NotEq(), other)
+
+    def __lt__(self, other: Any) -> _Value:
+        return self.compare(ast.Lt(), other)
+
+    def __le__(self, other: Any) -> _Value:
+        return self.compare(ast.LtE(), other)
+
+    def __gt__(self, other: Any) -> _Value:
+        return self.compare(ast.Gt(), other)
+
+    def __ge__(self, other: Any) -> _Value:
+        return self.compare(ast.GtE(), other)
+
+    def _refuse(self, *_: Any) -> NoReturn:
+        raise NotTraceable
+
+    __bool__ = __len__ = __iter__ = __int__ = __float__ = __index__ = __hash__ = _refuse
+    __setitem__ = __contains__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse
+
+
+def _binary(node: ast.operator, *, swapped: bool) -> Callable[[_Value, Any], _Value]:
+    if swapped:
+        return lambda self, other: self.operate(node, other, self)
+    return lambda self, other: self.operate(node, self, other)
+
+
+for _name, _node in {
+    "add": ast.Add(),
+    "sub": ast.Sub(),
+    "mul": ast.Mult(),
+    "truediv": ast.Div(),
+    "floordiv": ast.FloorDiv(),
+    "mod": ast.Mod(),
+    "pow": ast.Pow(),
+    "matmul": ast.MatMult(),
+    "and": ast.BitAnd(),
+    "or": ast.BitOr(),
+    "xor": ast.BitXor(),
+}.items():
+    setattr(_Value, f"__{_name}__", _binary(_node, swapped=False))
+    setattr(_Value, f"__r{_name}__", _binary(_node, swapped=True))
+
+
+@final
+class _Attribute:
+    """`value.name`, before it is known whether it is called."""
+
+    __slots__ = ("name", "value")
+
+    def __init__(self, value: _Value, name: str) -> None:
+        self.value: Final = value
+        self.name: Final = name
+
+    def __call__(self, *args: Any, **keywords: Any) -> _Value:
+        if "out" in keywords:
+            raise NotTraceable
+        code = self.value.code
+        inputs = [self.value.term, *(_term(code, a) for a in (*args, *keywords.values()))]
+        count = len(args) + 1
+
+        def make(first: ast.expr, *nodes: ast.expr) -> ast.expr:
+            named = dict(zip(keywords, nodes[count - 1 :], strict=True))
+            return code.call(code.attribute(first, self.name), nodes[: count - 1], named)
+
+        return _Value(code, Term(tuple(inputs), make, Form.TENSOR), None)
+
+    def term(self) -> Term:
+        """Give the attribute itself, such as a device."""
+        code = self.value.code
+        source = self.value.term
+        return Term((source,), lambda a: code.attribute(a, self.name), Form.OTHER)
+
+
+@final
+class _Shape:
+    """`value.shape` of an operand: sizes that the type knows are plain integers."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: _Value) -> None:
+        self.value: Final = value
+
+    def __getitem__(self, index: int) -> Any:
+        assert self.value.ty is not None
+        dim = self.value.ty.shape[operator.index(index)]
+        if dim.constant is not None:
+            return dim.constant
+        code = self.value.code
+        source = self.value.term
+
+        def make(tensor: ast.expr) -> ast.expr:
+            return code.item(code.attribute(tensor, "shape"), code.literal(index))
+
+        return _Value(code, Term((source,), make, Form.NUMBER), None)
+
+    def __len__(self) -> int:
+        assert self.value.ty is not None
+        return self.value.ty.rank
+
+
+def _term(code: Code, value: Any) -> Term:
+    """Give what a body passes on as a term: a stand-in, a static value or a structure of these."""
+    match value:
+        case _Value():
+            return value.term
+        case _Attribute():
+            return value.term()
+        case _Shape():
+            source = value.value.term
+            return Term((source,), lambda a: code.attribute(a, "shape"), Form.OTHER)
+        case Term():
+            return value
+        case tuple() | list():
+            parts = [_term(code, v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+            many = code.tuple if isinstance(value, tuple) else code.list
+            return Term(tuple(parts), lambda *nodes: many(nodes), Form.OTHER)
+        case slice():
+            return _slice(code, value)
+        case _:
+            return leaf(_literal(code, value), Form.OTHER)
+
+
+def _slice(code: Code, value: slice) -> Term:
+    """A slice inside a tuple is written `slice(a, b)`, since printers of Python differ there."""
+    parts = [_term(code, v) for v in (value.start, value.stop, value.step)]
+    return Term(tuple(parts), lambda *nodes: code.call(code.name("slice"), nodes), Form.OTHER)
+
+
+def _literal(code: Code, value: Any) -> Callable[[], ast.expr]:
+    if value is Ellipsis or value is None or isinstance(value, bool | int | str):
+        return lambda: code.literal(value)
+    if isinstance(value, float) and value == value and abs(value) != float("inf"):
+        return lambda: code.literal(value)
+    if isinstance(value, float):
+        return lambda: code.call(code.name("float"), (code.literal(str(value)),))
+    if isinstance(value, torch.dtype):
+        return lambda: code.attribute(code.name("torch"), DTYPE_NAMES[value])
+    raise NotTraceable
+
+
+def static_leaf(code: Code, value: Any) -> Term:
+    """Give a static value, possibly with terms in it, as a term."""
+    return _term(code, value)

@@ -1,0 +1,344 @@
+"""The code of one global function: its straight-line part, statement by statement.
+
+`BodyWriter` holds what the parts share: names, sizes in scope, the Python function under
+construction. `branches`, `loops` and `functions` write the rest with it. Whatever may nest is a
+step of `ir.traverse.run`, so no program nests too deeply for the compiler itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, final
+
+from ...ir.dims import Dim
+from ...ir.expr import (
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    TensorData,
+    Transform,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.op import Op
+from ...ir.traverse import Steps
+from ...ir.types import UNIT, DType
+from ...lower_torch.apply import is_omitted
+from ...lower_torch.code import Code
+from ...lower_torch.constants import dtype_of as constant_dtype
+from ...lower_torch.constants import is_host_number
+from ...lower_torch.emit import dtype_of, emit_op, form_of
+from ...lower_torch.terms import Form, Number, Term, leaf, write
+from . import branches, functions, loops
+from .exits import Assigned, Exit, InLoop, Returned, final_exit
+from .frame import Frame, Mode
+from .liveness import Liveness, Region, holds_tensors
+from .names import Identifiers
+from .plan import Planned
+from .program import Program
+from .sizes import Sizes
+
+
+@final
+class BodyWriter:
+    """Writes the Python functions of one global function; the context of the calls in them."""
+
+    def __init__(self, program: Program, home: Planned) -> None:
+        self.program: Final = program
+        self.home: Final = home
+        self.names: Final = Identifiers(program.function_names())
+        self.written: Final[list[ast.FunctionDef]] = []
+        self.bases: Final[dict[Planned, str]] = {}
+        self.frame: Frame = Frame(Mode.SHALLOW)
+        self.live: Liveness = program.liveness(home)
+        self.loops_made: int = 0
+        self.definitions: int = 0
+        self._code: Final = Code(home.function.span.file)
+        self._terms: Final[dict[Var, Term]] = {}
+        self._sizes: Sizes = Sizes(self, home.needed_sizes)
+
+    @property
+    def code(self) -> Code:
+        """The maker of syntax nodes."""
+        return self._code
+
+    def scalar(self, value: Number, dtype: DType) -> ast.expr:
+        """Give a 0-d tensor that is made once, at compile time."""
+        return self.code.name(self.program.pool.scalar(value, dtype))
+
+    def body(self, op: Op) -> ast.expr:
+        """Give the body of an operator's lowering, as a global name."""
+        return self.code.name(self.program.pool.body(op))
+
+    def size(self, dim: Dim) -> ast.expr:
+        """Give the integer value of a dim."""
+        return self._sizes.value(dim)
+
+    def bind(self, value: ast.expr, hint: str) -> ast.expr:
+        """Assign a value to a new local name; give the name."""
+        name = self.names.fresh(hint)
+        self.assign(name, value)
+        return self.load(name)
+
+    def load(self, name: str) -> ast.expr:
+        """Give the value of a local name."""
+        self.frame.read(name)
+        return self.code.name(name)
+
+    def emit(self, statement: ast.stmt) -> None:
+        """Add a statement."""
+        self.frame.statements.append(statement)
+
+    def assign(self, name: str, value: ast.expr) -> None:
+        """Add an assignment to a local name."""
+        self.frame.writes.add(name)
+        self.emit(self.code.assign(name, value))
+
+    def evaluate(self, value: ast.expr) -> None:
+        """Add an expression for its effect, if it can have one."""
+        if not isinstance(value, ast.Name | ast.Constant):
+            self.emit(self.code.evaluate(value))
+
+    def delete(self, variables: Sequence[Var]) -> None:
+        """Add a deletion of the names of variables, if there are any."""
+        if variables:
+            self.emit(self.code.delete([self.names.of(v) for v in variables]))
+
+    @contextmanager
+    def nested(self) -> Iterator[list[ast.stmt]]:
+        """Collect the statements of a nested block; what it learns of sizes stays inside."""
+        outer, sizes = self.frame.statements, self._sizes
+        self.frame.statements, self._sizes = [], sizes.copy()
+        self.frame.nesting += 1
+        yield self.frame.statements
+        self.frame.nesting -= 1
+        self.frame.statements, self._sizes = outer, sizes
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[None]:
+        """Write into another Python function."""
+        outer, sizes, live = self.frame, self._sizes, self.live
+        self.frame, self._sizes = frame, sizes.copy()
+        yield
+        self.frame, self._sizes, self.live = outer, sizes, live
+
+    def forget_sizes(self, names: Sequence[str]) -> None:
+        """Drop sizes that a function quantifies itself."""
+        self._sizes.forget(names)
+
+    def define(self, var: Var, form: Form | None = None) -> None:
+        """Bring a variable, just assigned under its name, into scope with its sizes."""
+        ty = type_of(var)
+        if ty == UNIT:
+            self._terms[var] = leaf(lambda: self.code.tuple(()), Form.OTHER)
+            return
+        name = self.names.of(var)
+        self._terms[var] = leaf(lambda: self.load(name), form or form_of(ty), dtype_of(ty))
+        self._sizes.provide(name, ty)
+
+    def define_as(self, var: Var, name: str) -> None:
+        """Bring a variable into scope whose value another name holds."""
+        self._terms[var] = leaf(lambda: self.load(name), Form.OTHER)
+
+    def target(self, var: Var) -> str | None:
+        """Give the name to assign a variable's value to; None if nothing will read it."""
+        if type_of(var) == UNIT:
+            return None
+        if var not in self.live.uses and not self._sizes.wants(type_of(var)):
+            return None
+        return self.names.of(var)
+
+    def dying(self, region: Region, position: int) -> list[Var]:
+        """Give the variables that can be deleted once a position is done."""
+        return [v for v in region.dying(position) if self._deletable(v, region)]
+
+    def _deletable(self, var: Var, region: Region) -> bool:
+        owned = var in region.inherited or self.live.is_home(var, region)
+        return owned and var not in self.live.captured and holds_tensors(var.ty)
+
+    def block(self, body: Expr, region: Region, exit_: Exit) -> Steps[None]:
+        """Write a region: its bindings in order, then its result."""
+        position = 0
+        while isinstance(body, LetBlock):
+            local = [b for b in body.bindings if isinstance(b.value, Function)]
+            if local:
+                yield functions.write_local(self, local)
+            for binding in body.bindings:
+                value = binding.value
+                if isinstance(value, Function):
+                    pass
+                elif self._is_compound(value):
+                    target = Assigned(self.target(binding.var))
+                    yield self._compound(value, region, position, target)
+                    self.define(binding.var)
+                else:
+                    self._simple(binding.var, value)
+                    self.delete(self.dying(region, position))
+                position += 1
+            body = body.body
+        yield self._result(body, region, position, exit_)
+
+    def _is_compound(self, value: Expr) -> bool:
+        if isinstance(value, If | Match):
+            return True
+        if not isinstance(value, Call):
+            return False
+        callee = self.program.plan.callee(value)
+        return callee is not None and callee.place is not None
+
+    def _compound(self, value: Expr, region: Region, position: int, exit_: Exit) -> Steps[None]:
+        self.code.at(value.span)
+        match value:
+            case If():
+                yield branches.write_if(self, value, region, position, exit_)
+            case Match():
+                yield branches.write_match(self, value, region, position, exit_)
+            case _:
+                assert isinstance(value, Call)
+                yield loops.enter(self, value, region, position, exit_)
+
+    def _simple(self, var: Var, value: Expr) -> None:
+        self.code.at(value.span)
+        target = self.target(var)
+        term = self.value(value, var.name)
+        node = write(term, self, var.name)
+        if target is None:
+            self.evaluate(node)
+        else:
+            self.assign(target, node)
+        self.define(var, term.form)
+
+    def _result(self, expr: Expr, region: Region, position: int, exit_: Exit) -> Steps[None]:
+        self.code.at(expr.span)
+        if isinstance(expr, Call) and loops.is_jump(self, expr, exit_):
+            loops.jump(self, expr, region, position, exit_)
+        elif self._is_compound(expr):
+            yield self._compound(expr, region, position, exit_)
+        elif isinstance(expr, Function):
+            name = yield functions.write_value(self, expr)
+            self.finish(self.load(name), region, position, exit_)
+        else:
+            is_tail = isinstance(exit_, Returned)
+            term = self.value(expr, "result", is_tail=is_tail)
+            self.finish(write(term, self, "result"), region, position, exit_)
+
+    def finish(self, value: ast.expr, region: Region, position: int, exit_: Exit) -> None:
+        """Write where the value of a region goes."""
+        match final_exit(exit_):
+            case Returned():
+                self.emit(self.code.returned(value))
+                return
+            case Assigned(None):
+                self.evaluate(value)
+            case Assigned(name):
+                self.assign(name, value)
+            case _:
+                self.emit(self.code.returned(self.code.tuple([self.code.literal(-1), value])))
+                return
+        self.delete([v for v in self.dying(region, position)])
+        if isinstance(exit_, InLoop):
+            loops.leave(self, exit_)
+
+    def value(self, expr: Expr, hint: str, *, is_tail: bool = False) -> Term:
+        """Give the value of an expression that is one Python expression."""
+        match expr:
+            case Call():
+                return self._call(expr, hint, is_tail=is_tail)
+            case Tuple(fields):
+                inputs = tuple(self.atom(f) for f in fields)
+                return Term(inputs, lambda *nodes: self.code.tuple(nodes), Form.OTHER)
+            case TupleGet(value, index):
+                return self._derived(
+                    expr, value, lambda v: self.code.item(v, self.code.literal(index))
+                )
+            case RefCreate(value):
+                make = self.code.name("Cell")
+                return self._derived(expr, value, lambda v: self.code.call(make, [v]))
+            case RefRead(ref):
+                return self._derived(expr, ref, lambda r: self.code.attribute(r, "value"))
+            case RefWrite(ref, value):
+                cell, new = self._node(ref), self._node(value)
+                self.emit(self.code.set_attribute(cell, "value", new))
+                return leaf(lambda: self.code.tuple(()), Form.OTHER)
+            case _:
+                return self.atom(expr)
+
+    def atom(self, expr: Expr) -> Term:
+        """Give the value of an atom."""
+        match expr:
+            case Var():
+                return self._terms[expr]
+            case Constant():
+                return self._constant(expr)
+            case GlobalVar():
+                return functions.global_value(self, expr)
+            case Constructor():
+                return functions.constructor_value(self, expr)
+            case Tuple(()):
+                return leaf(lambda: self.code.tuple(()), Form.OTHER)
+            case _:
+                kind = "a transform" if isinstance(expr, Transform) else "not an operand"
+                raise AssertionError(f"the program is not in its last stage: {kind}")
+
+    def _constant(self, constant: Constant) -> Term:
+        value = constant.value
+        if isinstance(value, TensorData) or isinstance(value, str):
+            return self._held(constant)
+        if is_host_number(constant):
+            return Term((), lambda: self.code.literal(value), Form.NUMBER, None, value)
+        dtype = constant_dtype(constant)
+        return Term((), lambda: self.scalar(value, dtype), Form.TENSOR, dtype, value)
+
+    def _held(self, constant: Constant) -> Term:
+        if isinstance(constant.value, str):
+            text = constant.value
+            return leaf(lambda: self.code.literal(text), Form.OTHER)
+        name = self.program.pool.tensor(constant)
+        dtype = dtype_of(type_of(constant))
+        return leaf(lambda: self.code.name(name), Form.TENSOR, dtype)
+
+    def _node(self, expr: Expr) -> ast.expr:
+        return write(self.atom(expr), self, "value")
+
+    def nodes(self, exprs: Sequence[Expr]) -> list[ast.expr]:
+        """Give the syntax of atoms."""
+        return [self._node(e) for e in exprs]
+
+    def _derived(self, expr: Expr, source: Expr, make: functions.Make) -> Term:
+        ty = type_of(expr)
+        return Term((self.atom(source),), make, form_of(ty), dtype_of(ty))
+
+    def _call(self, call: Call, hint: str, *, is_tail: bool) -> Term:
+        ty = type_of(call)
+        match call.callee:
+            case Op() as op:
+                types = [type_of(a) for a in call.args]
+                unit = [() if t == UNIT else None for t in types]
+                operands = [
+                    None if is_omitted(op, i, unit[i]) else self.atom(a)
+                    for i, a in enumerate(call.args)
+                ]
+                return emit_op(call, operands, self, hint)
+            case Constructor(adt, name):
+                layout = self.program.layout
+                return Term(
+                    tuple(self.atom(a) for a in call.args),
+                    lambda *nodes: layout.construct(self.code, adt, name, nodes),
+                    Form.OTHER,
+                )
+            case _:
+                node = functions.call(self, call, is_tail=is_tail)
+                return Term((), lambda: node, form_of(ty), dtype_of(ty))

@@ -1,0 +1,171 @@
+"""A program compiled to Python functions that call torch."""
+
+from __future__ import annotations
+
+import ast
+from types import TracebackType
+from typing import Any, Final, final
+
+import torch
+
+from ...diagnostics.catalogue.run import AssumptionBroken
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import NOWHERE, SourceFile, Span
+from ...ir.expr import Assumption, Function, type_of
+from ...ir.module import Module
+from ...ir.traverse import Steps, run
+from ...ir.types import FnType, TupleType, Type
+from ..failure import located
+from ..values import follow, size_paths
+from . import functions
+from .body import BodyWriter
+from .data import DataLayout, TaggedTuples
+from .deep import find_deep
+from .plan import Plan, Planned
+from .pool import Pool
+from .program import Program
+from .trampoline import DEPTH, DeepFunction, deep_function
+
+
+def compile_module(
+    module: Module, entry: str, device: torch.device, layout: DataLayout | None = None
+) -> CompiledProgram:
+    """Give the compiled form of a program in its last stage, started at a global function."""
+    plan = Plan(module, entry)
+    deep_values = find_deep(plan)
+    pool = Pool(device)
+    data = TaggedTuples(module) if layout is None else layout
+    program = Program(plan, pool, data, deep_values=deep_values)
+    compiled = CompiledProgram(program, plan.entry)
+    for planned in plan.by_global.values():
+        writer = BodyWriter(program, planned)
+        run(_write_global(writer, planned))
+        compiled.add(writer.written, planned.function.span.file)
+    compiled.finish()
+    return compiled
+
+
+def _write_global(writer: BodyWriter, planned: Planned) -> Steps[None]:
+    base = writer.program.name(planned)
+    first: list[ast.FunctionDef] = []
+    for mode in functions.modes_of(writer, planned):
+        first.append((yield functions.write_unit(writer, planned, base, mode)))
+    writer.written[:0] = first
+
+
+@final
+class CompiledProgram:
+    """Calls the entry of a program on run-time values, under `no_grad`.
+
+    Raises RunError, with the user's own place, where the program fails.
+    """
+
+    def __init__(self, program: Program, entry: Planned) -> None:
+        self._program: Final = program
+        self._entry: Final = entry
+        self._files: Final[dict[str, SourceFile]] = {}
+        self._definitions: Final[list[ast.FunctionDef]] = []
+        self._namespace: Final = program.pool.namespace
+        self._function: Any = None
+
+    @property
+    def source(self) -> str:
+        """The generated code as text: the same for the same program, in every process."""
+        return "\n\n\n".join(ast.unparse(d) for d in self._definitions) + "\n"
+
+    def add(self, definitions: list[ast.FunctionDef], file: SourceFile) -> None:
+        """Compile functions under the name of the file that they come from."""
+        self._files[file.name] = file
+        self._definitions.extend(definitions)
+        for definition in definitions:
+            module = ast.Module([definition], [])
+            exec(compile(module, file.name, "exec"), self._namespace)
+
+    def finish(self) -> None:
+        """Make the function values of global functions, and the function to start with."""
+        for planned in self._program.plan.by_global.values():
+            name = self._program.name(planned)
+            if planned.is_deep:
+                plain, steps = self._namespace[name], self._namespace[f"{name}__steps"]
+                self._namespace[f"{name}__value"] = DeepFunction(plain, steps)
+        self._function = self._namespace[self._program.name(self._entry)]
+        if self._program.deep_values or self._entry.is_deep:
+            self._function = self._deep_entry(self._function)
+
+    def _deep_entry(self, function: Any) -> Any:
+        types = [type_of(p) for p in self._entry.function.params]
+        budget = (DEPTH,) if self._entry.is_deep else ()
+        return lambda *args: function(*map(_deep_argument, args, types), *budget)
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            if self._entry.function.assumptions:
+                check_assumptions(self._entry.function, args)
+            if not torch.is_grad_enabled():
+                return self._function(*args)
+            with torch.no_grad():
+                return self._function(*args)
+        except RunError:
+            raise
+        except Exception as error:
+            raise self._located(error) from None
+
+    def _located(self, error: Exception) -> Exception:
+        """Give the error with the user's place, its traceback only the generated frames."""
+        frames = [t for t in _frames(error) if t.tb_frame.f_globals is self._namespace]
+        if not frames:
+            return error
+        traceback: TracebackType | None = None
+        for frame in reversed(frames):
+            traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+        return located(error, self._span(frames[-1])).with_traceback(traceback)
+
+    def _span(self, frame: TracebackType) -> Span:
+        code = frame.tb_frame.f_code
+        file = self._files[code.co_filename]
+        if not file.text:
+            return NOWHERE
+        positions = list(code.co_positions())
+        line, end_line, column, end_column = positions[frame.tb_lasti // 2]
+        if line is None or end_line is None or column is None or end_column is None:
+            return NOWHERE
+        return Span(file, file.offset(line, column), file.offset(end_line, end_column))
+
+
+def check_assumptions(function: Function, args: tuple[Any, ...]) -> None:
+    """Stop if the sizes of arguments break an equation that the program needs."""
+    sizes: dict[str, int] = {}
+    for param, arg in zip(function.params, args, strict=True):
+        for dim, path in size_paths(type_of(param)):
+            if dim.name is not None and dim.name not in sizes:
+                sizes[dim.name] = follow(arg, path)
+    for needed in function.assumptions:
+        _check(needed, sizes)
+
+
+def _check(needed: Assumption, sizes: dict[str, int]) -> None:
+    left, right = needed.left.evaluate(sizes), needed.right.evaluate(sizes)
+    if left != right:
+        raise RunError(
+            AssumptionBroken(needed.span, str(needed.left), str(needed.right), left, right)
+        )
+
+
+def _deep_argument(value: Any, ty: Type) -> Any:
+    """Give an argument with the functions in it made callable by deep code."""
+    match ty:
+        case FnType():
+            return deep_function(value)
+        case TupleType(fields):
+            return tuple(_deep_argument(v, t) for v, t in zip(value, fields, strict=True))
+        case _:
+            return value
+
+
+def _frames(error: Exception) -> list[TracebackType]:
+    found: list[TracebackType] = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        found.append(traceback)
+        traceback = traceback.tb_next
+    return found

@@ -1,0 +1,270 @@
+"""Python functions: units in their forms, function values, calls, pieces taken out of line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from ...ir.dims import DimVar
+from ...ir.expr import Binding, Call, Constructor, Function, GlobalVar, Var
+from ...ir.traverse import Steps
+from ...lower_torch.terms import Form, Term, leaf
+from . import loops
+from .exits import Assigned, Exit, InLoop, Outcome, Returned
+from .frame import Frame, Mode
+from .plan import Planned
+from .trampoline import DEPTH, deep_function
+
+if TYPE_CHECKING:
+    from .body import BodyWriter
+
+Make: TypeAlias = Callable[..., ast.expr]
+Write: TypeAlias = Callable[[Exit], Steps[None]]
+
+MOST_DEFINITIONS: Final = 8
+"""Functions nested more deeply than this are made by a function of their own."""
+
+
+def modes_of(writer: BodyWriter, planned: Planned) -> list[Mode]:
+    """Give the forms in which a unit is written where the writer stands."""
+    if not planned.is_deep:
+        return [Mode.SHALLOW]
+    return [Mode.STEPS] if writer.frame.mode is Mode.STEPS else [Mode.PLAIN, Mode.STEPS]
+
+
+def form_name(base: str, mode: Mode) -> str:
+    """Give the name of a form of a unit."""
+    return f"{base}__steps" if mode is Mode.STEPS else base
+
+
+def write_unit(
+    writer: BodyWriter, planned: Planned, base: str, mode: Mode
+) -> Steps[ast.FunctionDef]:
+    """Write one form of a unit as a Python function."""
+    function = planned.function
+    params = [writer.names.of(p) for p in function.params]
+    frame = Frame(mode, writes={*params, "depth"} if mode is Mode.PLAIN else set(params))
+    with writer.inside(frame):
+        writer.live = writer.program.liveness(planned)
+        writer.forget_sizes([p.name for p in function.type_params if isinstance(p, DimVar)])
+        writer.code.at(function.span)
+        if mode is Mode.PLAIN:
+            _check_budget(writer, base, params)
+        yield _write_body(writer, planned, params)
+        if mode is Mode.STEPS and not frame.has_yield:
+            # Python makes a generator only of a function with a `yield` in it.
+            writer.emit(writer.code.evaluate(writer.code.yielded(writer.code.literal(None))))
+    for name in frame.free():
+        writer.frame.read(name)
+    names = [*params, "depth"] if mode is Mode.PLAIN else params
+    writer.code.at(function.span)
+    return writer.code.function(form_name(base, mode), names, frame.statements)
+
+
+def _write_body(writer: BodyWriter, planned: Planned, params: Sequence[str]) -> Steps[None]:
+    function = planned.function
+    region = writer.live.region(function)
+    if not planned.has_jumps:
+        loops.define_params(writer, function)
+        yield writer.block(function.body, region, Returned())
+    else:
+        yield loops.write_loop(writer, planned, region, params, Returned())
+
+
+def _check_budget(writer: BodyWriter, base: str, params: Sequence[str]) -> None:
+    """Go over to the trampoline when the budget of depth is spent."""
+    code = writer.code
+    spent = code.compare(ast.Lt(), code.name("depth"), code.literal(1))
+    steps = code.call(
+        _function(writer, form_name(base, Mode.STEPS)), [writer.load(p) for p in params]
+    )
+    over = code.returned(code.call(code.name("run_steps"), [steps]))
+    writer.emit(code.branch(spent, [over], ()))
+
+
+def _function(writer: BodyWriter, name: str) -> ast.expr:
+    """Give a Python function by its name; local ones are captured like variables."""
+    is_global = name.removesuffix("__steps") in writer.program.function_names()
+    return writer.code.name(name) if is_global else writer.load(name)
+
+
+def write_local(writer: BodyWriter, bindings: Sequence[Binding]) -> Steps[None]:
+    """Write the functions that a let block binds, but for those that stand in place."""
+    found: list[Planned] = []
+    for binding in bindings:
+        assert isinstance(binding.value, Function)
+        planned = writer.program.plan.by_function[binding.value]
+        if planned.place is None:
+            writer.bases[planned] = writer.names.of(binding.var)
+            writer.define_as(binding.var, _value_name(writer, planned))
+            found.append(planned)
+    if found:
+        yield _define(writer, found)
+
+
+def write_value(writer: BodyWriter, function: Function) -> Steps[str]:
+    """Write a function that is only a value; give the name that holds it."""
+    planned = writer.program.plan.by_function[function]
+    writer.bases[planned] = writer.names.fresh(planned.name)
+    yield _define(writer, [planned])
+    return _value_name(writer, planned)
+
+
+def _value_name(writer: BodyWriter, planned: Planned) -> str:
+    base = writer.bases[planned]
+    return f"{base}__value" if planned.is_deep and planned.escapes else base
+
+
+def _define(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
+    """Write local functions here, or, inside a loop, through a function that makes them: Python's
+    closures see the latest value of a variable, and a loop's variables change."""
+    names = [n for p in found for n in _names(writer, p)]
+    if not writer.frame.loops and writer.definitions < MOST_DEFINITIONS:
+        writer.frame.writes.update(names)
+        yield _define_here(writer, found)
+        return
+    code, definitions = writer.code, writer.definitions
+    frame = Frame(writer.frame.mode, writes=set(names))
+    with writer.inside(frame):
+        writer.definitions = 0
+        yield _define_here(writer, found)
+        writer.emit(code.returned(code.tuple([code.name(n) for n in names])))
+        writer.definitions = definitions
+    maker = writer.program.outlined_name(writer.home, "make")
+    params = frame.free()
+    writer.written.append(code.function(maker, params, frame.statements))
+    made = code.call(code.name(maker), [writer.load(p) for p in params])
+    writer.frame.writes.update(names)
+    writer.emit(code.unpack(names, made))
+
+
+def _names(writer: BodyWriter, planned: Planned) -> list[str]:
+    base = writer.bases[planned]
+    names = [form_name(base, m) for m in modes_of(writer, planned)]
+    value = _value_name(writer, planned)
+    return names if value in names else [*names, value]
+
+
+def _define_here(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
+    writer.definitions += 1
+    for planned in found:
+        for mode in modes_of(writer, planned):
+            writer.emit((yield write_unit(writer, planned, writer.bases[planned], mode)))
+    writer.definitions -= 1
+    for planned in found:
+        base = writer.bases[planned]
+        if not (planned.is_deep and planned.escapes):
+            continue
+        has_plain = Mode.PLAIN in modes_of(writer, planned)
+        plain = writer.code.name(base) if has_plain else writer.code.literal(None)
+        steps = writer.code.name(form_name(base, Mode.STEPS))
+        value = writer.code.call(writer.code.name("DeepFunction"), [plain, steps])
+        writer.assign(f"{base}__value", value)
+
+
+def global_value(writer: BodyWriter, expr: GlobalVar) -> Term:
+    """Give a global function as a value."""
+    planned = writer.program.plan.by_global[expr.name]
+    base = writer.program.name(planned)
+    name = f"{base}__value" if planned.is_deep else base
+    return leaf(lambda: writer.code.name(name), Form.OTHER)
+
+
+def constructor_value(writer: BodyWriter, expr: Constructor) -> Term:
+    """Give a constructor as a function value."""
+    program = writer.program
+    make = program.layout.function(expr.adt, expr.name)
+    name = program.pool.constructor(expr, deep_function(make) if program.deep_values else make)
+    return leaf(lambda: writer.code.name(name), Form.OTHER)
+
+
+def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
+    """Give a call of a unit or of a function value, in the form that the mode asks for."""
+    args = writer.nodes(expr.args)
+    callee = writer.program.plan.callee(expr)
+    if callee is None:
+        assert isinstance(expr.callee, Var | GlobalVar | Constructor)
+        return _call_value(writer, writer.nodes([expr.callee])[0], args, is_tail=is_tail)
+    if callee.owner is None:
+        base = writer.program.name(callee)
+    else:
+        base = writer.bases[callee]
+    if not callee.is_deep:
+        return writer.code.call(_function(writer, base), args)
+    match writer.frame.mode:
+        case Mode.STEPS:
+            steps = _function(writer, form_name(base, Mode.STEPS))
+            return _step(writer, writer.code.call(steps, args), is_tail=is_tail)
+        case Mode.PLAIN:
+            return writer.code.call(_function(writer, base), [*args, _less_depth(writer)])
+        case Mode.SHALLOW:
+            depth = writer.code.literal(DEPTH)
+            return writer.code.call(_function(writer, base), [*args, depth])
+
+
+def _call_value(
+    writer: BodyWriter, function: ast.expr, args: list[ast.expr], *, is_tail: bool
+) -> ast.expr:
+    code = writer.code
+    if not writer.program.deep_values or writer.frame.mode is Mode.SHALLOW:
+        return code.call(function, args)
+    if writer.frame.mode is Mode.PLAIN:
+        return code.method(function, "plain", *args, _less_depth(writer))
+    return _step(writer, code.method(function, "steps", *args), is_tail=is_tail)
+
+
+def _step(writer: BodyWriter, steps: ast.expr, *, is_tail: bool) -> ast.expr:
+    """A call in tail position hands its steps to the trampoline, another waits for them."""
+    if is_tail:
+        return steps
+    writer.frame.has_yield = True
+    return writer.code.yielded(steps)
+
+
+def _less_depth(writer: BodyWriter) -> ast.expr:
+    code = writer.code
+    # Pieces taken out of line are Python calls too.
+    spent = code.literal(1 + writer.frame.level)
+    return code.binary(ast.Sub(), writer.load("depth"), spent)
+
+
+def outline(writer: BodyWriter, exit_: Exit, write: Write, used: Sequence[Var]) -> Steps[None]:
+    """Write a piece of code as a function of its own and call it; `used` dies with the piece."""
+    outer = exit_ if isinstance(exit_, InLoop) else None
+    inner_exit: Exit = Returned() if outer is None else Outcome(outer)
+    inner_exit = exit_ if isinstance(exit_, Outcome) else inner_exit
+    frame = Frame(writer.frame.mode, writer.frame.level + 1)
+    code, definitions = writer.code, writer.definitions
+    with writer.inside(frame):
+        writer.definitions = 0
+        yield write(inner_exit)
+        if frame.mode is Mode.STEPS and not frame.has_yield:
+            writer.emit(code.evaluate(code.yielded(code.literal(None))))
+        writer.definitions = definitions
+    name = writer.program.outlined_name(writer.home, "part")
+    params = frame.free()
+    writer.written.append(code.function(name, params, frame.statements))
+    result: ast.expr = code.call(code.name(name), [writer.load(p) for p in params])
+    _use(writer, result, exit_, used)
+
+
+def _use(writer: BodyWriter, result: ast.expr, exit_: Exit, used: Sequence[Var]) -> None:
+    code = writer.code
+    if isinstance(exit_, Returned | Outcome):
+        writer.emit(code.returned(result))
+        return
+    if writer.frame.mode is Mode.STEPS:
+        result = _step(writer, result, is_tail=False)
+    match exit_:
+        case Assigned(None):
+            writer.emit(code.evaluate(result))
+            writer.delete(used)
+        case Assigned(name):
+            writer.assign(name, result)
+            writer.delete(used)
+        case InLoop():
+            outcome = writer.names.fresh("outcome")
+            writer.assign(outcome, result)
+            writer.delete(used)
+            loops.follow_outcome(writer, outcome, exit_)

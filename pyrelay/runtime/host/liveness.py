@@ -1,0 +1,165 @@
+"""Where values die: after which statement, and at the start of which arm, a name can be deleted.
+
+A *region* is a straight run of host code: the body of a function, an arm, a loop's body. Position
+`i` is its binding `i`, counted through chained let blocks; the last position is its result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, final
+
+from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Var
+from ...ir.traverse import children, pattern_vars
+from ...ir.types import SizeType, StrType, TensorType, TupleType, Type
+from .plan import Plan, Planned
+
+
+@final
+@dataclass(slots=True, eq=False)
+class Region:
+    """A straight run, and for each variable used in it the last position that uses it."""
+
+    parent: Region | None
+    position: int
+    is_loop: bool = False
+    last: dict[Var, int] = field(default_factory=dict[Var, int])
+    inherited: set[Var] = field(default_factory=set[Var])
+    """The variables of the regions around it that may be deleted in it."""
+    by_position: dict[int, list[Var]] | None = None
+
+    def dying(self, position: int) -> list[Var]:
+        """Give the variables last used at a position, in order of first use."""
+        if self.by_position is None:
+            self.by_position = {}
+            for var, last in self.last.items():
+                self.by_position.setdefault(last, []).append(var)
+        return self.by_position.get(position, [])
+
+
+@final
+class Liveness:
+    """The regions of one unit, and the variables that functions inside it capture."""
+
+    def __init__(self, plan: Plan, unit: Planned) -> None:
+        self._plan: Final = plan
+        self._regions: Final[dict[tuple[Expr, int], Region]] = {}
+        self.captured: Final[set[Var]] = set()
+        self.uses: Final[dict[Var, int]] = {}
+        self._home: Final[dict[Var, Region]] = {}
+        self._pending: Final[list[tuple[Expr, Region]]] = []
+        function = unit.function
+        self._open((function, 0), function.body, None, 0, function.params)
+        while self._pending:
+            self._walk(*self._pending.pop())
+
+    def region(self, node: Expr, arm: int = 0) -> Region:
+        """Give the region of a function's body, or of an arm of a node."""
+        return self._regions[node, arm]
+
+    def is_home(self, var: Var, region: Region) -> bool:
+        """Tell whether the variable is bound in the region."""
+        return self._home.get(var) is region
+
+    def _open(
+        self,
+        key: tuple[Expr, int],
+        body: Expr,
+        parent: Region | None,
+        position: int,
+        bound: tuple[Var, ...],
+        *,
+        is_loop: bool = False,
+    ) -> None:
+        region = Region(parent, position, is_loop)
+        self._regions[key] = region
+        for var in bound:
+            self._home[var] = region
+        self._pending.append((body, region))
+
+    def _walk(self, body: Expr, region: Region) -> None:
+        position = 0
+        while isinstance(body, LetBlock):
+            for binding in body.bindings:
+                self._home[binding.var] = region
+                if not isinstance(binding.value, Function):
+                    self._visit(binding.value, region, position)
+                elif self._plan.by_function[binding.value].place is None:
+                    self._capture(binding.value, region, position)
+                position += 1
+            body = body.body
+        self._visit(body, region, position)
+
+    def _visit(self, expr: Expr, region: Region, position: int) -> None:
+        match expr:
+            case Var():
+                self._use(expr, region, position)
+            case Function():
+                self._capture(expr, region, position)
+            case If(condition, then, otherwise):
+                self._visit(condition, region, position)
+                self._open((expr, 0), then, region, position, ())
+                self._open((expr, 1), otherwise, region, position, ())
+            case Match(value, clauses):
+                self._visit(value, region, position)
+                for i, clause in enumerate(clauses):
+                    bound = pattern_vars(clause.pattern)
+                    self._open((expr, 2 * i), clause.body, region, position, bound)
+                    if clause.guard is not None:
+                        self._guard((expr, 2 * i + 1), clause.guard, region, position)
+            case Call(args=args):
+                for part in children(expr) if self._plan.callee(expr) is None else args:
+                    self._visit(part, region, position)
+                self._enter(expr, region, position)
+            case _:
+                for part in children(expr):
+                    self._visit(part, region, position)
+
+    def _enter(self, call: Call, region: Region, position: int) -> None:
+        """Go into the body of a function that stands at this call; jumps do not enter again."""
+        callee = self._plan.callee(call)
+        if callee is None or callee.place is None or (callee.function, 0) in self._regions:
+            return
+        function = callee.function
+        key = (function, 0)
+        self._open(key, function.body, region, position, function.params, is_loop=callee.has_jumps)
+
+    def _guard(self, key: tuple[Expr, int], guard: Expr, region: Region, position: int) -> None:
+        # A guard is evaluated between patterns: what it uses lives to the end of the match.
+        self._open(key, guard, region, position, (), is_loop=True)
+
+    def _capture(self, function: Function, region: Region, position: int) -> None:
+        """Note what a function value refers to; it may be called at any later time."""
+        pending: list[Expr] = [function.body]
+        while pending:
+            expr = pending.pop()
+            if isinstance(expr, Var):
+                self.captured.add(expr)
+                self._use(expr, region, position)
+            else:
+                pending += reversed(children(expr))
+
+    def _use(self, var: Var, region: Region, position: int) -> None:
+        self.uses[var] = self.uses.get(var, 0) + 1
+        at: Region | None = region
+        while at is not None:
+            known = at.last.get(var)
+            if known is not None and known >= position:
+                return
+            at.last[var] = position
+            if self._home.get(var) is at:
+                return
+            position, at = at.position, at.parent
+
+
+def holds_tensors(ty: Type | None) -> bool:
+    """Tell whether keeping a value of the type may keep a tensor of some size alive."""
+    match ty:
+        case TensorType(shape):
+            return bool(shape)
+        case SizeType() | StrType():
+            return False
+        case TupleType(fields):
+            return any(holds_tensors(f) for f in fields)
+        case _:
+            return True

@@ -1,0 +1,63 @@
+"""Python identifiers for variables: readable, unique in a program's text, always the same."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable
+from typing import Final, final
+
+from ...ir.expr import Var
+
+SUPPORT: Final = (
+    "torch",
+    "device",
+    "depth",
+    "Cell",
+    "DeepFunction",
+    "deep_function",
+    "run_steps",
+    "tensor_of",
+    "cast_integer",
+    "integer_power",
+    "sign_of",
+    "failure",
+)
+"""The names that generated code uses besides its own and torch's."""
+
+
+@final
+class Identifiers:
+    """Hands out identifiers that are new within one scope."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        taken = (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *SUPPORT, *reserved)
+        self._next: Final[dict[str, int]] = dict.fromkeys(taken, 1)
+        self._vars: Final[dict[Var, str]] = {}
+
+    def fresh(self, hint: str) -> str:
+        """Give an identifier like the hint that was not given before."""
+        base = identifier(hint)
+        count = self._next.get(base)
+        if count is None:
+            self._next[base] = 1
+            return base
+        while f"{base}_{count}" in self._next:
+            count += 1
+        self._next[base] = count + 1
+        name = f"{base}_{count}"
+        self._next[name] = 1
+        return name
+
+    def of(self, var: Var) -> str:
+        """Give the identifier of a variable, the same one each time."""
+        if var not in self._vars:
+            self._vars[var] = self.fresh(var.name)
+        return self._vars[var]
+
+
+def identifier(hint: str) -> str:
+    """Give the hint as an identifier. Two underscores in a row mark names of the host itself."""
+    text = re.sub(r"__+", "_", re.sub(r"\W", "_", hint))
+    return text if text.isidentifier() and text != "_" else f"v_{text}".rstrip("_")

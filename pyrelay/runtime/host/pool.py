@@ -1,0 +1,93 @@
+"""The globals of a generated program: constants, bodies of operators, and what may go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, final
+
+import torch
+
+from ...diagnostics.catalogue.run import NoClauseMatched
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import Span
+from ...ir.expr import Constant, Constructor
+from ...ir.op import Op
+from ...ir.types import DType, float32
+from ...lower_torch.constants import tensor_constant, torch_dtype
+from ...lower_torch.scalars import cast_integer, integer_power, sign_of, tensor_of
+from ...lower_torch.terms import Number
+from ..values import Cell
+from .names import identifier
+from .trampoline import DeepFunction, deep_function, run_steps
+
+
+@final
+class Pool:
+    """The namespace in which generated functions run. Its names hold two underscores, which the
+    names of variables never do."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device: Final = device
+        self._failures: Final[list[NoClauseMatched]] = []
+        self._scalars: Final[dict[tuple[str, str], str]] = {}
+        self._tensors: Final[dict[Constant, str]] = {}
+        self._bodies: Final[dict[Op, str]] = {}
+        self._constructors: Final[dict[tuple[str, str], str]] = {}
+        self.namespace: Final[dict[str, Any]] = {
+            "torch": torch,
+            "device": device,
+            "Cell": Cell,
+            "DeepFunction": DeepFunction,
+            "deep_function": deep_function,
+            "run_steps": run_steps,
+            "tensor_of": tensor_of,
+            "cast_integer": cast_integer,
+            "integer_power": integer_power,
+            "sign_of": sign_of,
+            "failure": self._failure,
+        }
+
+    def scalar(self, value: Number, dtype: DType) -> str:
+        """Give the name of a 0-d tensor; one for each value and dtype."""
+        key = (repr(value), dtype.name)
+        if key not in self._scalars:
+            suffix = "" if dtype == float32 else f"_{dtype.name}"
+            text = repr(value).replace("-", "m").replace("+", "").replace(".", "_")
+            tensor = torch.tensor(value, dtype=torch_dtype(dtype), device=self._device)
+            self._scalars[key] = self._add(f"c__{text}{suffix}", tensor)
+        return self._scalars[key]
+
+    def tensor(self, constant: Constant) -> str:
+        """Give the name of a constant tensor."""
+        if constant not in self._tensors:
+            name = f"c__tensor_{len(self._tensors)}"
+            self._tensors[constant] = self._add(name, tensor_constant(constant, self._device))
+        return self._tensors[constant]
+
+    def body(self, op: Op) -> str:
+        """Give the name of the body of an operator's lowering."""
+        if op not in self._bodies:
+            self._bodies[op] = self._add(f"op__{identifier(op.name)}", op.lowering.body)
+        return self._bodies[op]
+
+    def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
+        """Give the name of a constructor as a function value."""
+        key = (constructor.adt, constructor.name)
+        if key not in self._constructors:
+            self._constructors[key] = self._add(f"new__{identifier(constructor.name)}", make)
+        return self._constructors[key]
+
+    def no_clause(self, span: Span) -> int:
+        """Give the number by which generated code raises that no clause matched."""
+        self._failures.append(NoClauseMatched(span))
+        return len(self._failures) - 1
+
+    def _failure(self, number: int) -> RunError:
+        return RunError(self._failures[number])
+
+    def _add(self, name: str, value: Any) -> str:
+        unique, count = name, 1
+        while unique in self.namespace:
+            unique, count = f"{name}_{count}", count + 1
+        self.namespace[unique] = value
+        return unique

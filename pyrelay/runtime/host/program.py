@@ -1,0 +1,49 @@
+"""What the functions of one program share while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+from .data import DataLayout
+from .liveness import Liveness
+from .names import Identifiers
+from .plan import Plan, Planned
+from .pool import Pool
+
+
+@final
+class Program:
+    """The plan, the globals, and the names of global functions. `deep_values` tells whether calls
+    of function values may recurse."""
+
+    def __init__(self, plan: Plan, pool: Pool, layout: DataLayout, *, deep_values: bool) -> None:
+        self.plan: Final = plan
+        self.pool: Final = pool
+        self.layout: Final = layout
+        self.deep_values: Final = deep_values
+        self._liveness: Final[dict[Planned, Liveness]] = {}
+        names = Identifiers()
+        self._names: Final = {p: names.fresh(p.name) for p in plan.by_global.values()}
+        self._outlined: Final[dict[str, int]] = {}
+
+    def function_names(self) -> Iterable[str]:
+        """Give the Python names of all global functions."""
+        return self._names.values()
+
+    def name(self, planned: Planned) -> str:
+        """Give the Python name of a global function."""
+        return self._names[planned]
+
+    def outlined_name(self, home: Planned, kind: str) -> str:
+        """Give a new name for a piece of a function that is taken out of line."""
+        base = f"{self._names[home]}__{kind}"
+        count = self._outlined.get(base, 0) + 1
+        self._outlined[base] = count
+        return f"{base}{count}"
+
+    def liveness(self, unit: Planned) -> Liveness:
+        """Give where values die in a unit."""
+        if unit not in self._liveness:
+            self._liveness[unit] = Liveness(self.plan, unit)
+        return self._liveness[unit]

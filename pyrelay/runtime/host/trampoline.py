@@ -1,0 +1,71 @@
+"""Recursion of any depth on a flat stack.
+
+A deep unit exists twice: a plain function with a budget of depth as its last parameter, and the
+same code as a generator, its *steps*, where a call is `yield steps` and a call in tail position
+`return steps`. The plain form goes over to `run_steps` when the budget is spent. No threads, no
+changed recursion limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from types import GeneratorType
+from typing import Any, Final, TypeAlias, final
+
+DEPTH: Final = 100
+"""How many plain calls nest before the trampoline takes over."""
+
+HostSteps: TypeAlias = Generator[Any, Any, Any]
+
+
+def run_steps(steps: HostSteps) -> Any:
+    """Drive steps to their result; steps that end in steps are a tail call and take their place."""
+    stack: list[HostSteps] = []
+    value: Any = None
+    while True:
+        try:
+            callee = steps.send(value)
+        except StopIteration as stop:
+            value = stop.value
+            if type(value) is GeneratorType:
+                steps, value = value, None
+            elif stack:
+                steps = stack.pop()
+            else:
+                return value
+        else:
+            stack.append(steps)
+            steps, value = callee, None
+
+
+@final
+class DeepFunction:
+    """A function value that may recurse: both of its forms, and callable like any function."""
+
+    __slots__ = ("plain", "steps")
+
+    def __init__(self, plain: Callable[..., Any] | None, steps: Callable[..., HostSteps]) -> None:
+        self.plain: Final = _plain_of(steps) if plain is None else plain
+        self.steps: Final = steps
+
+    def __call__(self, *args: Any) -> Any:
+        return self.plain(*args, DEPTH)
+
+
+def deep_function(function: Callable[..., Any]) -> DeepFunction:
+    """Give any callable as one that deep code can call."""
+    if isinstance(function, DeepFunction):
+        return function
+
+    def plain(*args: Any) -> Any:
+        return function(*args[:-1])
+
+    def steps(*args: Any) -> HostSteps:
+        return function(*args)
+        yield  # makes this a generator
+
+    return DeepFunction(plain, steps)
+
+
+def _plain_of(steps: Callable[..., HostSteps]) -> Callable[..., Any]:
+    return lambda *args: run_steps(steps(*args[:-1]))
