@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast, final
 
 from .ir.intrinsics import Intrinsic
 from .ir.op import Op
@@ -17,6 +17,9 @@ from .ir.ops.table import ALL
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
+
+if TYPE_CHECKING:
+    from .ir.module import Module
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -73,7 +76,7 @@ class Group:
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+        def __getattr__(self, name: str) -> Any: ...
 
 
 @final
@@ -96,10 +99,10 @@ class Namespace:
 
     if TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+        def __getattr__(self, name: str) -> Any: ...
 
 
-def relay_model(function: Callable[P, R]) -> RelayModel[P, R]:
+def _relay_model(function: Callable[P, R]) -> RelayModel[P, R]:
     """Make the definition of a model of an annotated Python function.
 
     Operators and models that it calls without their weights get parameters, one set a call site.
@@ -108,11 +111,52 @@ def relay_model(function: Callable[P, R]) -> RelayModel[P, R]:
     return RelayModel(_define(function, Kind.MODEL))
 
 
+if TYPE_CHECKING:
+    # To mypy a definition is a RelayModel, and `Model[lenet]` is fine after a variable that is Any
+    # (annotations.py). pyright wants a class there, so to pyright a definition is a class whose
+    # call has the definition's signature.
+    MYPY = False
+    if MYPY:
+        relay_model = _relay_model  # pyright: ignore[reportAssignmentType]
+    else:
+
+        class ModelDefinition(Generic[P, R]):
+            """The definition of a model."""
+
+            type: ClassVar[str]
+            module: ClassVar[Module]
+
+            def __new__(cls, *args: P.args, **kwargs: P.kwargs) -> R:
+                """Call the model's one implicit instance, in `@relay` code."""
+                ...
+
+            @classmethod
+            def check(cls) -> None:
+                """Check the definition and everything it reaches. Raises CheckError."""
+
+            @classmethod
+            def show(cls, stage: str = "typed") -> str:
+                """Give the program at a stage."""
+                ...
+
+            @classmethod
+            def diff(cls, before: str, after: str) -> str:
+                """Give what changed between two stages, as a unified diff."""
+                ...
+
+        def relay_model(function: Callable[P, R]) -> type[ModelDefinition[P, R]]:
+            """Make the definition of a model of an annotated Python function."""
+            ...
+
+else:
+    relay_model = _relay_model
+    relay_model.__name__ = relay_model.__qualname__ = "relay_model"
+
+
 def _define(function: Callable[..., Any], kind: Kind) -> Definition:
     definition = Definition(cast("FunctionType", function), kind)
     definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
     return definition
-
 
 
 def _members() -> dict[str, Any]:

@@ -1,0 +1,145 @@
+"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Model`.
+
+For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs
+pass pyright and mypy. At run time an annotation is a small record that `translate.annotation` reads
+as a type of the IR. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, final
+
+from .ir import dims as ir_dims
+from .ir import types as ir_types
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorAnnotation:
+    """A tensor as it is annotated; the two arguments of `Tensor[...]` in either order."""
+
+    items: tuple[Any, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FnAnnotation:
+    """A function as it is annotated: the parameters, and the result."""
+
+    params: tuple[Any, ...]
+    result: Any
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelAnnotation:
+    """A model as it is annotated; `definition` is the decorated function, None for any model."""
+
+    definition: Any
+
+
+@final
+class ElementType:
+    """An element type. Alone it annotates a scalar; `Float[Tensor, "n 3"]` is read as well."""
+
+    def __init__(self, name: str, dtype: ir_types.DType) -> None:
+        self.name: Final = name
+        self.__relay__: Final = dtype
+
+    def __getitem__(self, items: Any) -> TensorAnnotation:
+        """Give the tensor annotation in jaxtyping's notation."""
+        given = items if isinstance(items, tuple) else (items,)
+        return TensorAnnotation((self, *(i for i in given if i is not Tensor)))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
+    """Give a named size, for shapes: `N = Dim("N")`, then `(N, 2 * N + 1)`.
+
+    The same name means the same size within one signature.
+
+    >>> Dim("N") + 1
+    Dim(N + 1)
+    """
+    if not name.isidentifier():
+        raise ValueError(f"a size is named like a variable, not {name!r}")
+    return ir_dims.Dim.of(name)
+
+
+if TYPE_CHECKING:
+    from typing import Annotated as Tensor
+
+    Fn = Callable
+    Float = Any
+    Int = Any
+    Bool = Any
+    bool_ = Any
+    uint8 = Any
+    int8 = Any
+    int16 = Any
+    int32 = Any
+    int64 = Any
+    float16 = Any
+    bfloat16 = Any
+    float32 = Any
+    float64 = Any
+
+    # `Model[lenet]` has a function where type checkers want a type. mypy takes anything after a
+    # variable that is Any; pyright wants a class, which `relay_model` gives it (decorators.py).
+    MYPY = False
+    if MYPY:
+        Model: Any  # pyright: ignore[reportRedeclaration]
+    else:
+        from typing_extensions import TypeVar as TypeVarWithDefault
+
+        D = TypeVarWithDefault("D", default=Any)
+
+        class Model(Generic[D]):
+            """A model: parameters and state of a `@relay_model` definition."""
+
+            def __call__(self, *args: Any, **kwargs: Any) -> Any:
+                """Run the model."""
+
+            def __getattr__(self, name: str) -> Any: ...
+
+else:
+
+    class Tensor:
+        """A tensor in an annotation: `Tensor[Float, (N, 3)]`, or the shape first."""
+
+        def __class_getitem__(cls, items: Any) -> TensorAnnotation:
+            return TensorAnnotation(items if isinstance(items, tuple) else (items,))
+
+    class Fn:
+        """A function in an annotation: `Fn[[A, B], C]`."""
+
+        def __class_getitem__(cls, items: Any) -> FnAnnotation:
+            params, result = items
+            return FnAnnotation(tuple(params), result)
+
+    class Model:
+        """A model in an annotation: `Model[lenet]`, or `Model` alone."""
+
+        def __class_getitem__(cls, definition: Any) -> ModelAnnotation:
+            return ModelAnnotation(definition)
+
+    Float = ElementType("Float", ir_types.float32)
+    Int = ElementType("Int", ir_types.int64)
+    Bool = ElementType("Bool", ir_types.bool_)
+    bool_ = ElementType("bool_", ir_types.bool_)
+    uint8 = ElementType("uint8", ir_types.uint8)
+    int8 = ElementType("int8", ir_types.int8)
+    int16 = ElementType("int16", ir_types.int16)
+    int32 = ElementType("int32", ir_types.int32)
+    int64 = ElementType("int64", ir_types.int64)
+    float16 = ElementType("float16", ir_types.float16)
+    bfloat16 = ElementType("bfloat16", ir_types.bfloat16)
+    float32 = ElementType("float32", ir_types.float32)
+    float64 = ElementType("float64", ir_types.float64)
