@@ -1,0 +1,534 @@
+"""Random programs that are typed and run: what the property tests feed to every stage.
+
+    @given(programs(differentiable=True))
+    def test_...(program): evaluate(program.module, "main", program.arguments())
+
+A program is one global function `main` over a matrix, a vector, a number, an int and a bool whose
+sizes are named, and the functions and data types it uses. It is built in A-normal form by
+`ir.build.Builder`; `as_trees` folds bindings back into operands. Every value is bounded and every
+loop counts down, so all programs stop and none overflows. A program with an effect on cells is
+made only where asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import torch
+from hypothesis import strategies as st
+
+from pyrelay.diagnostics.source import NOWHERE as SPAN
+from pyrelay.ir.build import Builder, Names, Value
+from pyrelay.ir.dims import Dim, DimVar
+from pyrelay.ir.expr import (
+    Binding,
+    BindPattern,
+    Clause,
+    ConstructorPattern,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    LiteralPattern,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+    Wildcard,
+    type_of,
+)
+from pyrelay.ir.module import AdtDef, ConstructorDef, Module
+from pyrelay.ir.ops.table import BY_NAME
+from pyrelay.ir.printer import to_text
+from pyrelay.ir.traverse import post_order, rewrite, substitute
+from pyrelay.ir.types import (
+    BOOL,
+    INT,
+    UNIT,
+    AdtType,
+    DType,
+    FnType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeParam,
+    dim_names,
+    float32,
+    float64,
+    int64,
+)
+
+SIZES = ("N", "M")
+SMOOTH = ("tanh", "sigmoid", "sin", "negative", "softplus")
+BENT = ("relu", "abs")
+CHAIN = AdtDef(
+    "Chain",
+    (DimVar("L"),),
+    (
+        ConstructorDef("End", ()),
+        ConstructorDef(
+            "Link",
+            (TensorType((Dim.of("L"),), float32), AdtType("Chain", (Dim.of("L"),))),
+            ("head", "rest"),
+        ),
+    ),
+    SPAN,
+)
+Draw: TypeAlias = Callable[[st.SearchStrategy[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A typed module, the sizes its named dims have, and a seed for its inputs."""
+
+    module: Module
+    sizes: dict[str, int]
+    number: int
+    flag: bool
+    seed: int
+
+    def __repr__(self) -> str:
+        text = to_text(self.module)
+        return f"{text}\n{self.sizes}, k={self.number}, flag={self.flag}, seed={self.seed}"
+
+    def arguments(self, *, requires_grad: bool = False) -> list[Any]:
+        """Give inputs for `main`; the same ones every time."""
+        generator = torch.Generator().manual_seed(self.seed)
+        found: list[Any] = []
+        for param in self.module.functions["main"].params:
+            match param.ty:
+                case TensorType(shape, DType(name)) if name.startswith("float"):
+                    sizes = [d.evaluate(self.sizes) for d in shape]
+                    data = torch.randn(sizes, generator=generator, dtype=torch.float64)
+                    found.append(data.to(getattr(torch, name)).requires_grad_(requires_grad))
+                case _:
+                    found.append(self.flag if param.ty == BOOL else self.number)
+        return found
+
+
+@st.composite
+def programs(
+    draw: Draw,
+    size: int = 8,
+    *,
+    allow_control: bool = True,
+    differentiable: bool = False,
+    effects: bool = False,
+) -> Program:
+    """Draw a program of up to `size` statements, and as many in each function and branch inside.
+
+    A differentiable one has float64 inputs, a scalar result and, almost everywhere, a derivative.
+    """
+    dtype = float64 if differentiable else draw(st.sampled_from((float32, float64)))
+    maker = _Maker(draw, dtype, control=allow_control, smooth=differentiable, effects=effects)
+    module = maker.program(draw(st.integers(1, size)), scalar=differentiable)
+    sizes = {name: draw(st.integers(1, 3)) for name in SIZES}
+    return Program(
+        module, sizes, draw(st.integers(-1, 4)), draw(st.booleans()), draw(st.integers(0, 2**16))
+    )
+
+
+class _Scope:
+    """A body under construction: what is visible in it, and what it has bound so far."""
+
+    def __init__(self, names: Names, values: Iterable[Value], depth: int) -> None:
+        self.builder = Builder(SPAN, names)
+        self.values = [self.builder.value(v.atom) for v in values]
+        self.depth = depth
+        self._blocks: list[tuple[Flavour, tuple[Binding, ...]]] = []
+
+    def add_block(self, flavour: Flavour, *bindings: Binding) -> None:
+        """Add a block of its own."""
+        self._flush()
+        self._blocks.append((flavour, bindings))
+
+    def close(self, result: Value) -> Expr:
+        """Give the finished body."""
+        self._flush()
+        expr = result.atom
+        for flavour, bindings in reversed(self._blocks):
+            expr = LetBlock(bindings, expr, flavour, result.ty, span=SPAN)
+        return expr
+
+    def _flush(self) -> None:
+        if self.builder.bindings:
+            self._blocks.append((Flavour.PURE, tuple(self.builder.bindings)))
+            self.builder.bindings.clear()
+
+
+Step: TypeAlias = Callable[[_Scope], "Value | None"]
+"""Adds to a scope; gives the value that became visible, or None where nothing fits."""
+
+
+class _Maker:
+    """Draws one program."""
+
+    def __init__(
+        self, draw: Draw, dtype: DType, *, control: bool, smooth: bool, effects: bool
+    ) -> None:
+        self._draw = draw
+        self._dtype = dtype
+        self._names = Names()
+        self._functions: dict[str, Function] = {}
+        self._adts: dict[str, AdtDef] = {}
+        self._unary = SMOOTH if smooth else SMOOTH + BENT
+        straight: list[Step] = [
+            self._apply_unary,
+            self._apply_binary,
+            self._reduce,
+            self._multiply_matrices,
+            self._reshape,
+            self._scale,
+            self._count,
+            self._compare,
+            self._select,
+            self._pack,
+            self._project,
+        ]
+        control_steps: list[Step] = [
+            self._branch,
+            self._cases,
+            self._closure,
+            self._call,
+            self._call_twice,
+            self._loop,
+            self._recursion,
+            self._fold,
+        ]
+        self._steps = straight + (control_steps if control else [])
+        self._steps += [self._cell] if effects else []
+
+    # Whole programs
+
+    def program(self, size: int, *, scalar: bool) -> Module:
+        """Give a module whose `main` has about `size` statements."""
+        types = [self._tensor("N", "M"), self._tensor("M"), self._tensor(), INT, BOOL]
+        params = [self._var(n, t) for n, t in zip("avskb", types, strict=True)]
+        scope = self._scope((), 2)
+        scope.values = [scope.builder.value(p) for p in params]
+        self._fill(scope, size)
+        result = self._summary(scope) if scalar else self._sample(scope)
+        main = self._function("main", params, scope.close(result), result.ty, SIZES)
+        return Module({**self._functions, "main": main}, self._adts)
+
+    def _summary(self, scope: _Scope) -> Value:
+        """Give a number that depends on the last floats, and on the first."""
+        total = scope.builder.constant(0.0, self._dtype)
+        for value in (*scope.values[:3], *self._floats(scope)[-4:]):
+            total = total + BY_NAME["tanh"](value.sum())
+        return total
+
+    def _sample(self, scope: _Scope) -> Value:
+        data = [v for v in scope.values if not isinstance(v.ty, FnType | RefType | AdtType)]
+        return scope.builder.tuple(data[-3:])
+
+    def _fill(self, scope: _Scope, size: int) -> None:
+        for _ in range(size):
+            value = self._choose(self._steps)(scope)
+            if value is not None:
+                scope.values.append(value)
+
+    # Parts
+
+    def _choose(self, options: Sequence[Any]) -> Any:
+        return self._draw(st.sampled_from(options))
+
+    def _var(self, hint: str, ty: Type) -> Var:
+        return Var(self._names.fresh(hint), ty, span=SPAN)
+
+    def _tensor(self, *shape: str) -> TensorType:
+        return TensorType(tuple(map(Dim.of, shape)), self._dtype)
+
+    def _scope(self, values: Iterable[Value], depth: int) -> _Scope:
+        return _Scope(self._names, values, depth)
+
+    def _function(
+        self,
+        name: str,
+        params: Sequence[Var],
+        body: Expr,
+        result: Type,
+        sizes: Iterable[str] = (),
+    ) -> Function:
+        quantified: tuple[TypeParam, ...] = tuple(map(DimVar, sizes))
+        ty = FnType(tuple(type_of(p) for p in params), result, quantified)
+        return Function(tuple(params), body, result, quantified, name, (), ty, span=SPAN)
+
+    def _floats(self, scope: _Scope) -> list[Value]:
+        return [v for v in scope.values if isinstance(v.ty, TensorType) and self._is_float(v)]
+
+    def _is_float(self, value: Value) -> bool:
+        return value.dtype == self._dtype
+
+    def _float(self, scope: _Scope) -> Value:
+        return self._choose(self._floats(scope))
+
+    def _of_type(self, scope: _Scope, ty: Type) -> list[Value]:
+        return [v for v in scope.values if v.ty == ty]
+
+    def _arm(self, scope: _Scope, params: Sequence[Var], result: Type, size: int = 2) -> Expr:
+        """Give a body inside a scope that ends in some value of a type visible outside."""
+        inner = self._scope(scope.values, scope.depth - 1)
+        inner.values += [inner.builder.value(p) for p in params]
+        if scope.depth > 0:
+            self._fill(inner, self._draw(st.integers(0, size)))
+        # The newest first, so that shrinking keeps what the arm computes.
+        return inner.close(self._choose(self._of_type(inner, result)[::-1]))
+
+    # Straight-line steps
+
+    def _apply_unary(self, scope: _Scope) -> Value:
+        return BY_NAME[self._choose(self._unary)](self._float(scope))
+
+    def _apply_binary(self, scope: _Scope) -> Value:
+        x = self._float(scope)
+        y = self._choose([v for v in self._floats(scope) if _broadcast(x.shape, v.shape)])
+        name = self._choose(("add", "subtract", "multiply", "maximum", "divide"))
+        if name == "divide":
+            y = y * y + 1.0
+        return BY_NAME["tanh"](BY_NAME[name](x, y))
+
+    def _reduce(self, scope: _Scope) -> Value:
+        x = self._float(scope)
+        dims = self._draw(st.lists(st.integers(0, x.rank - 1), unique=True)) if x.rank else []
+        op = BY_NAME[self._choose(("sum", "mean", "logsumexp"))]
+        if op.name == "logsumexp" and not dims:
+            op = BY_NAME["sum"]
+        return op(x, dim=tuple(dims) or None, keepdim=bool(dims) and self._draw(st.booleans()))
+
+    def _multiply_matrices(self, scope: _Scope) -> Value | None:
+        matrices = [v for v in self._floats(scope) if v.rank == 2]
+        if not matrices:
+            return None
+        x = self._choose(matrices)
+        fitting = [v for v in self._floats(scope) if v.rank and v.shape[0] == x.shape[1]]
+        y = self._choose([x.transpose(0, 1), *fitting])
+        return BY_NAME["tanh"](x @ y)
+
+    def _reshape(self, scope: _Scope) -> Value:
+        x = self._float(scope)
+        if x.rank == 2 and self._draw(st.booleans()):
+            return x.transpose(0, 1)
+        if x.rank == 2:
+            return x.reshape(x.shape[0] * x.shape[1])
+        return x.unsqueeze(0) if x.rank == 1 else x.reshape(1)
+
+    def _scale(self, scope: _Scope) -> Value:
+        factor, offset = (self._draw(st.sampled_from((-1.5, -0.5, 0.25, 1.0))) for _ in range(2))
+        return self._float(scope) * factor + offset
+
+    def _count(self, scope: _Scope) -> Value:
+        ints = self._of_type(scope, INT)
+        name = self._choose(("add", "subtract", "multiply", "floor_divide", "mod", "size"))
+        if name == "size":
+            size = scope.builder.size(Dim.of(self._choose(SIZES)) + 1)
+            return BY_NAME["add"](size, self._choose(ints))
+        return BY_NAME[name](self._choose(ints), self._draw(st.integers(1, 3)))
+
+    def _compare(self, scope: _Scope) -> Value:
+        op = BY_NAME[self._choose(("less", "greater_equal", "equal"))]
+        truths = self._of_type(scope, BOOL)
+        if self._draw(st.booleans()):
+            return op(self._choose(self._of_type(scope, INT)), self._draw(st.integers(0, 3)))
+        return BY_NAME["logical_or"](self._choose(truths), self._choose(truths))
+
+    def _select(self, scope: _Scope) -> Value:
+        x = self._float(scope)
+        y = self._choose([v for v in self._floats(scope) if v.shape == x.shape])
+        return BY_NAME["where"](BY_NAME["less"](x, y), x, y)
+
+    def _pack(self, scope: _Scope) -> Value:
+        return scope.builder.tuple([self._float(scope), self._float(scope)])
+
+    def _project(self, scope: _Scope) -> Value | None:
+        tuples = [v for v in scope.values if isinstance(v.ty, TupleType) and v.ty.fields]
+        return self._choose(tuples)[self._draw(st.integers(0, 1))] if tuples else None
+
+    # Control
+
+    def _branch(self, scope: _Scope) -> Value:
+        condition = self._choose(self._of_type(scope, BOOL)).atom
+        ty = self._choose([v.ty for v in scope.values if isinstance(v.ty, TensorType | TupleType)])
+        then, otherwise = (self._arm(scope, (), ty) for _ in range(2))
+        return scope.builder.bind(If(condition, then, otherwise, ty, span=SPAN), "chosen")
+
+    def _cases(self, scope: _Scope) -> Value:
+        ty = self._float(scope).ty
+        number = self._choose(self._of_type(scope, INT)).atom
+        found = self._var("n", INT)
+        guard = self._scope(scope.values, 0)
+        guard.values = [guard.builder.value(found)]
+        clauses = (
+            Clause(LiteralPattern(0, span=SPAN), self._arm(scope, (), ty)),
+            Clause(
+                BindPattern(found, span=SPAN),
+                self._arm(scope, (found,), ty),
+                guard.close(BY_NAME["less"](guard.values[0], 2)),
+            ),
+            Clause(Wildcard(span=SPAN), self._arm(scope, (), ty)),
+        )
+        return scope.builder.bind(Match(number, clauses, ty=ty, span=SPAN), "found")
+
+    def _closure(self, scope: _Scope) -> Value:
+        param = self._var("x", self._float(scope).ty)
+        result = self._choose((type_of(param), self._float(scope).ty))
+        body = self._arm(scope, (param,), result, 4)
+        function = self._function("f", (param,), body, result)
+        return scope.builder.bind(function, "f")
+
+    def _call(self, scope: _Scope) -> Value | None:
+        functions = [v for v in scope.values if isinstance(v.ty, FnType)]
+        if not functions:
+            return None
+        function = self._choose(functions)
+        args = self._of_type(scope, function.ty.params[0])
+        return scope.builder.apply(function.atom, [self._choose(args)], function.ty.result)
+
+    def _call_twice(self, scope: _Scope) -> Value | None:
+        """Pass a function to a global function that is polymorphic in sizes."""
+        functions = [v for v in scope.values if isinstance(v.ty, FnType)]
+        functions = [v for v in functions if v.ty.params == (v.ty.result,)]
+        if not functions:
+            return None
+        function = self._choose(functions)
+        ty = function.ty.result
+        sizes = sorted(dim_names(ty))
+        name = f"twice_{len(self._functions)}"
+        params = [self._var("f", function.ty), self._var("x", ty)]
+        builder = Builder(SPAN, self._names)
+        once = builder.apply(params[0], [builder.value(params[1])], ty)
+        body = builder.block(builder.apply(params[0], [once], ty))
+        self._functions[name] = self._function(name, params, body, ty, sizes)
+        arg = self._choose(self._of_type(scope, ty))
+        return scope.builder.apply(name, [function, arg], ty, tuple(map(Dim.of, sizes)))
+
+    def _loop(self, scope: _Scope) -> Value:
+        """Count up to a bound in tail calls of a local function."""
+        start = self._float(scope)
+        loop = self._var("count_loop", FnType((INT, start.ty), start.ty))
+        i, acc = self._var("i", INT), self._var("acc", start.ty)
+        bound = BY_NAME["mod"](self._choose(self._of_type(scope, INT)), 4)
+        head, step = self._scope((bound,), 0), self._scope(scope.values, scope.depth - 1)
+        step.values += [step.builder.value(i), step.builder.value(acc)]
+        if scope.depth > 0:
+            self._fill(step, self._draw(st.integers(0, 3)))
+        new = BY_NAME["tanh"](self._choose(self._of_type(step, start.ty)[::-1]))
+        again = step.builder.apply(loop, [step.builder.value(i) + 1, new], start.ty)
+        going = BY_NAME["less"](head.builder.value(i), head.values[0])
+        turn = If(going.atom, step.close(again), acc, start.ty, span=SPAN)
+        body = head.close(head.builder.bind(turn, "turn"))
+        function = self._function("count_loop", (i, acc), body, start.ty)
+        scope.add_block(Flavour.REC, Binding(loop, function))
+        zero = scope.builder.constant(0, int64)
+        return scope.builder.apply(loop, [zero, start], start.ty)
+
+    def _recursion(self, scope: _Scope) -> Value:
+        """Recurse on a number, with work to do after the call."""
+        start = self._float(scope)
+        name = self._var("descend", FnType((INT, start.ty), start.ty))
+        n, x = self._var("n", INT), self._var("x", start.ty)
+        head, step = self._scope((), 0), self._scope(scope.values, scope.depth - 1)
+        below = step.builder.apply(
+            name, [step.builder.value(n) - 1, BY_NAME["sin"](step.builder.value(x))], start.ty
+        )
+        step.values += [step.builder.value(x), below]
+        if scope.depth > 0:
+            self._fill(step, self._draw(st.integers(0, 2)))
+        kept = self._choose(self._of_type(step, start.ty)[::-1])
+        result = step.close(BY_NAME["tanh"](kept * 0.5 + below))
+        done = BY_NAME["less_equal"](head.builder.value(n), 0)
+        turn = If(done.atom, x, result, start.ty, span=SPAN)
+        body = head.close(head.builder.bind(turn, "turn"))
+        function = self._function("descend", (n, x), body, start.ty)
+        depth = BY_NAME["mod"](self._choose(self._of_type(scope, INT)), 4)
+        scope.add_block(Flavour.REC, Binding(name, function))
+        return scope.builder.apply(name, [depth, start], start.ty)
+
+    def _fold(self, scope: _Scope) -> Value | None:
+        """Build a chain of vectors, and fold it with a recursive global function."""
+        size = Dim.of(self._choose(SIZES))
+        vectors = self._of_type(scope, TensorType((size,), self._dtype))
+        if not vectors:
+            return None
+        adt = replace(CHAIN, constructors=(CHAIN.constructors[0], self._link()))
+        self._adts["Chain"] = adt
+        ty = AdtType("Chain", (size,))
+        chain = scope.builder.construct("Chain", "End", (), ty)
+        for _ in range(self._draw(st.integers(0, 3))):
+            chain = scope.builder.construct("Chain", "Link", (self._choose(vectors), chain), ty)
+        if "fold" not in self._functions:
+            self._functions["fold"] = self._fold_function()
+        return scope.builder.apply("fold", [chain], self._tensor(), (size,))
+
+    def _link(self) -> ConstructorDef:
+        link = CHAIN.constructors[1]
+        return replace(link, fields=(self._tensor("L"), link.fields[1]))
+
+    def _fold_function(self) -> Function:
+        ty = AdtType("Chain", (Dim.of("L"),))
+        chain = self._var("chain", ty)
+        head, rest = self._var("head", self._tensor("L")), self._var("rest", ty)
+        builder = Builder(SPAN, self._names)
+        below = builder.apply("fold", [builder.value(rest)], self._tensor(), (Dim.of("L"),))
+        link = builder.block(BY_NAME["tanh"](builder.value(head).sum() + below * 0.5))
+        empty = Builder(SPAN, self._names).constant(0.25, self._dtype).atom
+        fields = (BindPattern(head, span=SPAN), BindPattern(rest, span=SPAN))
+        clauses = (
+            Clause(ConstructorPattern("Chain", "Link", fields, span=SPAN), link),
+            Clause(ConstructorPattern("Chain", "End", (), span=SPAN), empty),
+        )
+        body = Match(chain, clauses, ty=self._tensor(), span=SPAN)
+        return self._function("fold", (chain,), body, self._tensor(), ("L",))
+
+    def _cell(self, scope: _Scope) -> Value:
+        """Make a cell, write it in both arms of a branch or not, read it."""
+        start = self._float(scope)
+        cell = scope.builder.bind(RefCreate(start.atom, RefType(start.ty), span=SPAN), "cell")
+        new = self._choose(self._of_type(scope, start.ty))
+        done = self._var("done", UNIT)
+        scope.add_block(
+            Flavour.IMPURE, Binding(done, RefWrite(cell.atom, new.atom, UNIT, span=SPAN))
+        )
+        read = self._var("read", start.ty)
+        scope.add_block(Flavour.IMPURE, Binding(read, RefRead(cell.atom, start.ty, span=SPAN)))
+        return scope.builder.value(read)
+
+
+def _broadcast(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
+    """Tell whether the right shape broadcasts into the left one, whatever the sizes."""
+    if len(right) > len(left):
+        return False
+    pairs = zip(reversed(left), reversed(right), strict=False)
+    return all(b in (a, Dim.of(1)) for a, b in pairs)
+
+
+def as_trees(module: Module) -> Module:
+    """Give a program without effects with every value that is used once put where it is used."""
+    return module.with_functions(
+        {name: _tree(function) for name, function in module.functions.items()}
+    )
+
+
+def _tree(function: Function) -> Function:
+    folded = rewrite(function, _folded)
+    assert isinstance(folded, Function)
+    return folded
+
+
+def _folded(expr: Expr) -> Expr:
+    if not isinstance(expr, LetBlock) or expr.flavour is not Flavour.PURE:
+        return expr
+    rest = replace(expr, bindings=())
+    for binding in reversed(expr.bindings):
+        if sum(node is binding.var for node in post_order(rest)) == 1:
+            found = substitute(rest, {binding.var: binding.value})
+            assert isinstance(found, LetBlock)
+            rest = found
+        else:
+            rest = replace(rest, bindings=(binding, *rest.bindings))
+    return rest if rest.bindings else rest.body
