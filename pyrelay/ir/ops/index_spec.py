@@ -20,7 +20,19 @@ from ..bounds import minimum
 from ..dims import ONE, Dim, DimHole
 from ..op import Clash, RuleCall, Stuck
 from ..rules import broadcast_shapes
-from ..types import SizeType, TensorType, TupleType, Type, bool_, is_float, show
+from ..types import (
+    INT,
+    AnyDType,
+    DTypeHole,
+    DTypeKind,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    bool_,
+    is_float,
+    show,
+)
 from .operands import static
 
 Spec: TypeAlias = tuple[tuple[Any, ...], ...]
@@ -73,13 +85,21 @@ def index_types(call: RuleCall) -> tuple[Type, ...]:
     assert isinstance(ty, TupleType)
     found = tuple(call.solver.resolve(f) for f in ty.fields)
     for part in found:
-        if isinstance(part, TensorType) and is_float(call.known_dtype(part.dtype)):
+        if isinstance(part, TensorType) and _is_fractional(call, part.dtype):
             call.clash(
                 f"an index is an integer, a slice or a mask, not {show(part)}",
                 1,
                 help="cast it: relay.cast(i, relay.int64)",
             )
     return found
+
+
+def _is_fractional(call: RuleCall, dtype: AnyDType) -> bool:
+    """Tell whether an index is of floats. A number that may still become one becomes an Int."""
+    if isinstance(dtype, DTypeHole) and dtype.weak is DTypeKind.INT:
+        call.solver.unify(TensorType((), dtype), INT)
+        return False
+    return is_float(call.known_dtype(dtype))
 
 
 def result_shape(call: RuleCall, source: TensorType, *, masked: Dim | None) -> tuple[Dim, ...]:

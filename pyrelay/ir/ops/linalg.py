@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..bounds import minimum
-from ..dims import ZERO, Dim, maximum
+from ..dims import ZERO, Dim, maximum, product
 from ..op import (
     Clash,
     Contraction,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..build import Value
 
 
-def _matmul_clash(call: RuleCall, left: TensorType, right: TensorType) -> None:
+def _matmul_clash(call: RuleCall, left: TensorType, right: TensorType) -> NoReturn:
     """Stop and say which operand is probably turned round."""
     rows, columns = left.shape[-1], right.shape[-min(right.rank, 2)]
     advice = None
@@ -153,22 +153,28 @@ def _linear_bias(call: RuleCall) -> TensorType:
     return TensorType((Dim.of(call.attrs["out_features"]),), parameter_dtype(call))
 
 
+def _linear_clash(call: RuleCall, x: TensorType, weight: TensorType) -> NoReturn:
+    """Stop and say what was probably forgotten."""
+    features, advice = weight.shape[-1], None
+    if weight.shape[0] == x.shape[-1]:
+        advice = "the weight is (out_features, in_features): pass `w.T`"
+    for start in range(x.rank - 1):
+        if product(x.shape[start:]) == features:
+            advice = f"flatten the other dims first: relay.flatten(x, start_dim={start})"
+    call.clash(
+        f"`linear` got {x.shape[-1]} features, its weight takes {features}", 0, 1, help=advice
+    )
+
+
 def _linear_type(call: RuleCall) -> Type:
     x, weight = call.tensor(0), with_rank(call, 1, 1, 2)
     if x.rank == 0:
         call.clash("`linear` takes a tensor whose last dim holds the features, not a number", 0)
-    features = call.solver.resolve_dim(weight.shape[-1])
-    advice = None
-    if weight.shape[0] == call.solver.resolve_dim(x.shape[-1]):
-        advice = "the weight is (out_features, in_features): pass `w.T`"
-    elif x.rank > 1:
-        advice = f"flatten the other dims first: relay.flatten(x, start_dim={x.rank - 1 or 1})"
+    features = weight.shape[-1]
     try:
         call.solver.unify_dims(x.shape[-1], features)
     except Clash:
-        call.clash(
-            f"`linear` got {x.shape[-1]} features, its weight takes {features}", 0, 1, help=advice
-        )
+        _linear_clash(call, x, weight)
     out = weight.shape[:-1]
     if call.given(2):
         expect(call, 2, TensorType(out, x.dtype), "`linear` takes one bias per output")
