@@ -31,6 +31,7 @@ from ..ir.expr import (
     is_atom,
 )
 from ..ir.traverse import Steps, attr_exprs, children, rebuild, run, spine
+from .code import Code
 
 if TYPE_CHECKING:
     from ..ir.module import Module
@@ -60,38 +61,17 @@ def is_tail(expr: Expr) -> bool:
 
 @final
 class _Body:
-    """The bindings of one body, collected in order; a run of one flavour is a block."""
+    """The bindings of one body, and the names of what it binds."""
 
     def __init__(self, names: Names) -> None:
         self.names: Final = names
-        self.flavour = Flavour.PURE
-        self._blocks: Final[list[tuple[Flavour, list[Binding]]]] = []
-
-    def bind(self, var: Var, value: Expr) -> None:
-        """Add a binding after all others."""
-        if not self._blocks or self._blocks[-1][0] is not self.flavour:
-            self._blocks.append((self.flavour, []))
-        self._blocks[-1][1].append(Binding(var, value))
-
-    def bind_rec(self, bindings: list[Binding]) -> None:
-        """Add a block of functions that are in each other's scope."""
-        self._blocks.append((Flavour.REC, bindings))
+        self.code: Final = Code()
 
     def atom(self, value: Expr) -> Expr:
         """Give an atom for a value, bound to a new variable unless it is one."""
         if is_atom(value):
             return value
-        var = Var(self.names.fresh(_hint(value)), value.ty, span=value.span)
-        self.bind(var, value)
-        return var
-
-    def close(self, result: Expr) -> Expr:
-        """Give all bindings over the expression that ends the body."""
-        for flavour, bindings in reversed(self._blocks):
-            result = LetBlock(
-                tuple(bindings), result, flavour, ty=result.ty, span=bindings[0].value.span
-            )
-        return result
+        return self.code.bind(Var(self.names.fresh(_hint(value)), value.ty, span=value.span), value)
 
 
 def _hint(value: Expr) -> str:
@@ -116,7 +96,7 @@ def _body(expr: Expr, names: Names, *, guard: bool = False) -> Steps[Expr]:
     result = yield _value(expr, body)
     if guard or not is_tail(result):
         result = body.atom(result)
-    closed = body.close(result)
+    closed = body.code.close(result)
     return expr if _is_same(expr, closed) else closed
 
 
@@ -135,27 +115,27 @@ def _is_same(old: Expr, new: Expr) -> bool:
 
 def _value(expr: Expr, body: _Body) -> Steps[Expr]:
     """Give an expression whose operands are atoms; what it needs first is bound in `body`."""
-    outside = body.flavour
+    outside = body.code.flavour
     while isinstance(expr, LetBlock):
         yield _bindings(expr, body)
         expr = expr.body
     value = yield _node(expr, body)
-    body.flavour = outside
+    body.code.flavour = outside
     return value
 
 
 def _bindings(block: LetBlock, body: _Body) -> Steps[None]:
     if block.flavour is not Flavour.REC:
-        body.flavour = block.flavour
+        body.code.flavour = block.flavour
         for binding in block.bindings:
-            body.bind(binding.var, (yield _value(binding.value, body)))
+            body.code.bind(binding.var, (yield _value(binding.value, body)))
         return
     functions: list[Binding] = []
     for binding in block.bindings:
         assert isinstance(binding.value, Function), "a rec block binds functions"
         value = yield _function(binding.value, body.names)
         functions.append(Binding(binding.var, value))
-    body.bind_rec(functions)
+    body.code.bind_rec(functions)
 
 
 def _node(expr: Expr, body: _Body) -> Steps[Expr]:

@@ -6,7 +6,7 @@ the places.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, final
 
@@ -24,6 +24,7 @@ from ..ir.expr import (
 )
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
+from .sizes import dims_in_attrs
 
 
 def types_in(node: Expr) -> Iterator[Type | Dim]:
@@ -38,17 +39,6 @@ def types_in(node: Expr) -> Iterator[Type | Dim]:
         yield from (() if node.result is None else (node.result,))
         for assumption in node.assumptions:
             yield from (assumption.left, assumption.right)
-
-
-def dims_in_attrs(attrs: Mapping[str, Any]) -> Iterator[Dim]:
-    """Give the dims in the attributes of a call."""
-    pending: list[Any] = [tuple(attrs.values())]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(value, Dim):
-            yield value
 
 
 @final

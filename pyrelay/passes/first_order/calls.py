@@ -14,17 +14,17 @@ from ...ir.expr import (
     Call,
     Constructor,
     Expr,
-    Flavour,
     Function,
     GlobalVar,
-    LetBlock,
     Rule,
     Transform,
     Var,
     type_of,
 )
 from ...ir.types import AdtType, FnType, Substitution, Type
-from .captures import captured, mentions_type_variables, sizes_given, sizes_in, sizes_needed
+from ..code import Code
+from ..sizes import shown, uncovered
+from .captures import captured, mentions_type_variables, sizes_in, sizes_needed
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -42,29 +42,6 @@ from .units import change
 if TYPE_CHECKING:
     from .program import Program
     from .units import Instance
-
-
-@final
-class Code:
-    """The bindings of one body under construction; a run of one flavour is a block."""
-
-    def __init__(self) -> None:
-        self.flavour = Flavour.PURE
-        self._blocks: Final[list[tuple[Flavour, list[Binding]]]] = []
-
-    def bind(self, var: Var, value: Expr) -> Var:
-        """Add a binding after all others; give its variable."""
-        if not self._blocks or self._blocks[-1][0] is not self.flavour:
-            self._blocks.append((self.flavour, []))
-        self._blocks[-1][1].append(Binding(var, value))
-        return var
-
-    def close(self, result: Expr) -> Expr:
-        """Give all bindings over the expression that ends the body."""
-        for flavour, bindings in reversed(self._blocks):
-            span = bindings[0].value.span
-            result = LetBlock(tuple(bindings), result, flavour, ty=result.ty, span=span)
-        return result
 
 
 @final
@@ -102,8 +79,8 @@ class Caller:
         outside = captured(tuple(functions.values()), group)
         captures = tuple((var, instance.values[var]) for var in outside)
         leaves = [leaf for _, value in captures for leaf in _leaves(value)]
-        needed = [s for f in functions.values() for s in sizes_needed(f)]
-        leaves += self._size_values(needed, leaves, code)
+        wanted = [instance.change.dim(d) for f in functions.values() for d in sizes_needed(f)]
+        leaves += self._size_values(wanted, leaves, code)
         sizes = self._sizes(tuple(functions.values()), captures, leaves)
         members = self._program.targets.of_locals(
             instance, functions, captures, tuple(leaves), sizes
@@ -112,16 +89,15 @@ class Caller:
         for var, target in members.items():
             instance.values[var] = Closure(target, dims, tuple(leaves))
 
-    def _size_values(self, needed: Sequence[str], leaves: Sequence[Var], code: Code) -> list[Var]:
+    def _size_values(self, wanted: Sequence[Dim], leaves: Sequence[Var], code: Code) -> list[Var]:
         """Bind the sizes that functions need to know and cannot read off what they capture."""
-        instance = self._instance
-        given = {s for leaf in leaves for s in sizes_given(type_of(leaf))}
-        wanted = dict.fromkeys(names_in([instance.change.dim(Dim.of(n)) for n in needed]))
+        given = [d for leaf in leaves for d in shown(type_of(leaf))]
+        missing = dict.fromkeys(part for dim in wanted for part in uncovered(dim, given))
         found: list[Var] = []
-        for name in wanted:
-            if name in instance.sizes and name not in given:
-                builder = Builder(instance.span)
-                value = builder.size(Dim.of(name)).atom
+        for dim in missing:
+            if dim.name in self._instance.sizes:
+                builder = Builder(self._instance.span)
+                value = builder.size(dim).atom
                 assert isinstance(value, Var)
                 (binding,) = builder.bindings
                 found.append(code.bind(value, binding.value))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from ...ir.expr import Call, Function, Var
+from ...ir.dims import Dim
+from ...ir.expr import Function, Var
 from ...ir.traverse import bound_vars, free_vars, post_order
-from ...ir.types import SizeType, TensorType, Type, TypeVar, subtypes
-from ..retype import dims_in_attrs, types_in
+from ...ir.types import Type, TypeVar, subtypes
+from ..retype import types_in
+from ..sizes import needed, shown, uncovered
 from .types import names_in
 
 
@@ -38,20 +40,12 @@ def mentions_type_variables(function: Function) -> bool:
     )
 
 
-def sizes_needed(function: Function) -> tuple[str, ...]:
-    """Give the sizes whose value a function needs but does not find in its own variables."""
-    needed: dict[str, None] = {}
-    present: set[str] = set()
+def sizes_needed(function: Function) -> tuple[Dim, ...]:
+    """Give the dims whose value a function needs but does not find in its own variables."""
+    wanted: dict[Dim, None] = {}
+    present: set[Dim] = set()
     for node in post_order(function):
-        if isinstance(node, Call):
-            needed |= dict.fromkeys(names_in(dims_in_attrs(node.attrs)))
+        wanted |= dict.fromkeys(needed(node))
         for var in bound_vars(node):
-            present.update(() if var.ty is None else sizes_given(var.ty))
-    return tuple(n for n in needed if n not in present)
-
-
-def sizes_given(ty: Type) -> Iterator[str]:
-    """Give the names of the sizes that can be read off a value of a type at run time."""
-    dims = ty.shape if isinstance(ty, TensorType) else ()
-    dims = (ty.dim,) if isinstance(ty, SizeType) else dims
-    yield from (d.name for d in dims if d.name is not None)
+            present.update(shown(var.ty))
+    return tuple(d for d in wanted if any(uncovered(d, present)))

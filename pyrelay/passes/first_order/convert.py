@@ -38,8 +38,9 @@ from ...ir.expr import (
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
+from ..code import Code
 from ..normal_form import is_tail
-from .calls import Caller, Code
+from .calls import Caller
 from .closures import Value
 from .types import names_in
 from .units import Instance

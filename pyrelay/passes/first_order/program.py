@@ -19,11 +19,13 @@ from ...ir.expr import (
 )
 from ...ir.module import ConstructorDef, Module
 from ...ir.types import AdtType, FnType, Substitution, Type, TypeVar, substitution
+from ..code import Code
+from ..matching import Matching
 from ..normal_form import is_tail
-from .calls import Caller, Code
+from .calls import Caller
 from .closures import Closure, GlobalTarget, LocalTarget, NotFirstOrder, Target
 from .convert import Converter
-from .targets import Matching, Targets
+from .targets import Targets
 from .types import FunctionData, TypeTable
 from .units import Instance, Unit, Units, change
 

@@ -6,19 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final, final
 
 from ...diagnostics.source import Span
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import Dim
 from ...ir.expr import Expr, Function, Transform, Var, type_of
 from ...ir.types import (
-    AdtType,
     FnType,
-    RefType,
     Substitution,
-    TensorType,
-    TupleType,
     Type,
     TypeParam,
-    TypeVar,
 )
+from ..matching import Matching
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -57,7 +53,7 @@ class Targets:
             (*function.ty.params, function.ty.result), (*ty.params, ty.result), strict=True
         ):
             found.match(declared, actual)
-        type_args = tuple(found.arg(p, name, span) for p in function.type_params)
+        type_args = tuple(_arg(found, p, name, span) for p in function.type_params)
         type_args = tuple(a if isinstance(a, Dim) else self._table.convert(a) for a in type_args)
         names, rename = _canonical((ty, *type_args))
         key = (name, tuple(change(rename, a) for a in type_args), rename(ty))
@@ -151,46 +147,9 @@ def _canonical(parts: Sequence[Type | Dim]) -> tuple[tuple[str, ...], Substituti
     return names, Substitution({n: Dim.of(f"n{i}") for i, n in enumerate(names)}, {})
 
 
-@final
-class Matching:
-    """What the type parameters of a function are at a use of it, read off the two types."""
-
-    def __init__(self) -> None:
-        self.dims: Final[dict[str, Dim]] = {}
-        self._types: Final[dict[str, Type]] = {}
-
-    def arg(self, param: TypeParam, function: str, span: Span) -> Type | Dim:
-        """Give what a type parameter is."""
-        table = self.dims if isinstance(param, DimVar) else self._types
-        if param.name not in table:
-            why = f"`{param.name}` cannot be read off the type at which `{function}` is used"
-            raise NotFirstOrder(why, span)
-        return table[param.name]
-
-    def match(self, declared: Type, actual: Type) -> None:
-        """Note what makes a declared type equal to the actual one."""
-        match declared, actual:
-            case TypeVar(name), _:
-                self._types.setdefault(name, actual)
-            case TensorType(left), TensorType(right):
-                self._all(left, right)
-            case TupleType(left), TupleType(right):
-                self._all(left, right)
-            case FnType(), FnType():
-                self._all((*declared.params, declared.result), (*actual.params, actual.result))
-            case RefType(left), RefType(right):
-                self.match(left, right)
-            case AdtType(args=left), AdtType(args=right):
-                self._all(left, right)
-            case _:
-                pass
-
-    def _all(self, left: Sequence[Type | Dim], right: Sequence[Type | Dim]) -> None:
-        for declared, actual in zip(left, right, strict=True):
-            if isinstance(declared, Dim) or isinstance(actual, Dim):
-                assert isinstance(declared, Dim)
-                assert isinstance(actual, Dim)
-                if declared.name is not None:
-                    self.dims.setdefault(declared.name, actual)
-            else:
-                self.match(declared, actual)
+def _arg(found: Matching, param: TypeParam, function: str, span: Span) -> Type | Dim:
+    arg = found.arg(param)
+    if arg is None:
+        why = f"`{param.name}` cannot be read off the type at which `{function}` is used"
+        raise NotFirstOrder(why, span)
+    return arg
