@@ -6,7 +6,6 @@ calls it makes, or, where that is not possible, called by its name with literal 
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final, assert_never
 
@@ -14,6 +13,7 @@ from ..ir.dims import Dim
 from ..ir.expr import Call, type_of
 from ..ir.op import (
     Contraction,
+    Effect,
     Host,
     Library,
     Op,
@@ -22,11 +22,11 @@ from ..ir.op import (
     ShapeBehaviour,
     View,
 )
-from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, is_float
+from ..ir.types import DType, TupleType, Type, int64, is_float
 from .apply import compute_dtype
 from .constants import torch_dtype
-from .terms import Context, Form, Term, interior, leaf, write
-from .text import TextScalars, converted
+from .terms import Context, Form, Term, dtype_of, form_of, interior, leaf, part_of, tuple_term
+from .text import TextScalars
 from .trace import NotTraceable, static_leaf, trace
 
 MOST_INLINE: Final = 12
@@ -44,40 +44,20 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context, hint:
             result = body(scalars, *operands, *call.attrs.values())
             return _as_declared(result, type_of(call), context)
         case Library(body):
-            return _library(op, body, call, operands, context)
+            return _traced(op, body, call, operands, context)
         case View(body) | Contraction(body) | Reduction(body=body):
             tensors = [
                 t if t is None else _tensors(t, ty, context)
                 for t, ty in zip(operands, types, strict=True)
             ]
-            return _library(op, body, call, tensors, context)
-        case Host():
-            return _call_body(op, call, operands, context)
+            return _traced(op, body, call, tensors, context)
+        case Host(body):
+            return _traced(op, body, call, operands, context)
         case other:
             assert_never(other)
 
 
-def form_of(ty: Type) -> Form:
-    """Give what is known at compile time of any run-time value of a type."""
-    match ty:
-        case SizeType():
-            return Form.NUMBER
-        case TensorType((), dtype) if not is_float(dtype):
-            return Form.EITHER
-        case TensorType():
-            return Form.TENSOR
-        case _:
-            return Form.OTHER
-
-
-def dtype_of(ty: Type) -> DType | None:
-    """Give the element type of a tensor or number."""
-    if isinstance(ty, SizeType):
-        return int64
-    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
-
-
-def _library(
+def _traced(
     op: Op,
     body: Callable[..., Any],
     call: Call,
@@ -88,12 +68,18 @@ def _library(
     if op.shape is ShapeBehaviour.FACTORY:
         device = [leaf(lambda: context.code.name("device"), Form.OTHER)]
     attrs = [_attr(a, context) for a in call.attrs.values()]
-    types: list[Type] = [*(TupleType(()) for _ in device), *(type_of(a) for a in call.args)]
+    types: list[Type | None] = [*(None for _ in device), *(type_of(a) for a in call.args)]
+    if op.effect & (Effect.STATE | Effect.RANDOM | Effect.IO):
+        # To trace is to run the body, which would have its effect now.
+        return _call_body(op, call, operands, context)
+    is_host = isinstance(op.lowering, Host)
     try:
-        term = trace(body, context.code, [*device, *operands, *attrs], types)
+        term = trace(
+            body, context.code, [*device, *operands, *attrs], types, takes_torch=not is_host
+        )
     except NotTraceable:
         return _call_body(op, call, operands, context)
-    if interior([term]) > MOST_INLINE or not term.inputs:
+    if interior([term]) > MOST_INLINE:
         return _call_body(op, call, operands, context)
     return _typed(term, call)
 
@@ -153,16 +139,9 @@ def _tensor_tuple(term: Term, ty: TupleType, context: Context) -> Term:
     if all(form_of(f) is not Form.EITHER and form_of(f) is not Form.NUMBER for f in ty.fields):
         return term
     code = context.code
-
-    def field(index: int, field_type: Type) -> Term:
-        def make(value: ast.expr) -> ast.expr:
-            return code.item(value, code.literal(index))
-
-        part = Term((term,), make, form_of(field_type), dtype_of(field_type))
-        return _tensors(part, field_type, context)
-
-    fields = tuple(field(i, t) for i, t in enumerate(ty.fields))
-    return Term(fields, lambda *nodes: code.tuple(nodes), Form.OTHER)
+    parts = term.parts or tuple(part_of(code, term, i, t) for i, t in enumerate(ty.fields))
+    fields = tuple(_tensors(p, t, context) for p, t in zip(parts, ty.fields, strict=True))
+    return tuple_term(code, fields)
 
 
 def _as_declared(term: Term, ty: Type, context: Context) -> Term:
@@ -171,6 +150,3 @@ def _as_declared(term: Term, ty: Type, context: Context) -> Term:
     if dtype is not None and is_float(dtype) and not term.is_tensor:
         return TextScalars(context, dtype).as_tensor(term)
     return Term(term.inputs, term.make, term.form, dtype, term.literal)
-
-
-__all__ = ["converted", "dtype_of", "emit_op", "form_of", "write"]

@@ -18,7 +18,7 @@ import torch
 
 from ..ir.dims import Dim
 from ..ir.op import Op
-from ..ir.types import DType
+from ..ir.types import DType, SizeType, TensorType, Type, int64, is_float
 from .code import Code
 
 Number: TypeAlias = int | float | bool
@@ -48,6 +48,8 @@ class Term:
     form: Form
     dtype: DType | None = None
     literal: Number | None = None
+    parts: tuple[Term, ...] | None = None
+    """The fields of a tuple, where they can be used without it."""
 
     @property
     def is_tensor(self) -> bool:
@@ -95,6 +97,40 @@ class Context(Protocol):
 def leaf(make: Callable[[], ast.expr], form: Form, dtype: DType | None = None) -> Term:
     """Give a term that costs nothing to write again, such as a name."""
     return Term((), make, form, dtype)
+
+
+def form_of(ty: Type) -> Form:
+    """Give what is known at compile time of any run-time value of a type."""
+    match ty:
+        case SizeType():
+            return Form.NUMBER
+        case TensorType((), dtype) if not is_float(dtype):
+            return Form.EITHER
+        case TensorType():
+            return Form.TENSOR
+        case _:
+            return Form.OTHER
+
+
+def dtype_of(ty: Type) -> DType | None:
+    """Give the element type of a tensor or number."""
+    if isinstance(ty, SizeType):
+        return int64
+    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
+
+
+def tuple_term(code: Code, fields: tuple[Term, ...]) -> Term:
+    """Give a tuple of terms."""
+    return Term(fields, lambda *nodes: code.tuple(nodes), Form.OTHER, parts=fields)
+
+
+def part_of(code: Code, term: Term, index: int, ty: Type) -> Term:
+    """Give a field, of a type, of a tuple."""
+
+    def make(value: ast.expr) -> ast.expr:
+        return code.item(value, code.literal(index))
+
+    return Term((term,), make, form_of(ty), dtype_of(ty))
 
 
 def write(term: Term, context: Context, hint: str) -> ast.expr:
@@ -147,9 +183,8 @@ def interior(terms: Sequence[Term]) -> int:
 
 
 DTYPE_NAMES: Final = {
-    getattr(torch, name): name
-    for name in (
-        "bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex64 complex128"
-    ).split()
+    dtype: str(dtype).removeprefix("torch.")
+    for dtype in vars(torch).values()
+    if isinstance(dtype, torch.dtype)
 }
 """How torch's dtypes are written."""

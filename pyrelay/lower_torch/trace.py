@@ -11,31 +11,40 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any, Final, NoReturn, final
 
 import torch
 
-from ..ir.types import DType, TensorType, Type
+from ..ir.types import DType, TensorType, TupleType, Type
 from .code import Code
 from .constants import torch_dtype
-from .terms import DTYPE_NAMES, Form, Make, Term, leaf
+from .terms import DTYPE_NAMES, Form, Make, Term, leaf, part_of
 
 
-class NotTraceable(Exception):
+class NotTraceable(Exception):  # noqa: N818  control flow of the emitter, not an error
     """The body does something whose text is not known."""
 
 
-def trace(body: Callable[..., Any], code: Code, args: Sequence[Any], types: Sequence[Type]) -> Term:
-    """Give the value of `body(torch, *args)` as a term; operands among the arguments are terms.
+def trace(
+    body: Callable[..., Any],
+    code: Code,
+    args: Sequence[Any],
+    types: Sequence[Type | None],
+    *,
+    takes_torch: bool = True,
+) -> Term:
+    """Give the value of `body(torch, *args)` as a term; operands among the arguments are terms,
+    and `types` are those of the first arguments.
 
     Raises NotTraceable.
     """
     known = {a: t for a, t in zip(args, types, strict=False) if isinstance(a, Term)}
     stand_ins = [_stand_in(code, a, known) for a in args]
+    namespace = (_Namespace(code, torch, "torch"),) if takes_torch else ()
     try:
-        result = body(_Namespace(code, torch, "torch"), *stand_ins)
+        result = body(*namespace, *stand_ins)
     except NotTraceable:
         raise
     except Exception as error:  # a stand-in met code that no tensor was needed for
@@ -43,13 +52,17 @@ def trace(body: Callable[..., Any], code: Code, args: Sequence[Any], types: Sequ
     return _term(code, result)
 
 
-def _stand_in(code: Code, arg: Any, known: dict[Term, Type]) -> Any:
+def _stand_in(code: Code, arg: Any, known: dict[Term, Type | None]) -> Any:
     if isinstance(arg, tuple):
         return tuple(_stand_in(code, a, known) for a in arg)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(arg, Term):
-        ty = known.get(arg)
-        return _Value(code, arg, ty if isinstance(ty, TensorType) else None)
-    return arg
+    return _operand(code, arg, known.get(arg)) if isinstance(arg, Term) else arg
+
+
+def _operand(code: Code, term: Term, ty: Type | None) -> Any:
+    if isinstance(ty, TupleType):
+        parts = term.parts or tuple(part_of(code, term, i, t) for i, t in enumerate(ty.fields))
+        return tuple(_operand(code, p, t) for p, t in zip(parts, ty.fields, strict=True))
+    return _Value(code, term, ty if isinstance(ty, TensorType) else None)
 
 
 class _IsTensor(type):
@@ -259,6 +272,11 @@ class _Attribute:
 
         return _Value(code, Term(tuple(inputs), make, Form.TENSOR), None)
 
+    def _refuse(self, *_: object) -> NoReturn:
+        raise NotTraceable
+
+    __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __len__ = _refuse
+
     def term(self) -> Term:
         """Give the attribute itself, such as a device."""
         code = self.value.code
@@ -291,6 +309,14 @@ class _Shape:
     def __len__(self) -> int:
         assert self.value.ty is not None
         return self.value.ty.rank
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise NotTraceable
+
+    __eq__ = __ne__ = __hash__ = _refuse
 
 
 def _term(code: Code, value: Any) -> Term:

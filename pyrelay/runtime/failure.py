@@ -11,9 +11,11 @@ from ..diagnostics.catalogue.run import (
     DivisionByZero,
     IndexOutOfRange,
     OperatorFailed,
+    Raised,
 )
 from ..diagnostics.diagnostic import Problem, RunError
 from ..diagnostics.source import Span
+from ..ir.ops.host import ProgramFailed
 
 
 def located(error: Exception, span: Span) -> RunError:
@@ -28,6 +30,8 @@ def _problem(error: Exception, span: Span) -> Problem:
     match error:
         case AssertionError():
             return CheckFailed(span, str(error))
+        case ProgramFailed():
+            return Raised(span, str(error))
         case ZeroDivisionError():
             return DivisionByZero(span)
         case IndexError():

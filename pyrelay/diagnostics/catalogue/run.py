@@ -23,7 +23,7 @@ class CheckFailed:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL500",
-            title=f"assertion failed: {self.message}" if self.message else "assertion failed",
+            title=self.message or "the assertion does not hold",
             primary=Label(self.span, "this is False"),
         )
 

@@ -258,8 +258,12 @@ check: Final = Op(
 )
 
 
+class ProgramFailed(RuntimeError):
+    """What `fail` raises: the program stopped itself."""
+
+
 def _fail(message: str) -> Any:
-    raise RuntimeError(message)
+    raise ProgramFailed(message)
 
 
 fail: Final = Op(

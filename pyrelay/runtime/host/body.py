@@ -40,8 +40,17 @@ from ...lower_torch.apply import is_omitted
 from ...lower_torch.code import Code
 from ...lower_torch.constants import dtype_of as constant_dtype
 from ...lower_torch.constants import is_host_number
-from ...lower_torch.emit import dtype_of, emit_op, form_of
-from ...lower_torch.terms import Form, Number, Term, leaf, write
+from ...lower_torch.emit import emit_op
+from ...lower_torch.terms import (
+    Form,
+    Number,
+    Term,
+    dtype_of,
+    form_of,
+    leaf,
+    tuple_term,
+    write,
+)
 from . import branches, functions, loops
 from .exits import Assigned, Exit, InLoop, Returned, final_exit
 from .frame import Frame, Mode
@@ -166,6 +175,8 @@ class BodyWriter:
         return [v for v in region.dying(position) if self._deletable(v, region)]
 
     def _deletable(self, var: Var, region: Region) -> bool:
+        if self._terms[var].parts is not None:
+            return False  # a tuple that was never made
         owned = var in region.inherited or self.live.is_home(var, region)
         return owned and var not in self.live.captured and holds_tensors(var.ty)
 
@@ -214,6 +225,9 @@ class BodyWriter:
         self.code.at(value.span)
         target = self.target(var)
         term = self.value(value, var.name)
+        if isinstance(value, Tuple) and self.live.is_only_operand(var):
+            self._terms[var] = term  # written where the operator is called
+            return
         node = write(term, self, var.name)
         if target is None:
             self.evaluate(node)
@@ -258,8 +272,7 @@ class BodyWriter:
             case Call():
                 return self._call(expr, hint, is_tail=is_tail)
             case Tuple(fields):
-                inputs = tuple(self.atom(f) for f in fields)
-                return Term(inputs, lambda *nodes: self.code.tuple(nodes), Form.OTHER)
+                return tuple_term(self.code, tuple(self.atom(f) for f in fields))
             case TupleGet(value, index):
                 return self._derived(
                     expr, value, lambda v: self.code.item(v, self.code.literal(index))

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, final
 
-from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Var
+from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Tuple, Var
+from ...ir.op import Op
 from ...ir.traverse import children, pattern_vars
 from ...ir.types import SizeType, StrType, TensorType, TupleType, Type
 from .plan import Plan, Planned
@@ -46,6 +47,8 @@ class Liveness:
         self._regions: Final[dict[tuple[Expr, int], Region]] = {}
         self.captured: Final[set[Var]] = set()
         self.uses: Final[dict[Var, int]] = {}
+        self._operand_uses: Final[dict[Var, int]] = {}
+        self._tuples: Final[dict[Var, Tuple]] = {}
         self._home: Final[dict[Var, Region]] = {}
         self._pending: Final[list[tuple[Expr, Region]]] = []
         function = unit.function
@@ -56,6 +59,10 @@ class Liveness:
     def region(self, node: Expr, arm: int = 0) -> Region:
         """Give the region of a function's body, or of an arm of a node."""
         return self._regions[node, arm]
+
+    def is_only_operand(self, var: Var) -> bool:
+        """Tell whether all uses of a variable are as operands of operators."""
+        return 0 < self.uses.get(var, 0) == self._operand_uses.get(var, 0)
 
     def is_home(self, var: Var, region: Region) -> bool:
         """Tell whether the variable is bound in the region."""
@@ -82,6 +89,8 @@ class Liveness:
         while isinstance(body, LetBlock):
             for binding in body.bindings:
                 self._home[binding.var] = region
+                if isinstance(binding.value, Tuple):
+                    self._tuples[binding.var] = binding.value
                 if not isinstance(binding.value, Function):
                     self._visit(binding.value, region, position)
                 elif self._plan.by_function[binding.value].place is None:
@@ -107,12 +116,24 @@ class Liveness:
                     self._open((expr, 2 * i), clause.body, region, position, bound)
                     if clause.guard is not None:
                         self._guard((expr, 2 * i + 1), clause.guard, region, position)
+            case Call(callee=Op(), args=args):
+                for arg in args:
+                    self._visit_operand(arg, region, position)
             case Call(args=args):
                 for part in children(expr) if self._plan.callee(expr) is None else args:
                     self._visit(part, region, position)
                 self._enter(expr, region, position)
             case _:
                 for part in children(expr):
+                    self._visit(part, region, position)
+
+    def _visit_operand(self, arg: Expr, region: Region, position: int) -> None:
+        self._visit(arg, region, position)
+        if isinstance(arg, Var):
+            self._operand_uses[arg] = self._operand_uses.get(arg, 0) + 1
+            if arg in self._tuples:
+                # The tuple keeps its fields alive, so their names may live as long as it does.
+                for part in self._tuples[arg].fields:
                     self._visit(part, region, position)
 
     def _enter(self, call: Call, region: Region, position: int) -> None:
