@@ -7,7 +7,6 @@ as a type of the IR. Nothing here needs torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, final
 
@@ -74,9 +73,9 @@ def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable as Fn
     from typing import Annotated as Tensor
 
-    Fn = Callable
     Float = Any
     Int = Any
     Bool = Any

@@ -1,0 +1,33 @@
+"""Mistakes that checkers must find: each marked line has one, in both."""
+
+from __future__ import annotations
+
+from definitions import countdown, scalars, stack
+from records import Leaf, Node, Tree
+
+from pyrelay import Float, Tensor, relay, relay_model
+
+scalars(1.0)  # wrong
+scalars(1.0, 2, True, unknown=3)  # wrong
+countdown("ten")  # wrong
+Node(Leaf(1.0))  # wrong
+text: str = countdown(3)  # wrong
+countdown.chek()  # wrong
+stack.chek()  # wrong
+stack()  # wrong
+
+
+def depth(tree: Tree) -> int:  # wrong
+    match tree:
+        case Leaf():
+            return 0
+
+
+@relay
+def right(x: Tensor[Float, (3,)]) -> Float:
+    return x.sum()
+
+
+@relay_model
+def also_right(x: Tensor[Float, (3,)]) -> Float:
+    return relay.linear(x, out_features=1).sum()
