@@ -25,6 +25,7 @@ from pyrelay.ir.dims import Dim, DimVar
 from pyrelay.ir.expr import (
     Binding,
     BindPattern,
+    Call,
     Clause,
     ConstructorPattern,
     Expr,
@@ -147,12 +148,12 @@ class _Scope:
         self._flush()
         self._blocks.append((flavour, bindings))
 
-    def close(self, result: Value) -> Expr:
-        """Give the finished body."""
+    def close(self, result: Value | Expr) -> Expr:
+        """Give the finished body; it may end in a call or a branch, in tail position."""
         self._flush()
-        expr = result.atom
+        expr = result.atom if isinstance(result, Value) else result
         for flavour, bindings in reversed(self._blocks):
-            expr = LetBlock(bindings, expr, flavour, result.ty, span=SPAN)
+            expr = LetBlock(bindings, expr, flavour, expr.ty, span=SPAN)
         return expr
 
     def _flush(self) -> None:
@@ -375,34 +376,35 @@ class _Maker:
         return scope.builder.bind(Match(number, clauses, ty=ty, span=SPAN), "found")
 
     def _closure(self, scope: _Scope) -> Value:
-        param = self._var("x", self._float(scope).ty)
-        result = self._choose((type_of(param), self._float(scope).ty))
-        body = self._arm(scope, (param,), result, 4)
-        function = self._function("f", (param,), body, result)
-        return scope.builder.bind(function, "f")
+        ty = self._float(scope).ty
+        return self._closure_of(scope, ty, self._choose((ty, self._float(scope).ty)))
 
-    def _call(self, scope: _Scope) -> Value | None:
+    def _closure_of(self, scope: _Scope, taken: Type, given: Type) -> Value:
+        param = self._var("x", taken)
+        body = self._arm(scope, (param,), given, 4)
+        return scope.builder.bind(self._function("f", (param,), body, given), "f")
+
+    def _call(self, scope: _Scope) -> Value:
         functions = [v for v in scope.values if isinstance(v.ty, FnType)]
-        if not functions:
-            return None
-        function = self._choose(functions)
+        function = self._choose(functions) if functions else self._closure(scope)
         args = self._of_type(scope, function.ty.params[0])
         return scope.builder.apply(function.atom, [self._choose(args)], function.ty.result)
 
-    def _call_twice(self, scope: _Scope) -> Value | None:
+    def _call_twice(self, scope: _Scope) -> Value:
         """Pass a function to a global function that is polymorphic in sizes."""
         functions = [v for v in scope.values if isinstance(v.ty, FnType)]
         functions = [v for v in functions if v.ty.params == (v.ty.result,)]
         if not functions:
-            return None
+            ty = self._float(scope).ty
+            functions = [self._closure_of(scope, ty, ty)]
         function = self._choose(functions)
         ty = function.ty.result
         sizes = sorted(dim_names(ty))
         name = f"twice_{len(self._functions)}"
         params = [self._var("f", function.ty), self._var("x", ty)]
-        builder = Builder(SPAN, self._names)
-        once = builder.apply(params[0], [builder.value(params[1])], ty)
-        body = builder.block(builder.apply(params[0], [once], ty))
+        inside = self._scope((), 0)
+        once = inside.builder.apply(params[0], [inside.builder.value(params[1])], ty)
+        body = inside.close(Call(params[0], (once.atom,), ty=ty, span=SPAN))
         self._functions[name] = self._function(name, params, body, ty, sizes)
         arg = self._choose(self._of_type(scope, ty))
         return scope.builder.apply(name, [function, arg], ty, tuple(map(Dim.of, sizes)))
@@ -418,10 +420,10 @@ class _Maker:
         if scope.depth > 0:
             self._fill(step, self._draw(st.integers(0, 3)))
         new = BY_NAME["tanh"](self._choose(self._of_type(step, start.ty)[::-1]))
-        again = step.builder.apply(loop, [step.builder.value(i) + 1, new], start.ty)
+        following = step.builder.value(i) + 1
+        again = Call(loop, (following.atom, new.atom), ty=start.ty, span=SPAN)
         going = BY_NAME["less"](head.builder.value(i), head.values[0])
-        turn = If(going.atom, step.close(again), acc, start.ty, span=SPAN)
-        body = head.close(head.builder.bind(turn, "turn"))
+        body = head.close(If(going.atom, step.close(again), acc, start.ty, span=SPAN))
         function = self._function("count_loop", (i, acc), body, start.ty)
         scope.add_block(Flavour.REC, Binding(loop, function))
         zero = scope.builder.constant(0, int64)
@@ -442,8 +444,7 @@ class _Maker:
         kept = self._choose(self._of_type(step, start.ty)[::-1])
         result = step.close(BY_NAME["tanh"](kept * 0.5 + below))
         done = BY_NAME["less_equal"](head.builder.value(n), 0)
-        turn = If(done.atom, x, result, start.ty, span=SPAN)
-        body = head.close(head.builder.bind(turn, "turn"))
+        body = head.close(If(done.atom, x, result, start.ty, span=SPAN))
         function = self._function("descend", (n, x), body, start.ty)
         depth = BY_NAME["mod"](self._choose(self._of_type(scope, INT)), 4)
         scope.add_block(Flavour.REC, Binding(name, function))
