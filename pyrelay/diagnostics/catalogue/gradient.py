@@ -1,0 +1,148 @@
+"""Mistakes of gradients, found before anything runs (RL300 to RL399)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class NotAScalar:
+    """A gradient is taken of a function whose result is not one float.
+
+    `grad` and `value_and_grad` need a single number to differentiate. Sum or average the result,
+    or use `vjp`, which takes a cotangent of the result's own shape.
+    """
+
+    span: Span
+    transform: str
+    function: str
+    declared: Span
+    result: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL301",
+            title=f"`{self.transform}` needs a function that gives one float",
+            primary=Label(self.span, f"`{self.function}` gives {self.result}"),
+            secondary=(Label(self.declared, "defined here"),),
+            help="reduce the result to one number, or use `relay.vjp`, which takes a cotangent",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToDifferentiate:
+    """A gradient is asked for a parameter that holds no floats.
+
+    Integers, bools, strings and cells have no gradient. Leave the parameter out of `wrt`, or pass
+    floats.
+    """
+
+    span: Span
+    function: str
+    parameter: str
+    declared: Span
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL302",
+            title=f"`{self.function}` cannot be differentiated with respect to `{self.parameter}`",
+            primary=Label(self.span, "differentiated here"),
+            secondary=(Label(self.declared, f"`{self.parameter}` is {self.actual}"),),
+            help="leave it out of `wrt`: only floats have gradients",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DifferentiatesItself:
+    """A function takes the gradient of something that calls the function again.
+
+    The order of the derivative would depend on how often the function runs, so there is no program
+    to write for it. Take the gradient outside of the recursion, or write the orders out.
+    """
+
+    span: Span
+    function: str
+    declared: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL303",
+            title=f"`{self.function}` takes a gradient of something that calls `{self.function}`",
+            primary=Label(self.span, "this gradient contains itself"),
+            secondary=(Label(self.declared, "defined here"),),
+            help="take the gradient outside of the recursion",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownFunction:
+    """A gradient is taken of a function that the compiler cannot see.
+
+    The function comes from outside, through a parameter of the program, so its code is not known
+    when the gradient is made. Pass a relay function by name, or call the gradient where the
+    function is known.
+    """
+
+    span: Span
+    why: str
+    place: Span | None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL304",
+            title="the function to differentiate is not known here",
+            primary=Label(self.span, "differentiated here"),
+            secondary=() if self.place is None else (Label(self.place, self.why),),
+            notes=(self.why,) if self.place is None else (),
+            help="take the gradient where the function is named",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GradientThroughCell:
+    """A value that depends on what is differentiated goes through a cell made inside.
+
+    A cell is state: what is read from it carries no gradient, so the result would silently miss a
+    part. Return the value, or carry it as a variable of the loop.
+    """
+
+    span: Span
+    made: Span
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL305",
+            title="no gradient flows through a cell",
+            primary=Label(self.span, "read here"),
+            secondary=(Label(self.made, f"made here, in the gradient of `{self.function}`"),),
+            help="use a variable in place of the cell; `relay.stop_gradient` states that it is meant",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingData:
+    """A data type is defined in terms of ever larger versions of itself.
+
+    Its gradient would need a new type at each level. Use the same type arguments in the recursion.
+    """
+
+    span: Span
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL306",
+            title=f"`{self.name}` grows with every level, so it has no gradient type",
+            primary=Label(self.span, "differentiated here"),
+        )

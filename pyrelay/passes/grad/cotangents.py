@@ -1,0 +1,134 @@
+"""Arithmetic of cotangents: the zero of a leaf, the sum of two, and sums of generated data.
+
+The sum of two values of a cotangent data type is a generated recursive function. It stops where
+one side is `zero`, so it visits only what both sides hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...diagnostics.source import NOWHERE, Span
+from ...ir.build import Builder, Names, Value
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import (
+    BindPattern,
+    Clause,
+    ConstructorPattern,
+    Expr,
+    Function,
+    Match,
+    Var,
+    Wildcard,
+)
+from ...ir.types import AdtType, FnType, TensorType, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...ir.module import AdtDef, ConstructorDef
+    from .leaves import Leaves
+    from .store import Store
+
+
+@final
+class Cotangents:
+    """Makes zeros and sums in a builder; defines the functions that sums of data need."""
+
+    def __init__(self, store: Store, leaves: Leaves) -> None:
+        self._store: Final = store
+        self._leaves: Final = leaves
+        self._adders: Final[dict[str, str]] = {}
+        self._pending: Final[list[str]] = []
+
+    def zero(self, builder: Builder, leaf: Type) -> Value:
+        """Give the zero of a leaf, whose sizes must be known where the code stands."""
+        if isinstance(leaf, TensorType):
+            return builder.zeros(leaf)
+        assert isinstance(leaf, AdtType)
+        return builder.construct(leaf.name, self._leaves.data(leaf).zero, (), leaf)
+
+    def add(self, builder: Builder, leaf: Type, left: Expr, right: Expr) -> Value:
+        """Give the sum of two cotangents of a leaf."""
+        a, b = builder.value(left), builder.value(right)
+        if isinstance(leaf, TensorType):
+            return a + b
+        assert isinstance(leaf, AdtType)
+        adder = self._adder(leaf.name)
+        self._define_pending()
+        return builder.apply(adder, (a, b), leaf, leaf.args)
+
+    def _adder(self, name: str) -> str:
+        if name not in self._adders:
+            self._adders[name] = self._store.function_name(f"add_{name}")
+            self._pending.append(name)
+        return self._adders[name]
+
+    def _define_pending(self) -> None:
+        while self._pending:
+            name = self._pending.pop()
+            self._store.functions[self._adders[name]] = self._define(self._store.adts[name])
+
+    def _define(self, adt: AdtDef) -> Function:
+        """Give `fn (a, b)`: on a match of both sides the sums of their fields, else the side that
+        is not zero."""
+        span = NOWHERE.derived("sum of cotangents")
+        names = Names()
+        ty = AdtType(adt.name, parameters(adt))
+        a, b = (Var(names.fresh(n), ty, span=span) for n in "ab")
+        clauses: list[Clause] = []
+        for constructor in adt.constructors:
+            if not constructor.fields:
+                continue
+            left, right = (
+                open_fields(constructor, names, span),
+                open_fields(constructor, names, span),
+            )
+            builder = Builder(span, names)
+            sums: list[Value] = []
+            for leaf, x, y in zip(constructor.fields, left, right, strict=True):
+                if isinstance(leaf, TensorType):
+                    sums.append(builder.value(x) + builder.value(y))
+                    continue
+                assert isinstance(leaf, AdtType)
+                operands = (builder.value(x), builder.value(y))
+                sums.append(builder.apply(self._adder(leaf.name), operands, leaf, leaf.args))
+            total = builder.construct(adt.name, constructor.name, sums, ty)
+            both = (
+                Clause(field_pattern(adt.name, constructor, right, span), builder.block(total)),
+                Clause(Wildcard(span=span), a),
+            )
+            inner = Match(b, both, ty=ty, span=span)
+            clauses.append(Clause(field_pattern(adt.name, constructor, left, span), inner))
+        clauses.append(Clause(Wildcard(span=span), b))
+        body = Match(a, tuple(clauses), ty=ty, span=span)
+        return Function(
+            (a, b),
+            body,
+            ty,
+            adt.type_params,
+            self._adders[adt.name],
+            ty=FnType((ty, ty), ty, adt.type_params),
+            span=span,
+        )
+
+
+def parameters(adt: AdtDef) -> tuple[Type | Dim, ...]:
+    """Give the parameters of a data type as arguments for itself."""
+    return tuple(Dim.of(p.name) if isinstance(p, DimVar) else p for p in adt.type_params)
+
+
+def open_fields(
+    constructor: ConstructorDef, names: Names, span: Span, types: Sequence[Type] | None = None
+) -> tuple[Var, ...]:
+    """Give new variables for the fields of a constructor."""
+    wanted = constructor.fields if types is None else types
+    return tuple(Var(names.fresh("d"), ty, span=span) for ty in wanted)
+
+
+def field_pattern(
+    adt: str, constructor: ConstructorDef, fields: Sequence[Var], span: Span
+) -> ConstructorPattern:
+    """Give the pattern that binds the fields of a constructor."""
+    inside = tuple(BindPattern(v, span=span) for v in fields)
+    return ConstructorPattern(adt, constructor.name, inside, span=span)

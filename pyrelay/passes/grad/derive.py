@@ -1,0 +1,171 @@
+"""Derivatives of first-order functions: a forward and a backward function for each.
+
+An instance is asked for by name and by which leaves of the parameters are varied and which leaves
+of the result have a cotangent; each is derived once. Recursive functions are derived group by
+group: the masks of all members are known before any is swept, so a member can call the others'
+functions before these exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.build import Names
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
+from ...ir.traverse import Steps
+from ...ir.types import Substitution, Type, dim_names
+from .activity import Activity, join_masks
+from .backward import Backward
+from .callgraph import CallGraph
+from .code import Ending, PulledCall, Scope, Work
+from .cotangents import Cotangents
+from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
+from .forward import Forward
+from .groups import GroupDerivation
+from .instances import Instance, bits, call_instance, match_types, type_arguments
+from .layout import Layout
+from .leaves import Leaves
+from .needs import Collector
+from .residuals import Planner, packed_type
+from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from .activity import Flow
+    from .bodies import Source, Step
+    from .store import Store
+
+
+@final
+class Derivation:
+    """Derives instances into a store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store: Final = store
+        self.leaves: Final = Leaves(store)
+        self.cotangents: Final = Cotangents(store, self.leaves)
+        self.graph: Final = CallGraph(store, self.leaves)
+        self.activity: Final = Activity(self.graph, self.leaves)
+        self._instances: Final[dict[tuple[str, int, int], Instance]] = {}
+
+    def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
+        """Give the instance of a function for masks of its parameters and of its result."""
+        flow = yield self.activity.varied(name, varied)
+        useful &= flow.outward.get(name, 0)
+        key = (name, varied, useful)
+        if key in self._instances:
+            return self._instances[key]
+        if self.graph.group(name):
+            derivation = GroupDerivation(self)
+            for member in (yield derivation.derive(name, flow, useful)):
+                found = (member.source, member.varied, member.useful)
+                self._instances.setdefault(found, member)
+            return self._instances.setdefault(key, derivation.group[name])
+        instance = self._instances[key] = yield self._plain(name, varied, useful, flow)
+        return instance
+
+    def new_instance(self, name: str, varied: int, useful: int) -> Instance:
+        """Give an instance that is still to be derived."""
+        source = self.graph.source(name)
+        extra: dict[str, None] = {}
+        known = {p.name for p in source.function.type_params}
+        leaves = self.result_leaves(source)
+        for leaf in bits(useful):
+            extra.update(dict.fromkeys(sorted(dim_names(leaves[leaf]) - known)))
+        instance = Instance(name, varied, useful, forward=name, backward="")
+        instance.extra = tuple(DimVar(n) for n in extra)
+        return instance
+
+    def result_leaves(self, source: Source) -> tuple[Type, ...]:
+        """Give the leaves of a function's result."""
+        return self.leaves.of(type_of(source.body.result))
+
+    def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
+        """Give new variables for the cotangents of leaves of a function's result."""
+        leaves = self.result_leaves(source)
+        span = source.function.span
+        return {i: Var("g", leaves[i], span=span) for i in bits(useful)}
+
+    def _plain(self, name: str, varied: int, useful: int, flow: Flow) -> Steps[Instance]:
+        """Derive a function that is not recursive."""
+        source = self.graph.source(name)
+        instance = self.new_instance(name, varied, useful)
+        masks = yield self.activity.varied_in(source, varied, flow)
+        work = Work(source, instance, masks, None)
+        sweep = Sweep(self, work, Names(), Ending.ALL)
+        given = self.cotangent_params(source, useful)
+        for leaf, var in given.items():
+            sweep.contribute(source.body.result, leaf, var)
+        yield sweep.run(source.body)
+        results: list[Expr] = []
+        types: list[Type] = []
+        for index, (param, leaf, ty) in enumerate(sweep.places(source.function.params)):
+            assert isinstance(param, Var)
+            atom = sweep.get((param, leaf))
+            if atom is not None:
+                instance.active |= 1 << index
+                results.append(atom)
+                types.append(ty)
+        if not results:
+            return instance
+        code = finish_sweep(sweep, results)
+        instance.backward = self.store.function_name(f"{name}_bwd")
+        yield settle(code, work)
+        yield Collector(work, frozenset()).collect(code)
+        scope = Scope([code])
+        planner = Planner(self.store, work, ())
+        yield planner.plan(scope, [type_of(v) for v in given.values()])
+        layout = None
+        if scope.saved:
+            layout = Layout(packed_type(work, scope.saved), None)
+            instance.residual = layout.ty
+            instance.forward = self.store.function_name(f"{name}_fwd")
+            work.kept.update(kept_residuals(work, [scope]))
+            forward = yield Forward(work, layout, scope, None).make()
+            self.store.functions[instance.forward] = forward
+        type_params = (*source.function.type_params, *instance.extra)
+        backward = Backward(work, instance.backward, list(given.values()), type_params)
+        self.store.functions[instance.backward] = yield backward.make(
+            code, scope, layout, one_or_tuple(types)
+        )
+        return instance
+
+    def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
+        """Give how a call is differentiated, `given` leaves of its result having a cotangent;
+        None if its result does not depend on anything of interest."""
+        call = step.value
+        assert isinstance(call, Call)
+        assert isinstance(call.callee, GlobalVar)
+        name = call.callee.name
+        varied = join_masks(self.leaves, call.args, work.varied)
+        instance = work.group.get(name)
+        if instance is None and varied:
+            if work.useful is not None:
+                given = work.useful.get(step.var, 0) & work.varied.get(step.var, 0)
+            instance = yield self.instance(name, varied, given)
+        if instance is None or not instance.active:
+            return None
+        return self._called(work, step, call, instance)
+
+    def _called(self, work: Work, step: Step, call: Call, instance: Instance) -> PulledCall:
+        function = self.store.functions[instance.source]
+        types = call_instance(function, call)
+        type_args = type_arguments(function.type_params, types)
+        result = self.graph.source(instance.source).body.result
+        extra = match_types(instance.extra, [type_of(result)], [type_of(step.var)])
+        residual = None
+        if instance.residual is not None:
+            residual = Var(f"{step.var.name}_saved", span=step.var.span)
+            inside = Substitution(types.dims | extra.dims, types.types)
+            work.residuals[residual] = step
+            work.types[residual] = self._opened(instance.residual, inside, work)
+        trace = None if instance.trace is None else types(instance.trace)
+        extra_args = tuple(extra.dims[p.name] for p in instance.extra)
+        return PulledCall(instance, type_args, extra_args, residual, trace)
+
+    def _opened(self, ty: Type, types: Substitution, work: Work) -> Type:
+        """Give a residual's type at a call; sizes that only the callee knows get new names."""
+        hidden = sorted(dim_names(ty) - types.dims.keys())
+        count = len(work.residuals)
+        fresh = {n: Dim.of(f"{n}_saved_{count}") for n in hidden}
+        return Substitution(types.dims | fresh, types.types)(ty)

@@ -1,0 +1,208 @@
+"""The functions that transforms stand for: `grad`, `value_and_grad` and `vjp` of one function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.build import Builder, Names, Value
+from ...ir.expr import Expr, Function, Rule, Var, type_of
+from ...ir.traverse import run
+from ...ir.types import (
+    DType,
+    FnType,
+    TensorType,
+    TupleType,
+    Type,
+)
+from .copying import Copier
+from .data import Border
+from .derive import Derivation
+from .finish import one_or_tuple
+from .instances import bits
+from .residuals import arguments
+
+if TYPE_CHECKING:
+    from .instances import Instance
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A transform of a global first-order function."""
+
+    rule: Rule
+    function: str
+    wrt: tuple[int, ...]
+    single: bool
+    has_aux: bool
+
+
+@final
+class Expanded:
+    """Defines the function that a transform stands for, each once."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        self._derivation: Final = derivation
+        self._store: Final = derivation.store
+        self._leaves: Final = derivation.leaves
+        self._border: Final = Border(derivation.store, derivation.leaves, derivation.cotangents)
+        self._known: Final[dict[Wanted, str]] = {}
+
+    def name(self, wanted: Wanted) -> str:
+        """Give the name of the function that a transform stands for."""
+        if wanted not in self._known:
+            name = self._store.function_name(f"{wanted.function}_{wanted.rule.value}")
+            self._store.functions[name] = _Wrapper(
+                self._derivation, self._border, wanted, name
+            ).function()
+            self._known[wanted] = name
+        return self._known[wanted]
+
+
+@final
+class _Wrapper:
+    """Builds one such function."""
+
+    def __init__(self, derivation: Derivation, border: Border, wanted: Wanted, name: str) -> None:
+        self._derivation: Final = derivation
+        self._leaves: Final = derivation.leaves
+        self._border: Final = border
+        self._wanted: Final = wanted
+        self._name: Final = name
+        self._function: Final = derivation.store.functions[wanted.function]
+        span = self._function.span.derived(f"gradient of {wanted.function}")
+        self._builder: Final = Builder(span, Names())
+        copier = Copier(self._builder.names)
+        self._params: Final = tuple(copier.fresh(p) for p in self._function.params)
+        source = derivation.graph.source(wanted.function)
+        self._value_type: Final = type_of(source.body.result)
+
+    def function(self) -> Function:
+        """Give the function."""
+        wanted, builder = self._wanted, self._builder
+        instance = run(self._derivation.instance(wanted.function, self._varied(), self._useful()))
+        value, residual = self._forward(instance)
+        if wanted.rule is Rule.VJP:
+            pullback = self._pullback(instance, residual)
+            result = builder.tuple((value, builder.bind(pullback, "pullback")))
+        else:
+            gradient = self._gradients(instance, residual, builder, self._one(instance))
+            result = self._result(value, gradient)
+        function, ty = self._function, result.ty
+        types = tuple(type_of(p) for p in self._params)
+        return Function(
+            self._params,
+            builder.block(result),
+            ty,
+            function.type_params,
+            self._name,
+            function.assumptions,
+            ty=FnType(types, ty, function.type_params),
+            span=builder.span,
+        )
+
+    def _result(self, value: Value, gradient: Value) -> Value:
+        wanted, builder = self._wanted, self._builder
+        if wanted.rule is Rule.VALUE_AND_GRAD:
+            return builder.tuple((value, gradient))
+        return builder.tuple((gradient, value[1])) if wanted.has_aux else gradient
+
+    def _varied(self) -> int:
+        mask, shift = 0, 0
+        for index, param in enumerate(self._params):
+            width = self._leaves.width(type_of(param))
+            if index in self._wanted.wrt:
+                mask |= ((1 << width) - 1) << shift
+            shift += width
+        return mask
+
+    def _useful(self) -> int:
+        every = (1 << self._leaves.width(self._value_type)) - 1
+        return every if self._wanted.rule is Rule.VJP else 1
+
+    def _forward(self, instance: Instance) -> tuple[Value, Value | None]:
+        """Give the value of the function and what its backward function takes first."""
+        builder = self._builder
+        args = [builder.value(p) for p in self._params]
+        type_args = arguments(self._function.type_params)
+        if instance.residual is None or not instance.active:
+            name = instance.source
+            return builder.apply(name, args, self._value_type, type_args), None
+        if instance.trace is not None:
+            args.append(builder.construct(instance.trace.name, instance.start, (), instance.trace))
+        both_type = TupleType((self._value_type, instance.residual))
+        both = builder.apply(instance.forward, args, both_type, type_args)
+        return both[0], both[1]
+
+    def _one(self, instance: Instance) -> dict[int, Expr]:
+        """Give the cotangent 1 of the loss."""
+        if not instance.useful:
+            return {}
+        (loss, *_) = self._leaves.of(self._value_type)
+        assert isinstance(loss, TensorType)
+        assert isinstance(loss.dtype, DType)
+        return {0: self._builder.constant(1.0, loss.dtype).atom}
+
+    def _pullback(self, instance: Instance, residual: Value | None) -> Function:
+        """Give the function from a cotangent of the value to the gradients."""
+        span = self._builder.span
+        builder = Builder(span, self._builder.names)
+        param = Var(builder.names.fresh("g"), self._value_type, span=span)
+        leaves = self._border.incoming(builder, builder.value(param), self._value_type)
+        given = dict(enumerate(leaves))
+        result = self._gradients(instance, residual, builder, given)
+        ty = FnType((self._value_type,), result.ty)
+        return Function(
+            (param,), builder.block(result), result.ty, (), "pullback", ty=ty, span=span
+        )
+
+    def _gradients(
+        self,
+        instance: Instance,
+        residual: Value | None,
+        builder: Builder,
+        given: dict[int, Expr],
+    ) -> Value:
+        """Give the gradients of the parameters in `wrt`, each in the type of the parameter."""
+        leaves = self._backward(instance, residual, builder, given)
+        found: list[Value] = []
+        index = 0
+        for position, param in enumerate(self._params):
+            width = self._leaves.width(type_of(param))
+            if position in self._wanted.wrt:
+                own = iter([leaves.get(index + i) for i in range(width)])
+                value = builder.value(param)
+                found.append(self._border.gradient(builder, value, type_of(param), own))
+            index += width
+        return found[0] if self._wanted.single else builder.tuple(found)
+
+    def _backward(
+        self,
+        instance: Instance,
+        residual: Value | None,
+        builder: Builder,
+        given: dict[int, Expr],
+    ) -> dict[int, Expr]:
+        """Give the cotangents of the leaves of all parameters that have one."""
+        if not instance.active:
+            return {}
+        places = [leaf for p in self._params for leaf in self._leaves.of(type_of(p))]
+        args = [] if residual is None else [builder.value(residual.atom)]
+        args += [builder.value(self._params[i]) for i in instance.values]
+        args += [builder.value(given[i]) for i in bits(instance.useful)]
+        threaded = bits(instance.active & instance.threaded)
+        zero = self._derivation.cotangents.zero
+        args += [zero(builder, places[i]) for i in threaded]
+        active = bits(instance.active)
+        result = one_or_tuple([places[i] for i in active])
+        type_args = arguments((*self._function.type_params, *instance.extra))
+        whole = builder.apply(instance.backward, args, result, type_args)
+        if len(active) == 1:
+            return {active[0]: whole.atom}
+        return {index: whole[i].atom for i, index in enumerate(active)}
+
+
+def is_scalar(ty: Type) -> bool:
+    """Tell whether a type is that of one float."""
+    return isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType)

@@ -1,0 +1,40 @@
+"""The last steps of a sweep, shared by plain and recursive functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.expr import Expr, Var
+from ...ir.traverse import Steps
+from ...ir.types import TupleType, Type
+from .needs import prune, register
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from .code import Code, Scope, Work
+    from .sweep import Sweep
+
+
+def finish_sweep(sweep: Sweep, results: Iterable[Expr]) -> Code:
+    """Give the code of a sweep that has ended."""
+    sweep.code.bindings = sweep.builder.bindings
+    sweep.code.results = tuple(results)
+    return sweep.code
+
+
+def settle(code: Code, work: Work) -> Steps[None]:
+    """Drop dead code, and tell the forward function of the branches that remain."""
+    yield prune(code, {r for r in code.results if isinstance(r, Var)})
+    yield register(work, code)
+
+
+def kept_residuals(work: Work, scopes: list[Scope]) -> set[Var]:
+    """Give the residuals of calls that some body saves."""
+    every = [*scopes, *(s for b in work.branchings.values() for s in b.scopes.values())]
+    return {v for scope in every for v in scope.saved if v in work.residuals}
+
+
+def one_or_tuple(types: list[Type]) -> Type:
+    """Give the type of one result, or the tuple of several."""
+    return types[0] if len(types) == 1 else TupleType(tuple(types))

@@ -1,0 +1,204 @@
+"""Local functions as global ones: what a transform of a local function differentiates.
+
+The lifted function takes what the local one captures as leading parameters. Local functions that
+it mentions come with it, as copies in a `rec` block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.build import Builder, Names
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    LetBlock,
+    Var,
+    type_of,
+)
+from ...ir.traverse import bound_vars, free_vars, post_order, run
+from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
+from ..sizes import needed, shown, uncovered
+from .copying import Copier
+from .instances import match_types, type_arguments
+from .rewriting import call_directly
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from .store import Store
+
+
+class NotLocal(Exception):  # noqa: N818  says what is so; the whole program is converted then
+    """The code of a function cannot be found in the function around it."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A function value: a global function, and the atoms for its leading parameters.
+
+    `sizes` are bindings that make some of the atoms; they must stand where the value is made.
+    """
+
+    name: str
+    captures: tuple[Expr, ...] = ()
+    sizes: tuple[Binding, ...] = ()
+
+
+@final
+class Lifter:
+    """Finds the code of function values inside one function."""
+
+    def __init__(self, store: Store, owner: str) -> None:
+        self._store: Final = store
+        self._owner: Final = owner
+        self._functions: Final[dict[Var, Function]] = {}
+        self._aliases: Final[dict[Var, Expr]] = {}
+        self.known: Final[dict[Var, Known]] = {}
+        """The transforms expanded so far, by the variable that is bound to them."""
+        for node in post_order(store.functions[owner]):
+            for binding in node.bindings if isinstance(node, LetBlock) else ():
+                if isinstance(binding.value, Function):
+                    self._functions[binding.var] = binding.value
+                elif isinstance(binding.value, Var | GlobalVar):
+                    self._aliases[binding.var] = binding.value
+
+    def expanded(self, var: Var, known: Known, ty: Type) -> Function:
+        """Take note of an expanded transform; give it as a local function."""
+        assert isinstance(ty, FnType)
+        self.known[var] = known
+        params = tuple(Var(f"x{i}", t, span=var.span) for i, t in enumerate(ty.params))
+        body = self.call(known, params, ty.result, var.span)
+        function = Function(params, body, ty.result, (), var.name, ty=ty, span=var.span)
+        self._functions[var] = function
+        return function
+
+    def call(self, known: Known, args: tuple[Expr, ...], result: Type, span: Span) -> Call:
+        """Give a call of a known function."""
+        callee = self._store.functions[known.name]
+        every = (*known.captures, *args)
+        types = match_types(
+            callee.type_params,
+            [type_of(p) for p in callee.params],
+            [type_of(a) for a in every],
+        )
+        type_args = type_arguments(callee.type_params, types)
+        return Call(
+            GlobalVar(known.name, callee.ty, span=span),
+            every,
+            type_args=type_args,
+            ty=result,
+            span=span,
+        )
+
+    def resolve(self, function: Expr, ty: Type) -> Known:
+        """Give the global function behind what a transform takes. Raises NotLocal."""
+        while isinstance(function, Var) and function in self._aliases:
+            function = self._aliases[function]
+        if isinstance(function, GlobalVar):
+            return self._global(function, ty)
+        if isinstance(function, Var) and function in self.known:
+            return self.known[function]
+        if isinstance(function, Var) and function in self._functions:
+            return self._lift(function)
+        raise NotLocal
+
+    def _global(self, mention: GlobalVar, ty: Type) -> Known:
+        callee = self._store.functions[mention.name]
+        if not any(isinstance(p, TypeVar) for p in callee.type_params):
+            return Known(mention.name)
+        # An instance of a polymorphic function: a function of its own that calls it.
+        assert isinstance(ty, FnType)
+        names = Names()
+        params = tuple(
+            Var(names.fresh(p.name), t, span=p.span)
+            for p, t in zip(callee.params, ty.params, strict=True)
+        )
+        known = Known(mention.name)
+        body = self.call(known, params, ty.result, mention.span)
+        return Known(self._add(mention.name, params, body))
+
+    def _lift(self, var: Var) -> Known:
+        group = self._group(var)
+        functions = tuple(group.values())
+        outside = _captured(functions, frozenset(group))
+        if any(_holds_functions(type_of(v)) for v in outside):
+            raise NotLocal
+        builder = Builder(var.span, Names())
+        sizes = [builder.size(d).atom for d in _missing_sizes(functions, outside)]
+        captures = (*outside, *sizes)
+        copier = Copier(Names())
+        leading = [copier.fresh(c) for c in captures if isinstance(c, Var)]
+        function = group[var]
+        own = [copier.fresh(p) for p in function.params]
+        block = LetBlock(
+            tuple(Binding(v, f) for v, f in group.items()),
+            Call(var, tuple(own), ty=function.result, span=var.span),
+            Flavour.REC,
+            ty=function.result,
+            span=var.span,
+        )
+        body = call_directly(run(copier.copy(block)), self)
+        name = self._add(f"{self._owner}.{var.name}", (*leading, *own), body)
+        return Known(name, captures, tuple(builder.bindings))
+
+    def _group(self, var: Var) -> dict[Var, Function]:
+        """Give a local function and all local ones that it mentions."""
+        found: dict[Var, Function] = {}
+        pending = [var]
+        while pending:
+            var = pending.pop()
+            if var not in found:
+                found[var] = self._functions[var]
+                inside = (v for v in free_vars(found[var]) if v in self._functions)
+                pending += reversed(list(inside))
+        return found
+
+    def _add(self, hint: str, params: Iterable[Var], body: Expr) -> str:
+        """Define a global function; give its name."""
+        params = tuple(params)
+        types = tuple(type_of(p) for p in params)
+        if any(isinstance(part, TypeVar) for ty in types for part in subtypes(ty)):
+            raise NotLocal
+        sizes = dict.fromkeys(n for ty in types for n in sorted(dim_names(ty)))
+        type_params = tuple(DimVar(n) for n in sizes)
+        result = type_of(body)
+        name = self._store.function_name(hint)
+        self._store.functions[name] = Function(
+            params,
+            body,
+            result,
+            type_params,
+            name,
+            ty=FnType(types, result, type_params),
+            span=body.span,
+        )
+        return name
+
+
+def _captured(functions: tuple[Function, ...], group: frozenset[Var]) -> tuple[Var, ...]:
+    """Give the variables that functions use from outside, those of their own group excepted."""
+    found = dict.fromkeys(v for f in functions for v in free_vars(f))
+    return tuple(v for v in found if v not in group)
+
+
+def _missing_sizes(functions: tuple[Function, ...], outside: tuple[Var, ...]) -> list[Dim]:
+    """Give the sizes that functions need, and that neither they nor their captures show."""
+    present = {d for v in outside for d in shown(v.ty)}
+    wanted: dict[Dim, None] = {}
+    for function in functions:
+        for node in post_order(function):
+            wanted |= dict.fromkeys(needed(node))
+            present.update(d for v in bound_vars(node) for d in shown(v.ty))
+    return list(dict.fromkeys(part for d in wanted for part in uncovered(d, present)))
+
+
+def _holds_functions(ty: Type) -> bool:
+    return any(isinstance(part, FnType) for part in subtypes(ty))

@@ -1,0 +1,128 @@
+"""The reverse of one operator call, by the operator's own rule.
+
+A rule that ends in adding something to a tensor of zeros (`index_accumulate`, `scatter_add`) adds
+to the cotangent so far instead, where there is one: a loop that indexes a tensor then threads one
+accumulator, and never makes a dense zero per iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, Protocol
+
+from ...ir.build import Builder, Value
+from ...ir.expr import Binding, Call, Expr, Tuple, Var, type_of
+from ...ir.op import Op, Pointwise, Pullback
+from ...ir.ops.create import full, zeros
+from ...ir.ops.index import index_accumulate, scatter_add
+from ...ir.types import UNIT, TensorType, TupleType, Type, is_float
+
+if TYPE_CHECKING:
+    from ...ir.op import Gradient
+
+_ADD_INTO: Final = (index_accumulate, scatter_add)
+"""Operators that give their first operand with something added to it."""
+
+
+class Cotangent(Protocol):
+    """The cotangents of a sweep, as a rule's results meet them."""
+
+    builder: Builder
+
+    def get(self, key: tuple[Var, int]) -> Expr | None: ...
+    def set(self, key: tuple[Var, int], atom: Expr) -> None: ...
+    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None: ...
+    def is_varied(self, atom: Expr, leaf: int) -> bool: ...
+
+
+def pull_operator(
+    sweep: Cotangent, out: Var, call: Call, rule: Gradient, cts: list[Expr | None]
+) -> None:
+    """Add to the cotangents of the operands what the rule gives for those of the result."""
+    builder = sweep.builder
+    rest = iter(cts)
+    g = _assemble(builder, type_of(call), rest)
+    args = tuple(builder.value(a) for a in call.args)
+    start = len(builder.bindings)
+    results = rule(Pullback(g, builder.value(out), args, call.attrs))
+    for arg, result in zip(args, results, strict=True):
+        if result is None:
+            continue
+        for leaf, (value, operand) in enumerate(_leaf_values(result, arg.ty)):
+            if not sweep.is_varied(arg.atom, leaf):
+                continue
+            if isinstance(call.callee, Op) and isinstance(call.callee.lowering, Pointwise):
+                dtype = operand.dtype
+                value = value.sum_to(operand.shape)
+                value = value if value.dtype == dtype else value.cast(dtype)  # pyright: ignore
+            _add(sweep, arg.atom, leaf, value, start)
+
+
+def _assemble(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
+    """Give cotangents in the shape of the result; unit stands where there is none."""
+    match ty:
+        case TensorType(_, dtype) if is_float(dtype):
+            ct = next(cts)
+            return builder.zeros(ty) if ct is None else builder.value(ct)
+        case TupleType(fields) if fields:
+            inside = tuple(_assemble(builder, f, cts).atom for f in fields)
+            # Not bound: a rule takes the fields it needs, and those alone are saved or computed.
+            return Value(builder, Tuple(inside, ty, span=builder.span))
+        case _:
+            return builder.value(Tuple((), UNIT, span=builder.span))
+
+
+def _leaf_values(value: Value, ty: Type) -> Iterator[tuple[Value, TensorType]]:
+    """Give the leaves of a rule's result beside the types of the operand's leaves."""
+    match ty:
+        case TensorType(_, dtype) if is_float(dtype):
+            yield value, ty
+        case TupleType(fields):
+            for index, field in enumerate(fields):
+                if _has_floats(field):
+                    yield from _leaf_values(value[index], field)
+        case _:
+            pass
+
+
+def _has_floats(ty: Type) -> bool:
+    if isinstance(ty, TupleType):
+        return any(map(_has_floats, ty.fields))
+    return isinstance(ty, TensorType) and is_float(ty.dtype)
+
+
+def _add(sweep: Cotangent, atom: Expr, leaf: int, value: Value, start: int) -> None:
+    assert isinstance(atom, Var)
+    old = sweep.get((atom, leaf))
+    if old is None or not _add_into(sweep.builder, value, old, start):
+        sweep.contribute(atom, leaf, value.atom)
+    else:
+        sweep.set((atom, leaf), value.atom)
+
+
+def _add_into(builder: Builder, value: Value, old: Expr, start: int) -> bool:
+    """Let code that adds into zeros add into `old`; tell whether it was such code."""
+    if len(builder.bindings) == start or builder.bindings[-1].var is not value.atom:
+        return False
+    last = builder.bindings[-1]
+    match last.value:
+        case Call(Op() as op, (Var() as into, *rest)) if op in _ADD_INTO:
+            emitted = {b.var: b.value for b in builder.bindings[start:-1]}
+            if not _is_zero(emitted.get(into)):
+                return False
+            call = replace(last.value, args=(old, *rest))
+            builder.bindings[-1] = Binding(last.var, call)
+            return True
+        case _:
+            return False
+
+
+def _is_zero(expr: Expr | None) -> bool:
+    match expr:
+        case Call(callee) if callee is zeros:
+            return True
+        case Call(callee, attrs=attrs) if callee is full:
+            return attrs["fill_value"] == 0
+        case _:
+            return False

@@ -1,0 +1,52 @@
+"""The module that grows while gradients are derived, and the names that are still free in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.build import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ...ir.expr import Function
+    from ...ir.module import AdtDef, Module
+
+
+@final
+class Store:
+    """Functions and data types by name; derived ones are added, none is ever replaced."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions: Final[dict[str, Function]] = dict(module.functions)
+        self.adts: Final[dict[str, AdtDef]] = dict(module.adts)
+        self._globals: Final = Names()
+        self._data: Final = Names()
+        for name in self.functions:
+            self._globals.fresh(name)
+        for adt in self.adts.values():
+            self._reserve(adt)
+
+    def add(self, functions: Mapping[str, Function], adts: Mapping[str, AdtDef]) -> None:
+        """Take over what another pass has made of the module so far."""
+        for name, function in functions.items():
+            if name not in self.functions:
+                self._globals.fresh(name)
+            self.functions[name] = function
+        for name, adt in adts.items():
+            if name not in self.adts:
+                self._reserve(adt)
+            self.adts[name] = adt
+
+    def _reserve(self, adt: AdtDef) -> None:
+        self._data.fresh(adt.name)
+        for constructor in adt.constructors:
+            self._data.fresh(constructor.name)
+
+    def function_name(self, hint: str) -> str:
+        """Give a name for a new function."""
+        return self._globals.fresh(hint)
+
+    def data_name(self, hint: str) -> str:
+        """Give a name for a new data type or constructor."""
+        return self._data.fresh(hint)

@@ -1,0 +1,405 @@
+"""The reverse sweep: backward code for the steps of a function, last step first.
+
+A cotangent is kept per variable and leaf, as an atom of the backward code; a leaf without one is
+zero. Inside a branch the sweep goes on with the cotangents from outside, so a branch that adds
+nothing to one gives it back as it is, and nothing is summed twice. Operators contribute by their
+rules, calls by the backward functions of their callees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol, final
+
+from ...ir.build import Builder, Value
+from ...ir.expr import (
+    Binding,
+    BindPattern,
+    Call,
+    Clause,
+    Constructor,
+    ConstructorPattern,
+    Expr,
+    GlobalVar,
+    Match,
+    Pattern,
+    Tuple,
+    TupleGet,
+    TuplePattern,
+    Var,
+    Wildcard,
+    type_of,
+)
+from ...ir.op import NoGradient, Op
+from ...ir.traverse import Steps
+from ...ir.types import UNIT, AdtType, TupleType, Type
+from .bodies import subpatterns
+from .code import Code, Ending, Fork, PulledCall, Work
+from .instances import bits
+from .operators import pull_operator
+
+if TYPE_CHECKING:
+    from ...ir.build import Names
+    from .bodies import Arm, Body, Step
+    from .callgraph import CallGraph
+    from .cotangents import Cotangents
+    from .leaves import Leaves
+
+Key = tuple[Var, int]
+
+
+class Tools(Protocol):
+    """What a sweep needs from the derivation it is part of."""
+
+    graph: CallGraph
+    leaves: Leaves
+    cotangents: Cotangents
+
+    def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
+        """Give how a call is differentiated, `given` leaves of its result having a cotangent;
+        None if its result does not depend on anything of interest."""
+        ...
+
+
+@final
+class Sweep:
+    """One sweep over one function, for the paths with one ending."""
+
+    def __init__(self, tools: Tools, work: Work, names: Names, ending: Ending) -> None:
+        self._tools: Final = tools
+        self._leaves: Final = tools.leaves
+        self._work: Final = work
+        self._ending: Final = ending
+        self._names: Final = names
+        self._cts: Final[dict[Key, Expr]] = {}
+        self._logs: Final[list[dict[Key, Expr | None]]] = []
+        self.code = Code()
+        self.builder = Builder(work.source.function.span, names)
+        self.next: dict[int, Expr] = {}
+        """When a loop goes on: the cotangents of the next iteration's parameters, by leaf."""
+
+    # Cotangents.
+
+    def get(self, key: Key) -> Expr | None:
+        """Give the cotangent of a leaf so far."""
+        return self._cts.get(key)
+
+    def set(self, key: Key, atom: Expr) -> None:
+        """Replace the cotangent of a leaf."""
+        self._log(key)
+        self._cts[key] = atom
+
+    def take(self, var: Var) -> list[Expr | None]:
+        """Give and forget the cotangents of all leaves of a variable."""
+        found: list[Expr | None] = []
+        for leaf in range(self._leaves.width(type_of(var))):
+            key = (var, leaf)
+            found.append(self._cts.get(key))
+            if found[-1] is not None:
+                self._log(key)
+                del self._cts[key]
+        return found
+
+    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None:
+        """Add to the cotangent of a leaf of an atom, if it is varied."""
+        if not self.is_varied(atom, leaf):
+            return
+        assert isinstance(atom, Var)
+        old = self._cts.get((atom, leaf))
+        if old is not None:
+            leaf_type = self._leaves.of(type_of(atom))[leaf]
+            ct = self._tools.cotangents.add(self.builder, leaf_type, old, ct).atom
+        self.set((atom, leaf), ct)
+
+    def contribute_all(self, atom: Expr, cts: Sequence[Expr | None]) -> None:
+        """Add to the cotangents of all leaves of an atom."""
+        for leaf, ct in enumerate(cts):
+            if ct is not None:
+                self.contribute(atom, leaf, ct)
+
+    def is_varied(self, atom: Expr, leaf: int) -> bool:
+        """Tell whether a leaf of an atom can have a cotangent."""
+        return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0) >> leaf & 1)
+
+    def zero(self, leaf: Type) -> Value:
+        """Give the zero of a leaf."""
+        return self._tools.cotangents.zero(self.builder, leaf)
+
+    def _log(self, key: Key) -> None:
+        if self._logs:
+            self._logs[-1].setdefault(key, self._cts.get(key))
+
+    # Steps.
+
+    def run(self, body: Body) -> Steps[None]:
+        """Reverse all steps of a body."""
+        for step in reversed(body.steps):
+            span = step.value.span.derived(f"gradient of {self._work.source.name}")
+            self.builder.span = span
+            if step.arms:
+                yield self._branch(step)
+            elif isinstance(step.value, Call) and isinstance(step.value.callee, GlobalVar):
+                yield self._call(step, step.value)
+            else:
+                self._simple(step)
+
+    def _simple(self, step: Step) -> None:
+        cts = self.take(step.var)
+        if not any(ct is not None for ct in cts):
+            return
+        match step.value:
+            case Var() as var:
+                self.contribute_all(var, cts)
+            case Tuple(fields):
+                for (atom, leaf, _), ct in zip(self.places(fields), cts, strict=True):
+                    if ct is not None:
+                        self.contribute(atom, leaf, ct)
+            case TupleGet(value, index):
+                skipped = self._leaves.offset(type_of(value), index)
+                for leaf, ct in enumerate(cts):
+                    if ct is not None:
+                        self.contribute(value, skipped + leaf, ct)
+            case Call(Op() as op) as call if not isinstance(op.grad, NoGradient):
+                pull_operator(self, step.var, call, op.grad, cts)
+            case Call(Constructor()) as call:
+                self._constructor(call, cts)
+            case _:
+                pass
+
+    def places(self, atoms: Sequence[Expr]) -> Iterator[tuple[Expr, int, Type]]:
+        """Give all leaves of atoms: the atom, the index in it, and the cotangent's type."""
+        for atom in atoms:
+            for leaf, ty in enumerate(self._leaves.of(type_of(atom))):
+                yield atom, leaf, ty
+
+    def _constructor(self, call: Call, cts: list[Expr | None]) -> None:
+        """Match the cotangent of the made value; where it is not zero its fields contribute."""
+        (ct,) = cts
+        assert ct is not None
+        assert isinstance(call.callee, Constructor)
+        made, ct_type = type_of(call), type_of(ct)
+        assert isinstance(made, AdtType)
+        assert isinstance(ct_type, AdtType)
+        name = self._leaves.constructor(ct_type, made, call.callee.name)
+        targets = [p for p in self.places(call.args) if self.is_varied(p[0], p[1])]
+        if name is None or not targets:
+            return
+        names, span = self._names, self.builder.span
+        fields: list[Pattern] = []
+        given: list[tuple[Key, Type, Var]] = []
+        for atom, leaf, ty in self.places(call.args):
+            if not self.is_varied(atom, leaf):
+                fields.append(Wildcard(span=span))
+                continue
+            assert isinstance(atom, Var)
+            given.append(((atom, leaf), ty, Var(names.fresh("d"), ty, span=span)))
+            fields.append(BindPattern(given[-1][2], span=span))
+        keys = {key: ty for key, ty, _ in given}
+        outer, self.builder = self.builder, Builder(span, names)
+        sums: dict[Key, Expr | None] = {key: self.get(key) for key in keys}
+        for key, ty, var in given:
+            old = sums[key]
+            add = self._tools.cotangents.add
+            sums[key] = var if old is None else add(self.builder, ty, old, var).atom
+        matched = self._close([a for a in sums.values() if a is not None])
+        self.builder = Builder(span, names)
+        missing = [self.get(key) or self.zero(ty).atom for key, ty in keys.items()]
+        otherwise = self._close(missing)
+        self.builder = outer
+        pattern = ConstructorPattern(ct_type.name, name, tuple(fields), span=span)
+        clauses = (Clause(pattern, matched), Clause(Wildcard(span=span), otherwise))
+        whole = outer.bind(Match(ct, clauses, ty=matched.ty, span=span), "d")
+        for key, atom in zip(keys, self._split(whole, len(keys)), strict=True):
+            self.set(key, atom)
+
+    def _close(self, results: Sequence[Expr]) -> Expr:
+        """Give the builder's code, ending in one result or in a tuple of several."""
+        if len(results) == 1:
+            return self.builder.block(self.builder.value(results[0]))
+        values = [self.builder.value(r) for r in results]
+        return self.builder.block(self.builder.tuple(values))
+
+    def _split(self, whole: Value, count: int) -> list[Expr]:
+        return [whole.atom] if count == 1 else [whole[i].atom for i in range(count)]
+
+    # Calls.
+
+    def _call(self, step: Step, call: Call) -> Steps[None]:
+        assert isinstance(call.callee, GlobalVar)
+        loops = step.tail and self._ending is not Ending.ALL
+        if loops and call.callee.name == self._work.source.name:
+            for index, (atom, leaf, _) in enumerate(self.places(call.args)):
+                if index in self.next:
+                    self.contribute(atom, leaf, self.next[index])
+            return
+        cts = self.take(step.var)
+        given = sum(1 << i for i, ct in enumerate(cts) if ct is not None)
+        if not given:
+            return
+        if step not in self._work.calls:
+            pulled = yield self._tools.pulled_call(self._work, step, given)
+            self._work.calls[step] = pulled
+        pulled = self._work.calls[step]
+        if pulled is not None:
+            self._pull_call(step, call, pulled, cts)
+
+    def _pull_call(
+        self, step: Step, call: Call, pulled: PulledCall, cts: list[Expr | None]
+    ) -> None:
+        instance, builder = pulled.instance, self.builder
+        args = [] if pulled.residual is None else [pulled.residual]
+        passed = instance.candidates if instance.open else instance.values
+        args += [call.args[i] for i in passed]
+        result_leaves = self._leaves.of(type_of(step.var))
+        for leaf in bits(instance.useful):
+            args.append(cts[leaf] or self.zero(result_leaves[leaf]).atom)
+        places = list(self.places(call.args))
+        taken: set[Key] = set()
+        into: dict[int, Key] = {}
+        for index in bits(instance.active & instance.threaded):
+            atom, leaf, ty = places[index]
+            key = (atom, leaf) if isinstance(atom, Var) else None
+            if key is None or key in taken or not self.is_varied(atom, leaf):
+                args.append(self.zero(ty).atom)
+                continue
+            taken.add(key)
+            into[index] = key
+            args.append(self.get(key) or self.zero(ty).atom)
+        active = bits(instance.active)
+        types = tuple(places[i][2] for i in active)
+        result = types[0] if len(types) == 1 else TupleType(types)
+        callee = GlobalVar(instance.backward, span=builder.span)
+        type_args = (*pulled.type_args, *pulled.extra_args)
+        backward = Call(callee, tuple(args), type_args=type_args, ty=result, span=builder.span)
+        whole = builder.bind(backward, "d")
+        if instance.open:
+            assert isinstance(whole.atom, Var)
+            self._work.open_calls[whole.atom] = pulled
+        atoms = dict(zip(active, self._split(whole, len(active)), strict=True))
+        for index, key in into.items():
+            self.set(key, atoms[index])
+        for index in active:
+            if index not in into:
+                self.contribute(places[index][0], places[index][1], atoms[index])
+
+    # Branches.
+
+    def _branch(self, step: Step) -> Steps[None]:
+        tail = step.tail and self._ending is not Ending.ALL
+        cts = self.take(step.var)
+        if not any(ct is not None for ct in cts) and not (tail and self._ending is Ending.AGAIN):
+            return
+        arms = [arm for arm in step.arms if not tail or self._has_ending(arm.body)]
+        if tail and len(arms) == 1:
+            yield self._arm(step, arms[0], cts)
+            return
+        fork_arms: list[tuple[Arm, Code, dict[Key, Expr]]] = []
+        outer = (self.code, self.builder)
+        for arm in arms:
+            code = self.code = Code()
+            self.builder = Builder(outer[1].span, self._names)
+            self._logs.append({})
+            yield self._arm(step, arm, cts)
+            fork_arms.append((arm, code, self._leave_arm()))
+            code.bindings = self.builder.bindings
+        self._join(step, outer, fork_arms, tail=tail)
+
+    def _has_ending(self, body: Body) -> bool:
+        again, leave = self._tools.graph.ends(self._work.source.name, body)
+        return again if self._ending is Ending.AGAIN else leave
+
+    def _arm(self, step: Step, arm: Arm, cts: list[Expr | None]) -> Steps[None]:
+        self.contribute_all(arm.body.result, cts)
+        yield self.run(arm.body)
+        if arm.pattern is not None:
+            assert isinstance(step.value, Match)
+            matched = step.value.value
+            self.contribute_all(matched, self._pattern(arm.pattern, type_of(matched)))
+
+    def _leave_arm(self) -> dict[Key, Expr]:
+        """Give the cotangents that the arm has changed, and forget the changes."""
+        changed: dict[Key, Expr] = {}
+        for key, old in self._logs.pop().items():
+            new = self._cts.get(key)
+            if new is not None and new is not old:
+                changed[key] = new
+            if old is not None:
+                self._cts[key] = old
+            else:
+                self._cts.pop(key, None)
+        return changed
+
+    def _join(
+        self,
+        step: Step,
+        outer: tuple[Code, Builder],
+        arms: list[tuple[Arm, Code, dict[Key, Expr]]],
+        *,
+        tail: bool,
+    ) -> None:
+        """Make the fork, whose arms give all cotangents that one of them changed."""
+        keys = {key: self._leaves.of(type_of(key[0]))[key[1]] for a in arms for key in a[2]}
+        for _, code, changed in arms:
+            self.builder = Builder(outer[1].span, self._names)
+            results: list[Expr] = []
+            for key, ty in keys.items():
+                atom = changed.get(key) or self.get(key)
+                results.append(self.zero(ty).atom if atom is None else atom)
+            code.bindings += self.builder.bindings
+            code.results = tuple(results)
+        self.code, self.builder = outer
+        if not keys:
+            return
+        types = tuple(keys.values())
+        whole = types[0] if len(types) == 1 else TupleType(types)
+        var = Var(self._names.fresh("d"), whole, span=self.builder.span)
+        # Only the variable counts: the code for the fork is made when all is known.
+        self.builder.bindings.append(Binding(var, Tuple((), UNIT, span=self.builder.span)))
+        ending = self._ending if tail else Ending.ALL
+        fork = Fork(step, ending, var, [(arm, code) for arm, code, _ in arms], types)
+        self.code.forks[var] = fork
+        for key, atom in zip(keys, self._split(self.builder.value(var), len(keys)), strict=True):
+            self.set(key, atom)
+
+    def _pattern(self, pattern: Pattern, ty: Type) -> list[Expr | None]:
+        """Give the cotangents of a matched value from those of its pattern's variables.
+
+        Patterns nest as deep as a user writes, so this walk may recurse.
+        """
+        none: list[Expr | None] = [None] * self._leaves.width(ty)
+        match pattern:
+            case BindPattern(var, inner):
+                own = self.take(var)
+                if inner is None:
+                    return own
+                below = self._pattern(inner, ty)
+                return [
+                    self._sum(t, a, b)
+                    for t, a, b in zip(self._leaves.of(ty), own, below, strict=True)
+                ]
+            case TuplePattern():
+                inside = subpatterns(pattern, ty, self._leaves)
+                return [ct for p, t in inside for ct in self._pattern(p, t)]
+            case ConstructorPattern() if none:
+                return self._made(pattern, ty)
+            case _:
+                return none
+
+    def _sum(self, leaf: Type, a: Expr | None, b: Expr | None) -> Expr | None:
+        if a is None or b is None:
+            return b if a is None else a
+        return self._tools.cotangents.add(self.builder, leaf, a, b).atom
+
+    def _made(self, pattern: ConstructorPattern, ty: Type) -> list[Expr | None]:
+        assert isinstance(ty, AdtType)
+        (ct_type,) = self._leaves.of(ty)
+        assert isinstance(ct_type, AdtType)
+        found: list[tuple[Type, Expr | None]] = []
+        for part, part_type in subpatterns(pattern, ty, self._leaves):
+            exact = type_of(part.var) if isinstance(part, BindPattern) else part_type
+            found += zip(self._leaves.of(exact), self._pattern(part, exact), strict=True)
+        name = self._leaves.constructor(ct_type, ty, pattern.name)
+        if name is None or all(ct is None for _, ct in found):
+            return [None]
+        fields = [self.zero(leaf) if ct is None else self.builder.value(ct) for leaf, ct in found]
+        return [self.builder.construct(ct_type.name, name, fields, ct_type).atom]
