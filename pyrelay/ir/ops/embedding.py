@@ -51,8 +51,8 @@ def _embedding_grad(p: Pullback) -> tuple[None, Value]:
     numbers, table = p.args
     g, padding = p.g, p.attrs["padding_idx"]
     if padding is not None:
-        places = padding % table.shape[0].constant if padding < 0 else padding
-        hit = compare.equal(numbers, places).unsqueeze(-1)
+        place = table.shape[0] + padding if padding < 0 else padding
+        hit = compare.equal(numbers, g.builder.size(place)).unsqueeze(-1)
         g = compare.where(hit, create.zeros_like(g), g)
     zeros = table.builder.zeros(table.ty)
     picked = g.builder.tuple((numbers,))
@@ -85,6 +85,8 @@ embedding: Final = Op(
         Sample((TensorSpec((2, 5), "int64", 0, 4), TensorSpec((4, 3)))),
         Sample((TensorSpec((), "int64", 0, 4), TensorSpec((4, 3)))),
         Sample((2, TensorSpec((4, 3)))),
+        Sample((TensorSpec((9,), "int64", 0, 4), TensorSpec((4, 3))), {"padding_idx": 1}, False),
+        Sample((TensorSpec((9,), "int64", 0, 4), TensorSpec((4, 3))), {"padding_idx": -2}, False),
         Sample((TensorSpec((0,), "int64", 0, 4), TensorSpec((4, 3)))),
         Sample((TensorSpec((6,), "int32", 0, 4), TensorSpec((4, 3), contiguous=False))),
     ),
