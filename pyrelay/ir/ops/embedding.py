@@ -24,7 +24,7 @@ from ..op import (
 from ..rules import integral, with_rank
 from ..types import TensorType, Type, float32, is_float, show
 from . import compare, create, index
-from .operands import as_tensor, static
+from .operands import as_positions, static
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -60,8 +60,8 @@ def _embedding_grad(p: Pullback) -> tuple[None, Value]:
 
 
 def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
-    numbers = as_tensor(torch, numbers, table)
-    return torch.nn.functional.embedding(numbers.to(torch.int64), table, padding)
+    numbers = as_positions(torch, numbers, table)
+    return torch.nn.functional.embedding(numbers, table, padding)
 
 
 embedding: Final = Op(

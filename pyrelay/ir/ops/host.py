@@ -258,7 +258,7 @@ check: Final = Op(
 )
 
 
-class ProgramFailed(RuntimeError):
+class ProgramFailed(RuntimeError):  # noqa: N818  it is no mistake of the compiler
     """What `fail` raises: the program stopped itself."""
 
 

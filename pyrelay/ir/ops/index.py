@@ -25,7 +25,7 @@ from ..types import TensorType, Type, bool_, show
 from . import compare
 from .index_body import python_index, split_index
 from .index_spec import normal_spec, result_shape, write_type
-from .operands import as_tensor, as_tensors, static
+from .operands import as_positions, as_tensor, as_tensors, static
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -221,7 +221,7 @@ def _gather_type(call: RuleCall) -> Type:
 
 
 def _gather(torch: Any, x: Any, positions: Any, dim: int) -> Any:
-    return torch.gather(x, dim, positions.to(torch.int64))
+    return torch.gather(x, dim, as_positions(torch, positions))
 
 
 gather: Final = Op(
@@ -259,7 +259,7 @@ def _scatter_type(call: RuleCall) -> Type:
 
 
 def _scatter_add(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> Any:
-    return torch.scatter_add(x, dim, positions.to(torch.int64), source)
+    return torch.scatter_add(x, dim, as_positions(torch, positions), source)
 
 
 scatter_add: Final = Op(
@@ -311,7 +311,7 @@ def _size(value: Value) -> Dim:
 
 
 def _take(torch: Any, x: Any, positions: Any) -> Any:
-    return torch.take(x, as_tensor(torch, positions, x).to(torch.int64))
+    return torch.take(x, as_positions(torch, positions, x))
 
 
 take: Final = Op(
@@ -385,7 +385,7 @@ def _one_hot_type(call: RuleCall) -> Type:
 
 
 def _one_hot(torch: Any, x: Any, classes: int) -> Any:
-    return torch.nn.functional.one_hot(as_tensor(torch, x).to(torch.int64), classes)
+    return torch.nn.functional.one_hot(as_positions(torch, x), classes)
 
 
 one_hot: Final = Op(

@@ -24,7 +24,7 @@ from ..op import (
 from ..rules import broadcast_shapes, expect, floating, integral
 from ..types import TensorType, Type, is_float, show
 from . import activation, compare, create, index, math, softmax
-from .operands import as_tensor, is_given
+from .operands import as_positions, as_tensor, is_given
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -89,7 +89,7 @@ def _cross_entropy_type(call: RuleCall) -> Type:
 def _cross_entropy(torch: Any, x: Any, target: Any) -> Any:
     target = as_tensor(torch, target, x)
     if not target.dtype.is_floating_point:
-        target = target.to(torch.int64)
+        target = as_positions(torch, target)
     return torch.nn.functional.cross_entropy(x, target)
 
 
@@ -313,7 +313,7 @@ def _nll_type(call: RuleCall) -> Type:
 
 
 def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
-    target = as_tensor(torch, target, x).to(torch.int64)
+    target = as_positions(torch, target, x)
     return torch.nn.functional.nll_loss(x, target, reduction=reduction)
 
 

@@ -30,6 +30,12 @@ def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
     return [as_tensor(torch, v, like) for v in values]
 
 
+def as_positions(torch: Any, value: Any, like: Any = None) -> Any:
+    """Give integers as a tensor of int64, on the device of `like`: what torch indexes with."""
+    found = as_tensor(torch, value, like)
+    return found if found.dtype == torch.int64 else found.to(torch.int64)
+
+
 def on_tensor(body: Callable[..., Any]) -> Callable[..., Any]:
     """Give a body whose first operand may also be a Python number."""
     return lambda torch, x, *rest: body(torch, as_tensor(torch, x), *rest)
