@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import doctest
+import importlib
 import re
 import subprocess
 import sys
@@ -66,6 +68,17 @@ def test_private_names_stay_in_their_module(path: Path) -> None:
         if alias.name.startswith("_") and not alias.name.startswith("__")
     ]
     assert taken == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_the_examples_in_docstrings_are_true(path: Path) -> None:
+    if ">>> " not in path.read_text(encoding="utf-8"):
+        return
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    name = ".".join(parts).removesuffix(".__init__")
+    result = doctest.testmod(importlib.import_module(name))
+    assert result.attempted > 0
+    assert result.failed == 0
 
 
 def test_no_module_is_named_after_nothing() -> None:
