@@ -14,10 +14,12 @@ from typing import Final, final
 
 from ...ir.dims import Dim
 from ...ir.expr import (
+    Binding,
     Call,
     Constant,
     Constructor,
     Expr,
+    Flavour,
     Function,
     GlobalVar,
     If,
@@ -91,6 +93,10 @@ class BodyWriter:
     def body(self, op: Op) -> ast.expr:
         """Give the body of an operator's lowering, as a global name."""
         return self.code.name(self.program.pool.body(op))
+
+    def kernel(self, name: str) -> ast.expr:
+        """Give a function of torch's lowest layer, as a global name."""
+        return self.code.name(self.program.pool.kernel(name))
 
     def size(self, dim: Dim) -> ast.expr:
         """Give the integer value of a dim."""
@@ -184,23 +190,27 @@ class BodyWriter:
         """Write a region: its bindings in order, then its result."""
         position = 0
         while isinstance(body, LetBlock):
-            local = [b for b in body.bindings if isinstance(b.value, Function)]
-            if local:
-                yield functions.write_local(self, local)
-            for binding in body.bindings:
-                value = binding.value
-                if isinstance(value, Function):
-                    pass
-                elif self._is_compound(value):
-                    target = Assigned(self.target(binding.var))
-                    yield self._compound(value, region, position, target)
-                    self.define(binding.var)
-                else:
-                    self._simple(binding.var, value)
-                    self.delete(self.dying(region, position))
-                position += 1
+            if body.flavour is Flavour.REC:
+                yield functions.write_local(self, body.bindings)
+                position += len(body.bindings)
+            else:
+                for binding in body.bindings:
+                    yield from self._binding(binding, region, position)
+                    position += 1
             body = body.body
         yield self._result(body, region, position, exit_)
+
+    def _binding(self, binding: Binding, region: Region, position: int) -> Steps[None]:
+        value = binding.value
+        if isinstance(value, Function):
+            yield functions.write_local(self, [binding])
+        elif self._is_compound(value):
+            target = Assigned(self.target(binding.var))
+            yield self._compound(value, region, position, target)
+            self.define(binding.var)
+        else:
+            self._simple(binding.var, value)
+            self.delete(self.dying(region, position))
 
     def _is_compound(self, value: Expr) -> bool:
         if isinstance(value, If | Match):
@@ -253,7 +263,7 @@ class BodyWriter:
         """Write where the value of a region goes."""
         match final_exit(exit_):
             case Returned():
-                self.emit(self.code.returned(value))
+                self._return(value)
                 return
             case Assigned(None):
                 self.evaluate(value)
@@ -262,9 +272,17 @@ class BodyWriter:
             case _:
                 self.emit(self.code.returned(self.code.tuple([self.code.literal(-1), value])))
                 return
-        self.delete([v for v in self.dying(region, position)])
+        self.delete(self.dying(region, position))
         if isinstance(exit_, InLoop):
             loops.leave(self, exit_)
+
+    def _return(self, value: ast.expr) -> None:
+        statements = self.frame.statements
+        if isinstance(value, ast.Name | ast.Constant):
+            # What would be deleted just before the end is deleted by it.
+            while statements and isinstance(statements[-1], ast.Delete):
+                statements.pop()
+        self.emit(self.code.returned(value))
 
     def value(self, expr: Expr, hint: str, *, is_tail: bool = False) -> Term:
         """Give the value of an expression that is one Python expression."""
@@ -308,7 +326,7 @@ class BodyWriter:
 
     def _constant(self, constant: Constant) -> Term:
         value = constant.value
-        if isinstance(value, TensorData) or isinstance(value, str):
+        if isinstance(value, TensorData | str):
             return self._held(constant)
         if is_host_number(constant):
             return Term((), lambda: self.code.literal(value), Form.NUMBER, None, value)

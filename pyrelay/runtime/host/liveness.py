@@ -11,7 +11,7 @@ from typing import Final, final
 
 from ...ir.expr import Call, Expr, Function, If, LetBlock, Match, Tuple, Var
 from ...ir.op import Op
-from ...ir.traverse import children, pattern_vars
+from ...ir.traverse import children, free_vars, pattern_vars
 from ...ir.types import SizeType, StrType, TensorType, TupleType, Type
 from .plan import Plan, Planned
 
@@ -23,7 +23,6 @@ class Region:
 
     parent: Region | None
     position: int
-    is_loop: bool = False
     last: dict[Var, int] = field(default_factory=dict[Var, int])
     inherited: set[Var] = field(default_factory=set[Var])
     """The variables of the regions around it that may be deleted in it."""
@@ -75,10 +74,8 @@ class Liveness:
         parent: Region | None,
         position: int,
         bound: tuple[Var, ...],
-        *,
-        is_loop: bool = False,
     ) -> None:
-        region = Region(parent, position, is_loop)
+        region = Region(parent, position)
         self._regions[key] = region
         for var in bound:
             self._home[var] = region
@@ -115,7 +112,9 @@ class Liveness:
                     bound = pattern_vars(clause.pattern)
                     self._open((expr, 2 * i), clause.body, region, position, bound)
                     if clause.guard is not None:
-                        self._guard((expr, 2 * i + 1), clause.guard, region, position)
+                        # It sees what the pattern binds, and is over before the body starts.
+                        inside = self.region(expr, 2 * i)
+                        self._open((expr, 2 * i + 1), clause.guard, inside, -1, ())
             case Call(callee=Op(), args=args):
                 for arg in args:
                     self._visit_operand(arg, region, position)
@@ -142,23 +141,13 @@ class Liveness:
         if callee is None or callee.place is None or (callee.function, 0) in self._regions:
             return
         function = callee.function
-        key = (function, 0)
-        self._open(key, function.body, region, position, function.params, is_loop=callee.has_jumps)
-
-    def _guard(self, key: tuple[Expr, int], guard: Expr, region: Region, position: int) -> None:
-        # A guard is evaluated between patterns: what it uses lives to the end of the match.
-        self._open(key, guard, region, position, (), is_loop=True)
+        self._open((function, 0), function.body, region, position, function.params)
 
     def _capture(self, function: Function, region: Region, position: int) -> None:
         """Note what a function value refers to; it may be called at any later time."""
-        pending: list[Expr] = [function.body]
-        while pending:
-            expr = pending.pop()
-            if isinstance(expr, Var):
-                self.captured.add(expr)
-                self._use(expr, region, position)
-            else:
-                pending += reversed(children(expr))
+        for var in free_vars(function):
+            self.captured.add(var)
+            self._use(var, region, position)
 
     def _use(self, var: Var, region: Region, position: int) -> None:
         self.uses[var] = self.uses.get(var, 0) + 1

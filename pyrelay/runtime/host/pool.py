@@ -14,6 +14,7 @@ from ...ir.expr import Constant, Constructor
 from ...ir.op import Op
 from ...ir.types import DType, float32
 from ...lower_torch.constants import tensor_constant, torch_dtype
+from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, integer_power, sign_of, tensor_of
 from ...lower_torch.terms import Number
 from ..values import Cell
@@ -32,6 +33,7 @@ class Pool:
         self._scalars: Final[dict[tuple[str, str], str]] = {}
         self._tensors: Final[dict[Constant, str]] = {}
         self._bodies: Final[dict[Op, str]] = {}
+        self._kernels: Final[dict[str, str]] = {}
         self._constructors: Final[dict[tuple[str, str], str]] = {}
         self.namespace: Final[dict[str, Any]] = {
             "torch": torch,
@@ -69,6 +71,12 @@ class Pool:
         if op not in self._bodies:
             self._bodies[op] = self._add(f"op__{identifier(op.name)}", op.lowering.body)
         return self._bodies[op]
+
+    def kernel(self, name: str) -> str:
+        """Give the name of the function `aten::name`."""
+        if name not in self._kernels:
+            self._kernels[name] = self._add(f"aten__{name.strip('_')}", kernel(name))
+        return self._kernels[name]
 
     def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
         """Give the name of a constructor as a function value."""

@@ -1,0 +1,49 @@
+"""Programs in text, brought to their last stage and run by both executors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pyrelay.ir.module import Module
+from pyrelay.ir.parser import parse_module
+from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.infer import infer
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.host import CompiledProgram, compile_module
+
+CPU = torch.device("cpu")
+
+
+def prepared(source: str) -> Module:
+    """Give a program in its last stage."""
+    return with_flavours(to_anf(infer(parse_module(source))))
+
+
+def compiled(source: str, entry: str = "main") -> CompiledProgram:
+    """Give a program as host code."""
+    return compile_module(prepared(source), entry, CPU)
+
+
+def run_both(source: str, *args: Any, entry: str = "main") -> Any:
+    """Give the value of a program, which must be the same in both executors."""
+    module = prepared(source)
+    expected = evaluate(module, entry, args)
+    actual = compile_module(module, entry, CPU)(*args)
+    assert_same(actual, expected)
+    return actual
+
+
+def assert_same(actual: Any, expected: Any) -> None:
+    """Check that two run-time values are equal; a number may be a 0-d tensor."""
+    if isinstance(expected, tuple):
+        assert isinstance(actual, tuple)
+        assert len(actual) == len(expected)
+        for a, e in zip(actual, expected, strict=True):
+            assert_same(a, e)
+    elif isinstance(expected, str):
+        assert actual == expected
+    else:
+        torch.testing.assert_close(torch.as_tensor(actual), torch.as_tensor(expected))
