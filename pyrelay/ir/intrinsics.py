@@ -25,3 +25,4 @@ class Intrinsic(Enum):
     PARAM = "param"
     CONST = "const"
     TREE_MAP = "tree_map"
+    REF = "ref"

@@ -1,0 +1,255 @@
+"""Annotations as IR types.
+
+An annotation is evaluated where the function was written, names of functions around it included,
+so strings, aliases and `from __future__ import annotations` all read the same. The object it gives
+is then read as a type.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types as python_types
+import typing
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from .. import annotations as written
+from ..diagnostics.catalogue.language import UndefinedName, UnreadableAnnotation
+from ..diagnostics.diagnostic import Problem
+from ..diagnostics.source import Span
+from ..ir.dims import Dim, DimVar
+from ..ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    UNIT,
+    UNKNOWN,
+    DType,
+    FnType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    dims,
+)
+from .definition import Definition, meaning
+from .scope import nearest
+
+NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
+"""Python's own number types: the type in the IR; results come back as Python numbers."""
+
+ANY_DIM: Final = "any"
+"""How the name of a dim that an annotation leaves open begins."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """An annotation that was read: its type, and what a type does not say."""
+
+    ty: Type
+    python: type | None = None
+    """`float`, `int` or `bool` when it was annotated so, and for static parameters `str`."""
+    model: written.ModelAnnotation | None = None
+
+
+class NotAType(Exception):  # noqa: N818  becomes a diagnostic where the annotation stands
+    """An annotation cannot be read: why, and what to write instead."""
+
+    def __init__(self, why: str, instead: str | None = None) -> None:
+        super().__init__(why)
+        self.why = why
+        self.instead = instead
+
+
+@final
+class AnnotationReader:
+    """Reads the annotations of one function."""
+
+    def __init__(self, namespace: dict[str, Any], report: Callable[[Problem], None]) -> None:
+        self._namespace: Final = namespace
+        self._report: Final = report
+        self._open = 0
+
+    def define(self, name: str, dim: Dim) -> None:
+        """Let later annotations use a parameter that holds a size."""
+        self._namespace[name] = dim
+
+    def read(self, node: ast.expr, span: Span) -> Annotation | None:
+        """Give the annotation; None when it cannot be read, which is reported."""
+        text = span.text
+        try:
+            return self._annotation(_evaluate(node, self._namespace))
+        except NameError as error:
+            name = error.name or text
+            known = (*self._namespace, *vars(builtins))
+            self._report(UndefinedName(span, name, nearest(name, known)))
+        except NotAType as error:
+            self._report(UnreadableAnnotation(span, text, error.why, error.instead))
+        except Exception as error:  # noqa: BLE001  whatever the user's own expression raises
+            why = f"evaluating it raises {type(error).__name__}: {error}"
+            self._report(UnreadableAnnotation(span, text, why))
+        return None
+
+    def _annotation(self, value: Any) -> Annotation:
+        if value is written.Model or isinstance(value, written.ModelAnnotation):
+            model = value if isinstance(value, written.ModelAnnotation) else None
+            return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
+        python = value if value in (float, int, bool, str) else None
+        if python is str:
+            return Annotation(UNKNOWN, python=str)
+        return Annotation(self.type(value), python)
+
+    def type(self, value: Any) -> Type:
+        """Give the type that an object stands for in an annotation. Raises NotAType."""
+        if isinstance(value, str):
+            return self.type(_evaluate(value, self._namespace))
+        if value is None or value is type(None):
+            return UNIT
+        if isinstance(value, type) and value in NUMBERS:
+            return NUMBERS[value]
+        match value:
+            case written.TensorAnnotation(items):
+                return self._tensor(items)
+            case written.FnAnnotation(params, result):
+                return FnType(tuple(self.type(p) for p in params), self.type(result))
+            case Dim():
+                return SizeType(value)
+            case written.ModelAnnotation():
+                raise NotAType("a model stands alone as the annotation of a parameter")
+            case _ if isinstance(meaning(value), DType):
+                return TensorType((), meaning(value))
+            case _:
+                return self._generic(value)
+
+    def _generic(self, value: Any) -> Type:
+        origin, args = typing.get_origin(value), typing.get_args(value)
+        if origin is typing.Annotated:
+            return self._tensor((meaning(args[0]) or args[0], *args[1:]))
+        if origin is tuple:
+            if args == ((),):
+                return UNIT
+            if Ellipsis in args:
+                raise NotAType("the length of a tuple is known", "write each field's type out")
+            return TupleType(tuple(self.type(a) for a in args))
+        if origin is Callable and len(args) == 2 and isinstance(args[0], list):
+            return FnType(tuple(self.type(a) for a in args[0]), self.type(args[1]))
+        raise NotAType(*_reason(value, origin))
+
+    def _tensor(self, items: tuple[Any, ...]) -> Type:
+        dtypes = [meaning(i) if i not in NUMBERS else _dtype(i) for i in items if _is_dtype(i)]
+        shapes = [i for i in items if not _is_dtype(i)]
+        if len(dtypes) != 1 or len(shapes) != 1:
+            raise NotAType(
+                "a tensor has one element type and one shape", "write `Tensor[Float, (N, 3)]`"
+            )
+        shape = shapes[0].split() if isinstance(shapes[0], str) else shapes[0]
+        entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        if any(e is Ellipsis or e == "..." for e in entries):
+            return UNKNOWN  # any rank: found from the argument
+        return TensorType(tuple(self._dim(e) for e in entries), dtypes[0])
+
+    def _dim(self, value: Any) -> Dim:
+        match value:
+            case bool():
+                pass
+            case Dim():
+                return value
+            case int() if value >= 0:
+                return Dim.of(value)
+            case str() if value.isidentifier():
+                return Dim.of(value)
+            case str():
+                return self._dim(_evaluate(value, _DimNames(self._namespace)))
+            case typing.Any:
+                self._open += 1
+                return Dim.of(f"{ANY_DIM}{self._open}")
+            case typing.TypeVar():
+                return Dim.of(value.__name__)
+            case _:
+                pass
+        raise NotAType(
+            f"`{value!r}` is not a size",
+            'sizes are integers, `N = Dim("N")` and arithmetic on them, and `Any`',
+        )
+
+
+@final
+class _DimNames(dict[str, Any]):
+    """A namespace in which an unknown name is a size, for shapes written as text."""
+
+    def __missing__(self, name: str) -> Dim:
+        return Dim.of(name)
+
+
+def type_dims(found: Iterable[Type]) -> tuple[DimVar, ...]:
+    """Give the named sizes in types, in order of first mention: what a function quantifies."""
+    names: dict[str, None] = {}
+    for dim in _each_dim(found):
+        for atom in dim.atoms():
+            if isinstance(atom, DimVar):
+                names.setdefault(atom.name)
+    return tuple(DimVar(n) for n in names)
+
+
+def _each_dim(found: Iterable[Type]) -> Iterator[Dim]:
+    for ty in found:
+        yield from dims(ty)
+
+
+def _evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
+    while isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = node.value
+    if isinstance(node, str):
+        node = ast.parse(node.strip(), mode="eval").body
+    code = compile(ast.Expression(node), "<annotation>", "eval")
+    value = eval(code, {"__builtins__": builtins}, _Names(namespace))  # noqa: S307
+    return value
+
+
+@final
+class _Names(dict[str, Any]):
+    """A copy of a namespace to evaluate in, that keeps the fallback of the original."""
+
+    def __init__(self, original: dict[str, Any]) -> None:
+        super().__init__(original)
+        self._original = original
+
+    def __missing__(self, name: str) -> Any:
+        if name in vars(builtins):
+            return vars(builtins)[name]
+        return self._original[name]
+
+
+def _is_dtype(item: Any) -> bool:
+    return isinstance(meaning(item), DType) or isinstance(item, DType) or (
+        isinstance(item, type) and item in NUMBERS
+    )
+
+
+def _dtype(item: Any) -> Any:
+    ty = NUMBERS[item]
+    assert isinstance(ty, TensorType)
+    return ty.dtype
+
+
+def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
+    name = getattr(value, "__name__", repr(value))
+    module = (getattr(value, "__module__", "") or "").split(".")[0]
+    if isinstance(meaning(value), Definition):
+        return "this is a function", f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function"
+    if value is typing.Any:
+        return "the type of a parameter is known", "write its type; `Any` may stand for one size"
+    if module in ("torch", "numpy", "jax"):
+        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+    if value is written.Tensor:
+        return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
+    if value in (list, dict, set) or origin in (list, dict, set):
+        return "this collection is not in the language", "write a tensor or a tuple"
+    if getattr(origin, "__name__", "") in ("Iterable", "Iterator", "Sequence"):
+        return "data is passed as tensors", "stack the items and loop over the first axis"
+    if isinstance(value, python_types.UnionType) or origin is typing.Union:
+        return "a union is not in the language", "write a function for each of the types"
+    return "it names no type of the language", None

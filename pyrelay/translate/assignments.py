@@ -1,0 +1,276 @@
+"""Assignments: names, tuples of names, items, and the content of cells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..diagnostics.catalogue.language import OuterAssignment, SharedItem, Unsupported
+from ..diagnostics.source import Span
+from ..ir.dims import Dim
+from ..ir.expr import Call, Expr, RefRead, RefWrite, Tuple, TupleGet, Var, is_atom
+from ..ir.intrinsics import Intrinsic
+from ..ir.traverse import Steps
+from ..ir.types import UNKNOWN, TupleType, Type
+from .blocks import Code
+from .context import Context
+from .definition import ModelUse, meaning
+from .environment import Bound, Holder, Static
+from .model_calls import created, record_of, records_of
+from .ownership import shared_by
+from .static import static_value
+from .subscripts import Place, item, read_place, replaced
+from .tables import BINARY
+
+
+def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
+    """Translate `a = b = value`."""
+    if len(stmt.targets) == 1:
+        yield _assign_one(cx, stmt.targets[0], stmt.value, code)
+        return
+    value = yield cx.expression(stmt.value)
+    for target in stmt.targets:
+        value = _atom(value, "value", code)
+        yield bind_target(cx, target, value, code)
+        _note_holders(cx, target, [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])])
+
+
+def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
+    """Translate `x: T = value`; the annotation is what the value must be."""
+    assert stmt.value is not None
+    found = cx.annotations.read(stmt.annotation, cx.span(stmt.annotation))
+    if not isinstance(stmt.target, ast.Name) or found is None or found.model is not None:
+        yield _assign_one(cx, stmt.target, stmt.value, code)
+        return
+    value = yield cx.expression(stmt.value)
+    var = Var(stmt.target.id, found.ty, span=cx.span(stmt.target))
+    code.bind(var, value)
+    cx.bind(stmt.target.id, Bound(atom=var), cx.span(stmt.target))
+    _note_holders(cx, stmt.target, list(shared_by(cx, stmt.value)))
+
+
+def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[None]:
+    match target, value:
+        case ast.Name(), _:
+            yield _assign_name(cx, target, value, code)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=values) if (
+            len(targets) == len(values)
+        ):
+            yield _assign_each(cx, targets, values, code)
+        case _:
+            records = records_of(cx, value, len(getattr(target, "elts", ())))
+            shared = list(shared_by(cx, value))
+            yield bind_target(cx, target, (yield cx.expression(value)), code)
+            _note_records(cx, target, records)
+            if isinstance(target, ast.Tuple | ast.List):
+                _note_holders(cx, target, shared)
+
+
+def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
+    span = cx.span(target)
+    known = static_value(cx, value)
+    if known is not None and not _is_number(known):
+        cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
+        return
+    record, shared = record_of(cx, value), list(shared_by(cx, value))
+    model = _model_of(cx, value)
+    cx.wanted = target.id if target.id in cx.once else None
+    expr = yield cx.walk(cx, value)
+    cx.wanted = None
+    var = Var(target.id, span=span)
+    code.bind(var, expr)
+    entry = Bound(atom=var, static=known, model=model, record=record)
+    cx.bind(target.id, _carry_over(cx, value, entry), span)
+    _note_holders(cx, target, shared)
+
+
+def _is_number(known: Static) -> bool:
+    """Tell whether a known value is also a value of the program, so that it gets a variable."""
+    values = known.value if isinstance(known.value, tuple) else (known.value,)
+    return known.exact and all(type(v) in (bool, int, float, Dim) for v in values)
+
+
+def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
+    """Give the entry with what is known of the name that it is another name for."""
+    source = cx.env.find(value.id) if isinstance(value, ast.Name) else None
+    if not isinstance(source, Bound):
+        return entry
+    atom = source.atom if entry.atom is None else entry.atom
+    return replace(entry, atom=atom, model=source.model, function=source.function)
+
+
+def _model_of(cx: Context, value: ast.expr) -> ModelUse | None:
+    """Give the model that an expression makes, if it is a call of `create_model`."""
+    if not isinstance(value, ast.Call):
+        return None
+    known = static_value(cx, value.func)
+    is_new = known is not None and meaning(known.value) is Intrinsic.CREATE_MODEL
+    return created(cx, value) if is_new else None
+
+
+def _assign_each(
+    cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
+) -> Steps[None]:
+    """Translate `a, b = b, a`: all values first, then the names."""
+    records = [record_of(cx, v) for v in values]
+    shared = [list(shared_by(cx, v)) for v in values]
+    found: list[Expr] = []
+    for target, value in zip(targets, values, strict=True):
+        expr = yield cx.expression(value)
+        hint = target.id if isinstance(target, ast.Name) else "value"
+        var = Var(hint, span=cx.span(target))
+        code.bind(var, expr)
+        found.append(var)
+    for target, expr, record, names in zip(targets, found, records, shared, strict=True):
+        yield bind_target(cx, target, expr, code)
+        _note_records(cx, target, [record])
+        _note_holders(cx, target, names)
+
+
+def bind_target(cx: Context, target: ast.expr, value: Expr, code: Code) -> Steps[None]:
+    """Bind what a target names to a value."""
+    span = cx.span(target)
+    match target:
+        case ast.Name(id=name):
+            if isinstance(value, Var) and value.name == name:
+                var = value
+            else:
+                var = Var(name, span=span)
+                code.bind(var, value)
+            cx.bind(name, Bound(atom=var), span)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            if isinstance(value, Tuple) and len(value.fields) == len(elts):
+                # The values are computed already: no name bound here changes what they mean.
+                for element, part in zip(elts, value.fields, strict=True):
+                    yield bind_target(cx, element, part, code)
+                return
+            whole = Var("fields", _fields_type(target), span=span)
+            code.bind(whole, value)
+            for place, element in enumerate(elts):
+                yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
+        case ast.Subscript():
+            place = yield read_place(cx, target.slice)
+            _set_item(cx, target, place, value, code)
+        case ast.Attribute():
+            yield _write_cell(cx, target, value, code)
+        case _:
+            instead = "assign to a name, a tuple of names, or an item of a name"
+            cx.program.report(Unsupported(span, "this assignment", instead))
+
+
+def _fields_type(target: ast.expr) -> Type:
+    """Give the type that unpacking asks for: a tuple of exactly these fields."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        return UNKNOWN
+    return TupleType(tuple(_fields_type(e) for e in target.elts))
+
+
+def _set_item(
+    cx: Context, target: ast.Subscript, place: Place, value: Expr, code: Code
+) -> None:
+    assert isinstance(target.value, ast.Name), "the fence refuses other targets"
+    name, span = target.value.id, cx.span(target)
+    base = owned(cx, target.value, span)
+    if base is None:
+        return
+    var = Var(name, span=span)
+    code.bind(var, replaced(base, place, value, span, cx.span(target.slice)))
+    cx.bind(name, Bound(atom=var), span)
+
+
+def owned(cx: Context, name: ast.Name, span: Span) -> Expr | None:
+    """Give the value of a name whose items may be assigned; None when it may be held elsewhere,
+    which is reported."""
+    entry = cx.local(name.id, span)
+    if entry is None or entry.atom is None:
+        cx.program.report(OuterAssignment(span, name.id))
+        return None
+    if entry.holder is not None:
+        cx.program.report(SharedItem(span, name.id, entry.holder.span, entry.holder.why))
+        return None
+    return entry.atom
+
+
+def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
+    span = cx.span(target)
+    if target.attr != "value":
+        cx.program.report(OuterAssignment(span, ast.unparse(target)))
+        return
+    value = _atom(value, "content", code)
+    cell = yield cx.expression(target.value)
+    code.bind(Var("_", span=span), RefWrite(cell, value, span=span))
+
+
+def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
+    """Translate `x += e`, which gives `x` a new value; `x[i] += e`; `cell.value += e`."""
+    op, span = BINARY[type(stmt.op)], cx.span(stmt)
+    match stmt.target:
+        case ast.Name(id=name) as target:
+            entry = cx.local(name, cx.span(target))
+            if entry is None or (entry.atom is None and entry.static is None):
+                cx.program.report(OuterAssignment(cx.span(target), name))
+                return
+            old = yield cx.expression(ast.copy_location(ast.Name(name, ast.Load()), target))
+            value = yield cx.expression(stmt.value)
+            var = Var(name, span=cx.span(target))
+            code.bind(var, Call(op, (old, value), {}, span=span))
+            cx.bind(name, Bound(atom=var), cx.span(target))
+        case ast.Subscript(value=ast.Name() as name) as target:
+            place = _fixed((yield read_place(cx, target.slice)), code)
+            base = owned(cx, name, cx.span(target))
+            if base is None:
+                return
+            old = item(base, place, cx.span(target), cx.span(target.slice))
+            old = _atom(old, "item", code)
+            value = yield cx.expression(stmt.value)
+            _set_item(cx, target, place, Call(op, (old, value), {}, span=span), code)
+        case ast.Attribute(value=owner, attr="value") as target:
+            cell = _atom((yield cx.expression(owner)), "cell", code)
+            old = _atom(RefRead(cell, span=cx.span(target)), "content", code)
+            value = yield cx.expression(stmt.value)
+            new = Call(op, (old, value), {}, span=span)
+            code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
+        case target:
+            cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
+
+
+def _fixed(place: Place, code: Code) -> Place:
+    """Give a place whose indices and bounds are computed once."""
+    indices = tuple(_atom(i, "index", code) for i in place.indices)
+    spec = tuple(
+        tuple(_atom(p, "bound", code) if isinstance(p, Expr) else p for p in entry)
+        for entry in place.spec
+    )
+    return Place(indices, spec)
+
+
+def _atom(expr: Expr, hint: str, code: Code) -> Expr:
+    """Give an atom for a value that is used more than once or before others."""
+    if is_atom(expr):
+        return expr
+    var = Var(hint, span=expr.span)
+    code.bind(var, expr)
+    return var
+
+
+def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | None]) -> None:
+    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    for element, record in zip(targets, records, strict=False):
+        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
+        if record is not None and isinstance(entry, Bound) and isinstance(element, ast.Name):
+            cx.env.set(element.id, replace(entry, record=record))
+
+
+def _note_holders(cx: Context, target: ast.expr, shared: Sequence[ast.Name]) -> None:
+    """Note that a target and the names that its value comes from may hold one tensor."""
+    if not cx.writes_items or not shared:
+        return
+    cx.hold(((n.id, cx.span(n)) for n in shared), "its tensor goes to another name here")
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    for element in names:
+        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
+        if isinstance(element, ast.Name) and isinstance(entry, Bound):
+            holder = Holder(cx.span(shared[0]), "it comes from here")
+            cx.env.set(element.id, replace(entry, holder=holder))
+

@@ -1,0 +1,185 @@
+"""The shape of translated statements: bindings in sequence, and what follows the last of them.
+
+A block of statements becomes let bindings around an expression. What that expression is when
+control reaches the end of the block is its `End`: the function returns nothing, a branch gives the
+names that are joined after it, a loop goes into its next round, a join point is called.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeAlias, final
+
+from ..diagnostics.catalogue.language import MissingReturn
+from ..diagnostics.source import Span
+from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
+from ..ir.ops.arithmetic import add
+from .context import Context
+from .environment import Bound
+from .flow import Flow
+from .mentions import value_of
+
+
+@final
+class Code:
+    """Bindings in order; a group of recursive functions is a block of its own."""
+
+    def __init__(self) -> None:
+        self._groups: Final[list[tuple[Flavour, list[Binding]]]] = []
+
+    def bind(self, var: Var, value: Expr) -> None:
+        """Add one binding."""
+        if not self._groups or self._groups[-1][0] is Flavour.REC:
+            self._groups.append((Flavour.PURE, []))
+        self._groups[-1][1].append(Binding(var, value))
+
+    def define(self, bindings: Sequence[Binding]) -> None:
+        """Add functions that may call each other."""
+        self._groups.append((Flavour.REC, list(bindings)))
+
+    def close(self, body: Expr) -> Expr:
+        """Give the expression under all bindings."""
+        for flavour, bindings in reversed(self._groups):
+            span = bindings[0].value.span
+            body = LetBlock(tuple(bindings), body, flavour, span=span)
+        return body
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Stands before one copy of the body of a `relay.layers` loop: its variable and its number;
+    None after the last."""
+
+    target: ast.expr
+    number: int | None
+
+
+Step: TypeAlias = ast.stmt | Copy
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in nested sequences of statements: what is left here, and what follows it."""
+
+    body: Sequence[Step]
+    place: int
+    after: Cursor | None
+
+
+def cursor(body: Sequence[Step], after: Cursor | None = None) -> Cursor | None:
+    """Give the place before a body."""
+    return Cursor(body, 0, after) if body else after
+
+
+def following(at: Cursor) -> Cursor | None:
+    """Give the place after the statement at a place."""
+    if at.place + 1 < len(at.body):
+        return Cursor(at.body, at.place + 1, at.after)
+    return at.after
+
+
+class End(Protocol):
+    """What a block gives when control reaches its end."""
+
+    def finish(self, cx: Context, span: Span) -> Expr:
+        """Give the expression, from what the names stand for there."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionEnd:
+    """The end of a function: it gives nothing, unless it returns a value elsewhere."""
+
+    name: str
+    returns: Span | None
+
+    def finish(self, cx: Context, span: Span) -> Expr:
+        """Give unit; report the path that returns nothing where others return a value."""
+        if self.returns is not None:
+            path = "nothing is returned after this"
+            return cx.refuse(MissingReturn(span, self.name, self.returns, path))
+        return Tuple((), span=span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Give:
+    """The names that live on, as a tuple; one alone is bare."""
+
+    names: tuple[str, ...]
+    missing: set[str] = field(default_factory=set[str])
+    """The names that have no value on some path that leads here."""
+
+    def finish(self, cx: Context, span: Span) -> Expr:
+        """Give the values of the names."""
+        return packed(name_values(cx, self.names, span, self.missing), span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CallWith:
+    """A call of a local function, in tail position, with the names that it takes.
+
+    `counter` is what a `for` loop counts with; its next value comes first.
+    """
+
+    function: Var
+    names: tuple[str, ...]
+    counter: Var | None = None
+    missing: set[str] = field(default_factory=set[str])
+    """The names that have no value on some path that leads here."""
+
+    def finish(self, cx: Context, span: Span) -> Expr:
+        """Give the call."""
+        values = name_values(cx, self.names, span, self.missing)
+        if self.counter is not None:
+            one = Constant(1, span=span)
+            values = (Call(add, (self.counter, one), {}, span=span), *values)
+        return Call(self.function, values, span=span)
+
+
+def name_values(
+    cx: Context, names: Sequence[str], span: Span, missing: set[str]
+) -> tuple[Expr, ...]:
+    """Give the values of names; a placeholder for one that has none, which is noted and is a
+    mistake where it is used."""
+    found: list[Expr] = []
+    for name in names:
+        entry = cx.env.find(name)
+        if isinstance(entry, Bound):
+            found.append(value_of(cx, entry, name, span))
+        else:
+            missing.add(name)
+            found.append(Constant(0, span=span))
+    return tuple(found)
+
+
+def packed(values: Sequence[Expr], span: Span) -> Expr:
+    """Give several values as a tuple, one as it is."""
+    return values[0] if len(values) == 1 else Tuple(tuple(values), span=span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LoopEnds:
+    """Where `break` and `continue` of the loop around lead."""
+
+    leave: End
+    again: End
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What statements know of the function and the loop around them."""
+
+    flow: Flow
+    function: str
+    returns: Span | None
+    end: End
+    loop: LoopEnds | None = None

@@ -1,0 +1,227 @@
+"""Calls: what is called decides which translator of the other files takes over."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final
+
+from ..diagnostics.catalogue.language import (
+    CapturedObject,
+    UndecoratedFunction,
+    UnknownAttribute,
+    Unsupported,
+)
+from ..ir.expr import Call, Constant, Expr, RefCreate
+from ..ir.intrinsics import Intrinsic
+from ..ir.op import Op
+from ..ir.ops.activation import stop_gradient
+from ..ir.ops.host import dim_size, rank, shape
+from ..ir.ops.model import param
+from ..ir.traverse import Steps
+from . import model_calls
+from .builtin_calls import CALLS, IN_LOOPS
+from .context import Context
+from .definition import Definition, DerivedFunction, meaning
+from .environment import Bound, Static
+from .functions import definition_call, derived_call, local_call, model_call
+from .gradients import RULES, gradient_call
+from .mentions import refuse_value
+from .operators import operator_call
+from .scope import nearest
+from .static import static_value
+from .tables import BUILTINS, METHODS
+
+
+def call(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate a call."""
+    wanted, cx.wanted = cx.wanted, None
+    known = static_value(cx, node.func)
+    if known is not None:
+        cx.wanted = wanted
+        return (yield _static_call(cx, node, known))
+    if isinstance(node.func, ast.Attribute):
+        return (yield _method_call(cx, node, node.func))
+    entry = cx.env.find(node.func.id) if isinstance(node.func, ast.Name) else None
+    if isinstance(entry, Bound) and entry.model is not None:
+        assert isinstance(node.func, ast.Name)
+        return (yield model_call(cx, node, node.func.id, entry.model))
+    callee = yield cx.expression(node.func)
+    if isinstance(entry, Bound) and entry.function is not None:
+        return (yield local_call(cx, node, callee, entry.function))
+    if node.keywords:
+        instead = "pass arguments by position: the names of its parameters are not known"
+        cx.program.report(
+            Unsupported(cx.span(node.keywords[0]), "a keyword argument of a function value", instead)
+        )
+    args = yield cx.expressions(node.args)
+    return Call(callee, args, span=cx.span(node))
+
+
+def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
+    match meaning(known.value):
+        case Op() as op:
+            return (yield operator_call(cx, node, op))
+        case Definition() as definition:
+            return (yield definition_call(cx, node, definition))
+        case DerivedFunction() as function:
+            return (yield derived_call(cx, node, function))
+        case Intrinsic() as intrinsic:
+            return (yield _intrinsic_call(cx, node, intrinsic, known.value))
+        case _:
+            return (yield _python_call(cx, node, known.value))
+
+
+def _intrinsic_call(
+    cx: Context, node: ast.Call, intrinsic: Intrinsic, function: Any
+) -> Steps[Expr]:
+    if intrinsic in RULES:
+        return (yield gradient_call(cx, node, intrinsic))
+    if intrinsic in _INTRINSICS:
+        return (yield _INTRINSICS[intrinsic](cx, node))
+    match intrinsic:
+        case Intrinsic.EXPORT_MODEL:
+            return model_calls.export_model(cx, node)
+        case Intrinsic.STOP_GRADIENT:
+            return (yield operator_call(cx, node, stop_gradient))
+        case Intrinsic.PARAM:
+            return (yield _param(cx, node))
+        case Intrinsic.CONST:
+            return _const(cx, node, function)
+        case Intrinsic.LAYERS:
+            instead = "use it in a loop: `for i in relay.layers(3):`"
+            return cx.refuse(Unsupported(cx.span(node), "`relay.layers` outside of a `for`", instead))
+        case _:
+            instead = "call it in the script, outside of compiled code"
+            what = f"`relay.{intrinsic.value}` here"
+            return cx.refuse(Unsupported(cx.span(node), what, instead))
+
+
+def _param(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.param(shape, ...)`: an operator that has nothing but a hidden value."""
+    named = [ast.keyword("shape", a) for a in node.args[:1]]
+    for keyword in named:
+        ast.copy_location(keyword, keyword.value)
+    plain = ast.Call(node.func, node.args[1:], [*named, *node.keywords])
+    return (yield operator_call(cx, ast.copy_location(plain, node), param, site=node))
+
+
+def _ref(cx: Context, node: ast.Call) -> Steps[Expr]:
+    if len(node.args) != 1 or node.keywords:
+        instead = "a cell has one value: `relay.ref(v)`"
+        return cx.refuse(Unsupported(cx.span(node), "`relay.ref` with these arguments", instead))
+    return RefCreate((yield cx.expression(node.args[0])), span=cx.span(node))
+
+
+def _const(cx: Context, node: ast.Call, function: Callable[[Any], Any]) -> Expr:
+    """Give a captured tensor or array as a constant; the namespace's own function reads it."""
+    known = static_value(cx, node.args[0]) if len(node.args) == 1 else None
+    if known is None:
+        instead = "write `relay.const(table)` with a captured tensor or array, by name"
+        return cx.refuse(Unsupported(cx.span(node), "`relay.const` of this value", instead))
+    found = meaning(function(known.value))
+    assert isinstance(found, Constant)
+    return Constant(found.value, found.ty, span=cx.span(node))
+
+
+_INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] = {
+    Intrinsic.CREATE_MODEL: model_calls.create_model,
+    Intrinsic.REF: _ref,
+    Intrinsic.SGD: model_calls.sgd,
+    Intrinsic.TREE_MAP: model_calls.tree_map,
+    Intrinsic.UPDATE_MODEL_PARAMS: model_calls.update_model_params,
+}
+
+
+def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
+    """Translate a call of a Python object that says nothing to the compiler."""
+    for known, op in BUILTINS.items():
+        if function is known:
+            return (yield operator_call(cx, node, op))
+    for known, handler in CALLS.items():
+        if function is known:
+            return (yield handler(cx, node))
+    span, name = cx.span(node.func), ast.unparse(node.func)
+    if any(function is f for f in IN_LOOPS):
+        instead = f"use it in a loop: `for i in {name}(...):`"
+        return cx.refuse(Unsupported(cx.span(node), f"`{name}` outside of a `for`", instead))
+    if _is_torch(function):
+        return cx.refuse(UndecoratedFunction(span, name, _relay_name(function)))
+    if isinstance(function, FunctionType):
+        instead = f"decorate `{function.__name__}` with @relay"
+        return cx.refuse(UndecoratedFunction(span, name, instead))
+    if callable(function):
+        instead = "call it outside of compiled code, and pass the result as an argument"
+        return cx.refuse(CapturedObject(span, name, "Python callable", instead))
+    return refuse_value(cx, function, name, span)
+
+
+def _is_torch(function: Any) -> bool:
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return callable(function) and module.split(".")[0] in ("torch", "numpy")
+
+
+def _relay_name(function: Any) -> str:
+    from ..ir.ops.table import BY_NAME
+
+    name = getattr(function, "__name__", "")
+    if name in BY_NAME:
+        return f"write `relay.{name}`"
+    near = nearest(name, BY_NAME)
+    return f"use an operator of `relay`{'' if near is None else f', such as `relay.{near}`'}"
+
+
+def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
+    """Translate a method call: of an explicit model, or of a tensor."""
+    entry = cx.env.find(function.value.id) if isinstance(function.value, ast.Name) else None
+    if isinstance(entry, Bound) and entry.model is not None:
+        assert isinstance(function.value, ast.Name)
+        if function.attr == "bind":
+            return (yield model_calls.bind(cx, node, function.value.id, entry.model))
+        return model_calls.model_attribute(cx, function, function.value.id, entry.model)
+    owner = static_value(cx, function.value)
+    if owner is not None and not isinstance(owner.value, int | float | str | bool | tuple):
+        return missing_attribute(cx, function, owner)
+    if function.attr == "size" and len(node.args) == 1:
+        return (yield _size(cx, node, function))
+    op = _MEASURES.get(function.attr) or METHODS.get(function.attr)
+    if op is None:
+        return cx.refuse(unknown_method(cx, function))
+    receiver = yield cx.expression(function.value)
+    return (yield operator_call(cx, node, op, receiver))
+
+
+_MEASURES: Final[dict[str, Op]] = {"dim": rank, "size": shape}
+"""Methods that give what attributes give too."""
+
+
+def _size(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
+    known = static_value(cx, node.args[0])
+    receiver = yield cx.expression(function.value)
+    dim = 0 if known is None else known.value
+    return Call(dim_size, (receiver,), {"dim": dim}, span=cx.span(node))
+
+
+def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
+    """Give the mistake of a method or attribute that tensors do not have."""
+    name, instead = node.attr, None
+    if name.endswith("_") and name.rstrip("_") in METHODS:
+        instead = f"tensors never change: write `x = x.{name.rstrip('_')}(...)`"
+    elif name in ("item", "tolist", "numpy", "cpu", "cuda"):
+        instead = "values stay tensors in compiled code; leave it out"
+    elif name in ("backward", "grad", "requires_grad_"):
+        instead = "gradients are functions: `relay.grad(f)(x)`"
+    near = nearest(name, (*METHODS, "shape", "ndim", "T", "mT", "size"))
+    return UnknownAttribute(cx.span(node), "a tensor", name, near, instead)
+
+
+def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
+    """Report an attribute that a captured object does not have."""
+    text = ast.unparse(node.value)
+    if hasattr(owner.value, "requires_grad") or hasattr(owner.value, "__array__"):
+        return refuse_value(cx, owner.value, text, cx.span(node.value))
+    near = nearest(node.attr, dir(owner.value))
+    return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near))
+
+

@@ -1,0 +1,69 @@
+"""Nested functions and lambdas: functions that capture the local names around them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ..diagnostics.source import Span
+from ..ir.expr import Expr, Function, Var
+from ..ir.traverse import Steps
+from ..ir.types import SizeType, Type
+from .annotation import Annotation, type_dims
+from .context import Context
+from .environment import Bound, Unbound
+from .flow import Nested, locals_of, reads
+
+Body: TypeAlias = Callable[[Context, ast.FunctionDef], Steps[Expr]]
+"""Translates the statements of a nested `def`."""
+
+
+def local_function(cx: Context, node: Nested) -> Steps[Function]:
+    """Translate a nested function; its parameters need no annotations."""
+    mark = cx.env.mark()
+    captured, cx.captured = cx.captured, {}
+    span = cx.span(node.body) if isinstance(node, ast.Lambda) else cx.span(node)
+    for name in sorted(locals_of(node)):
+        cx.env.set(name, Unbound(span, "it gets a value only in this function"))
+    params = tuple(_parameter(cx, a) for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    if isinstance(node, ast.Lambda):
+        name, result = "", None
+        body = yield cx.expression(node.body)
+    else:
+        name, result = node.name, _result(cx, node)
+        body = yield cx.body(cx, node)
+    cx.env.undo(mark)
+    cx.captured = captured
+    known = {d.name for d in cx.program.signature(cx.definition).type_params}
+    dims = tuple(d for d in type_dims(p.ty for p in params if p.ty) if d.name not in known)
+    return Function(params, body, result, dims, name, span=span)
+
+
+def _parameter(cx: Context, arg: ast.arg) -> Var:
+    span = cx.span(arg)
+    found: Annotation | None = None
+    if arg.annotation is not None:
+        found = cx.annotations.read(arg.annotation, cx.span(arg.annotation))
+    ty: Type | None = None if found is None or found.model is not None else found.ty
+    var = Var(arg.arg, ty, span=span)
+    cx.env.set(arg.arg, Bound(atom=var))
+    if isinstance(ty, SizeType):
+        cx.annotations.define(arg.arg, ty.dim)
+    return var
+
+
+def _result(cx: Context, node: ast.FunctionDef) -> Type | None:
+    if node.returns is None:
+        return None
+    found = cx.annotations.read(node.returns, cx.span(node.returns))
+    return None if found is None else found.ty
+
+
+def note_captures(cx: Context, node: Nested, span: Span) -> None:
+    """Note the local names that a function which stays in use has captured."""
+    for name in sorted(reads(node)):
+        if isinstance(cx.env.find(name), Bound):
+            cx.captured.setdefault(name, span)
+
+

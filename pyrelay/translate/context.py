@@ -1,0 +1,259 @@
+"""What is known while a program is translated: the whole program, and one function of it.
+
+`Program` collects functions, signatures, guards and mistakes; a `Context` is one function under
+translation. Mistakes are collected, not raised: a wrong expression becomes a placeholder, so one
+run finds all that are independent.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeAlias, final
+
+from ..diagnostics.catalogue.language import (
+    CaptureReassigned,
+    EndlessModel,
+    UnboundName,
+    UndefinedName,
+)
+from ..diagnostics.diagnostic import Diagnostic, Problem
+from ..diagnostics.source import Span
+from ..ir.build import Names
+from ..ir.expr import Constant, Expr, Function, TupleGet, Var
+from ..ir.module import AdtDef
+from ..ir.traverse import Steps
+from .annotation import AnnotationReader
+from .definition import Definition, Kind, StaticValue
+from .environment import Bound, Environment, Holder, Static, Unbound
+from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
+from .scope import MISSING, Guard, Scope, nearest
+from .signature import Signature, read_signature
+
+Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
+"""The models that a function mentions, with the static arguments of the first mention."""
+
+
+@final
+class Program:
+    """The functions of a program under translation, each translated once."""
+
+    def __init__(
+        self,
+        requirements: Callable[[Program, Definition], Requirements],
+        translate: Callable[[Program, Instance], None],
+    ) -> None:
+        self.functions: Final[dict[str, Function]] = {}
+        self.adts: Final[dict[str, AdtDef]] = {}
+        self.sites: Final[dict[Instance, Sites]] = {}
+        self.pending: Final[deque[Instance]] = deque()
+        self.done: Final[set[Instance]] = set()
+        self.model_vars: Final[list[tuple[str, Var, str, Instance]]] = []
+        """Variables that hold a model's parts; they get their types once all sites are known."""
+        self._names: Final[dict[Instance, str]] = {}
+        self._active: Final[list[Instance]] = []
+        self._translate: Final = translate
+        self._fresh: Final = Names()
+        self._scopes: Final[dict[Definition, Scope]] = {}
+        self._signatures: Final[dict[Definition, Signature]] = {}
+        self._requirements: Final[dict[Definition, Requirements]] = {}
+        self._find_requirements: Final = requirements
+        self._problems: Final[dict[tuple[Any, ...], Diagnostic]] = {}
+
+    @property
+    def problems(self) -> tuple[Diagnostic, ...]:
+        """The mistakes found so far, each place once."""
+        return tuple(self._problems.values())
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The captured names that the translation read."""
+        return tuple(g for s in self._scopes.values() for g in s.guards)
+
+    def report(self, problem: Problem) -> None:
+        """Add a mistake."""
+        found = problem.diagnostic()
+        place = None if found.primary is None else (found.primary.span.start, found.primary.span.end)
+        self._problems.setdefault((found.code, found.title, place), found)
+
+    def scope(self, definition: Definition) -> Scope:
+        """Give the captured names of a definition."""
+        if definition not in self._scopes:
+            self._scopes[definition] = Scope(definition.function)
+        return self._scopes[definition]
+
+    def signature(self, definition: Definition) -> Signature:
+        """Give the signature of a definition."""
+        if definition not in self._signatures:
+            scope = self.scope(definition)
+            self._signatures[definition] = read_signature(definition, scope, self.report)
+        return self._signatures[definition]
+
+    def requirements(self, definition: Definition) -> Requirements:
+        """Give the models that a function mentions, itself or through functions it calls."""
+        if definition.kind is Kind.MODEL:
+            return {}
+        if definition not in self._requirements:
+            self._requirements[definition] = self._find_requirements(self, definition)
+        return self._requirements[definition]
+
+    def function_name(self, instance: Instance) -> str:
+        """Give the name of a function in the module; it will be translated."""
+        if instance not in self._names:
+            self._names[instance] = self._fresh.fresh(_written_name(instance))
+            self.pending.append(instance)
+        return self._names[instance]
+
+    def fresh_name(self, hint: str) -> str:
+        """Give a name for a generated function of the module."""
+        return self._fresh.fresh(hint)
+
+    def translate_pending(self) -> None:
+        """Translate all functions that have been named and are not translated yet."""
+        while self.pending:
+            self._run(self.pending.popleft())
+
+    def _run(self, instance: Instance) -> None:
+        if instance in self.done:
+            return
+        self.done.add(instance)
+        self._active.append(instance)
+        self._translate(self, instance)
+        self._active.pop()
+
+    def spec(self, instance: Instance) -> ModelSpec:
+        """Give all names of a model's hidden values, translating what that needs."""
+        try:
+            return build_spec(instance, self._find_sites)
+        except RecursiveModel as error:
+            self.report(EndlessModel(error.site.span, error.site.instance.definition.name))
+            return ModelSpec(instance.definition, instance.statics, (), ())
+
+    def _find_sites(self, instance: Instance) -> Sites:
+        self.function_name(instance)
+        self._run(instance)
+        if instance in self._active:
+            # Its sites are not all known: it would have to exist before it is defined.
+            self.report(EndlessModel(instance.definition.source.head, instance.definition.name))
+        return self.sites[instance]
+
+
+def _written_name(instance: Instance) -> str:
+    name = instance.definition.name
+    if instance.statics:
+        name += f"[{', '.join(f'{n}={v!r}' for n, v in instance.statics)}]"
+    parts = (*(m for _, m in instance.models), *instance.implicit)
+    trained = instance.training or any(p.training for p in parts)
+    return f"{name}.train" if trained else name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelParts:
+    """A model at hand: where its parameters and its state are, and which model it is."""
+
+    params: Expr
+    state: Expr
+    instance: Instance
+
+
+@final
+@dataclass(slots=True)
+class Context:
+    """One function under translation."""
+
+    program: Program
+    instance: Instance
+    walk: Callable[[Context, ast.expr], Steps[Expr]]
+    """Translates an expression."""
+    body: Callable[[Context, ast.FunctionDef], Steps[Expr]]
+    """Translates the statements of a nested `def`."""
+    scope: Scope
+    annotations: AnnotationReader
+    env: Environment = field(default_factory=Environment)
+    statics: dict[str, StaticValue] = field(default_factory=dict[str, StaticValue])
+    own: ModelParts | None = None
+    """The model under translation itself, if it is one."""
+    implicit: dict[Definition, ModelParts] = field(default_factory=dict[Definition, ModelParts])
+    sites: Sites | None = None
+    layers: tuple[int, ...] = ()
+    """The copy numbers of the `relay.layers` loops around."""
+    wanted: str | None = None
+    """The name that the whole right side of an assignment gets, for the names of sites."""
+    once: frozenset[str] = frozenset()
+    """The names that are assigned at one place only, so they may name sites."""
+    writes_items: bool = False
+    """Whether the function assigns to items, so who holds a tensor matters."""
+    captured: dict[str, Span] = field(default_factory=dict[str, Span])
+    """The local names that a closure which is still named has captured, and where."""
+
+    @property
+    def definition(self) -> Definition:
+        """The function under translation."""
+        return self.instance.definition
+
+    @property
+    def training(self) -> bool:
+        """The mode that operators see: that of the model under translation."""
+        return self.instance.training
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+        """Give the span of a syntax node."""
+        return self.definition.source.span(node)
+
+    def expression(self, node: ast.expr) -> Steps[Expr]:
+        """Translate an expression that is not the whole right side of an assignment."""
+        self.wanted = None
+        return self.walk(self, node)
+
+    def expressions(self, nodes: Sequence[ast.expr]) -> Steps[tuple[Expr, ...]]:
+        """Translate expressions in order."""
+        found: list[Expr] = []
+        for node in nodes:
+            found.append((yield self.expression(node)))
+        return tuple(found)
+
+    def refuse(self, problem: Problem) -> Expr:
+        """Report a mistake; give a placeholder for the expression that has it."""
+        self.program.report(problem)
+        return Constant(0, span=self.definition.source.head)
+
+    def bind(self, name: str, entry: Bound, span: Span) -> None:
+        """Make a local name stand for a value from here on."""
+        closure = self.captured.get(name)
+        if closure is not None:
+            self.program.report(CaptureReassigned(span, name, closure))
+        self.env.set(name, entry)
+
+    def local(self, name: str, span: Span) -> Bound | None:
+        """Give the value of a local name; None when it is not local. One that may have no value
+        here is reported."""
+        entry = self.env.find(name)
+        if isinstance(entry, Unbound):
+            self.program.report(UnboundName(span, name, entry.place, entry.path))
+            entry = Bound(atom=Constant(0, span=span))
+            self.env.set(name, entry)
+        return entry
+
+    def captured_value(self, name: str, span: Span) -> Static | None:
+        """Give the value of a name from outside; one that is not defined is reported."""
+        value = self.scope.find(name)
+        if value is MISSING:
+            known = (*self.env.names(), *self.scope.names())
+            self.program.report(UndefinedName(span, name, nearest(name, known)))
+            return None
+        return Static(value)
+
+    def hold(self, names: Iterator[tuple[str, Span]], why: str) -> None:
+        """Note that the values of local names may from here on be held elsewhere too."""
+        for name, span in names:
+            entry = self.env.find(name)
+            if isinstance(entry, Bound) and entry.holder is None:
+                self.env.set(name, replace(entry, holder=Holder(span, why)))
+
+
+def field_of(record: Expr, index: int, span: Span) -> Expr:
+    """Give a field of a tuple, as an expression."""
+    return TupleGet(record, index, span=span)

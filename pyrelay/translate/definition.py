@@ -1,0 +1,109 @@
+"""Definitions: the Python functions that programs are made of.
+
+A decorated function carries its `Definition` in the attribute `__relay__`; what a script makes of
+it with `relay.grad` carries a `DerivedFunction`. Both are compared by identity and read nothing
+until they are asked: names are resolved when a program is translated, not when it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from types import FunctionType
+from typing import Any, Final, TypeAlias, final
+
+from ..diagnostics.diagnostic import CheckError
+from ..ir.expr import Rule
+from .fence import mistakes
+from .source import FunctionSource, load_source
+
+StaticValue: TypeAlias = "int | float | bool | str | None | tuple[StaticValue, ...]"
+"""What a static parameter may be."""
+
+
+class Kind(Enum):
+    """What a decorated function is."""
+
+    FUNCTION = "function"
+    MODEL = "model"
+
+
+@final
+class Definition:
+    """A Python function that was decorated with `@relay` or `@relay_model`."""
+
+    def __init__(self, function: FunctionType, kind: Kind) -> None:
+        self.function: Final = function
+        self.kind: Final = kind
+        self.name: Final = function.__name__
+
+    def __repr__(self) -> str:
+        return f"<relay {self.kind.value} {self.name}>"
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """The text and the syntax tree, checked to be the language.
+
+        Raises CheckError when it cannot be found, has changed, or holds what is not allowed.
+        """
+        source = load_source(self.function)
+        found = mistakes(source.file, source.node)
+        if found:
+            raise CheckError(*found)
+        return source
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivedFunction:
+    """A function that a transform makes of another, such as `relay.grad(f, wrt="x")`.
+
+    `wrt` names parameters of the innermost definition; None means all that hold floats. `single`
+    says that one name was given bare, so the gradient is bare too.
+    """
+
+    rule: Rule
+    base: Definition | DerivedFunction
+    wrt: tuple[str, ...] | None = None
+    single: bool = True
+    has_aux: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function in a module."""
+        rules: list[str] = []
+        base: Definition | DerivedFunction = self
+        while isinstance(base, DerivedFunction):
+            rules.append(base.rule.value)
+            base = base.base
+        return ".".join((*rules, base.name))
+
+    @property
+    def definition(self) -> Definition:
+        """The definition at the bottom."""
+        base: Definition | DerivedFunction = self
+        while isinstance(base, DerivedFunction):
+            base = base.base
+        return base
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """Which model a name stands for, in which mode, and with which static arguments."""
+
+    definition: Definition
+    training: bool = False
+    statics: tuple[tuple[str, StaticValue], ...] = ()
+
+
+def meaning(value: object) -> Any:
+    """Give what a Python object means to the compiler, None for an object that says nothing."""
+    return getattr(value, "__relay__", None)
+
+
+def python_function(value: object) -> Callable[..., Any] | None:
+    """Give the object as a plain Python function, None if it is something else."""
+    return value if isinstance(value, FunctionType) else None

@@ -1,0 +1,113 @@
+"""What each local name of a function stands for at one place of its text.
+
+One table with a log: a branch is translated on the same table and then undone, so the cost of a
+program with many branches stays linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+from ..diagnostics.source import Span
+from ..ir.expr import Expr
+from .definition import ModelUse
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A Python value known before the program runs.
+
+    `exact` is False for one read from an object that could change without a guard noticing.
+    """
+
+    value: Any
+    exact: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LocalFunction:
+    """The signature of a nested `def`: names, which of them have defaults, the names it captures,
+    and the syntax, for where it is differentiated with a model."""
+
+    name: str
+    params: tuple[str, ...]
+    defaults: dict[str, Expr]
+    node: Any
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Another place that may hold the same tensor as a name."""
+
+    span: Span
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A name that has a value: a variable, or a Python value known before the program runs."""
+
+    atom: Expr | None = None
+    static: Static | None = None
+    model: ModelUse | None = None
+    record: ModelUse | None = None
+    """The model of whose parameters the value is a record (or of their gradients)."""
+    function: LocalFunction | None = None
+    holder: Holder | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unbound:
+    """A local name without a value: where it would get one, and why it has none here."""
+
+    place: Span
+    path: str
+
+
+Entry: TypeAlias = Bound | Unbound
+
+
+@final
+class Environment:
+    """The local names in scope."""
+
+    def __init__(self) -> None:
+        self._entries: Final[dict[str, Entry]] = {}
+        self._log: Final[list[tuple[str, Entry | None]]] = []
+
+    def find(self, name: str) -> Entry | None:
+        """Give what a name stands for; None when it is not local."""
+        return self._entries.get(name)
+
+    def set(self, name: str, entry: Entry) -> None:
+        """Make a name stand for something else from here on."""
+        self._log.append((name, self._entries.get(name)))
+        self._entries[name] = entry
+
+    def mark(self) -> int:
+        """Give a place in the log to return to."""
+        return len(self._log)
+
+    def undo(self, mark: int) -> None:
+        """Forget all changes since a mark."""
+        while len(self._log) > mark:
+            name, entry = self._log.pop()
+            if entry is None:
+                del self._entries[name]
+            else:
+                self._entries[name] = entry
+
+    def values(self, names: Sequence[str]) -> dict[str, Entry | None]:
+        """Give what the names stand for here."""
+        return {n: self._entries.get(n) for n in names}
+
+    def names(self) -> Iterator[str]:
+        """Give the local names."""
+        return iter(self._entries)

@@ -1,0 +1,200 @@
+"""Expressions: one translator per kind of syntax node, in one table.
+
+Each gives a tree whose evaluation order is Python's, left to right; `and`, `or`, conditional
+expressions and chained comparisons evaluate no more than Python does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final
+
+from ..diagnostics.catalogue.language import Unsupported
+from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple, Var, is_atom
+from ..ir.ops.host import rank, shape
+from ..ir.ops.view import permute, transpose
+from ..ir.traverse import Steps, let
+from .calls import call, missing_attribute, unknown_method
+from .closures import local_function
+from .context import Context
+from .environment import Bound
+from .mentions import lift, unit, value_of
+from .model_calls import model_attribute
+from .static import static_value
+from .subscripts import subscript
+from .tables import BINARY, COMPARISON, UNARY
+
+
+def expression(cx: Context, node: ast.expr) -> Steps[Expr]:
+    """Translate an expression."""
+    translate = _TABLE.get(type(node))
+    if translate is None:
+        what, instead = "this expression", "use numbers, tensors, tuples and calls"
+        return cx.refuse(Unsupported(cx.span(node), what, instead))
+    return (yield translate(cx, node))
+
+
+def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:
+    yield from ()
+    span = cx.span(node)
+    match node.value:
+        case bool() | int() | float():
+            return Constant(node.value, span=span)
+        case None:
+            return unit(span)
+        case str():
+            what, instead = "a string here", "strings are for `print`, messages and operators"
+            return cx.refuse(Unsupported(span, what, instead))
+        case _:
+            what, instead = f"`{ast.unparse(node)}` here", "use it only between brackets: `x[..., 0]`"
+            return cx.refuse(Unsupported(span, what, instead))
+
+
+def _name(cx: Context, node: ast.Name) -> Steps[Expr]:
+    yield from ()
+    span = cx.span(node)
+    entry = cx.local(node.id, span)
+    if entry is not None:
+        return value_of(cx, entry, node.id, span)
+    found = cx.captured_value(node.id, span)
+    return Constant(0, span=span) if found is None else lift(cx, found, node.id, span)
+
+
+def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
+    known = static_value(cx, node)
+    if known is not None:
+        return lift(cx, known, ast.unparse(node), cx.span(node))
+    owner = static_value(cx, node.value)
+    if owner is not None and not isinstance(owner.value, bool | int | float | str | tuple):
+        return missing_attribute(cx, node, owner)
+    entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
+    if isinstance(entry, Bound) and entry.model is not None:
+        assert isinstance(node.value, ast.Name)
+        return model_attribute(cx, node, node.value.id, entry.model)
+    return (yield _value_attribute(cx, node))
+
+
+def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
+    """Translate an attribute of a value: of a tensor, or the content of a cell."""
+    read = _ATTRIBUTES.get(node.attr)
+    if read is None:
+        return cx.refuse(unknown_method(cx, node))
+    value = yield cx.expression(node.value)
+    return read(value, cx.span(node))
+
+
+_ATTRIBUTES: Final[dict[str, Callable[[Expr, Any], Expr]]] = {
+    "T": lambda value, span: Call(permute, (value,), {"dims": (-1, -2)}, span=span),
+    "mT": lambda value, span: Call(transpose, (value,), {"dim0": -2, "dim1": -1}, span=span),
+    "ndim": lambda value, span: Call(rank, (value,), {}, span=span),
+    "shape": lambda value, span: Call(shape, (value,), {}, span=span),
+    "value": lambda value, span: RefRead(value, span=span),
+}
+"""The attributes of tensors, and of cells."""
+
+
+def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:
+    left = yield cx.expression(node.left)
+    right = yield cx.expression(node.right)
+    return Call(BINARY[type(node.op)], (left, right), {}, span=cx.span(node))
+
+
+def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
+    operand = yield cx.expression(node.operand)
+    match node.op, operand:
+        case ast.UAdd(), _:
+            return operand
+        case ast.USub(), Constant(value=int(value) | float(value)) if not isinstance(value, bool):
+            return Constant(-value, span=cx.span(node))
+        case _:
+            return Call(UNARY[type(node.op)], (operand,), {}, span=cx.span(node))
+
+
+def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
+    """Translate `and` and `or` of bools; what need not be evaluated is not."""
+    values = yield cx.expressions(node.values)
+    span = cx.span(node)
+    result = values[-1]
+    for value in reversed(values[:-1]):
+        if isinstance(node.op, ast.And):
+            result = If(value, result, Constant(False, span=span), span=span)
+        else:
+            result = If(value, Constant(True, span=span), result, span=span)
+    return result
+
+
+def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
+    """Translate a comparison; in a chain each operand is evaluated once, and only if needed."""
+    span = cx.span(node)
+    left = yield cx.expression(node.left)
+    if len(node.ops) == 1:
+        right = yield cx.expression(node.comparators[0])
+        return Call(COMPARISON[type(node.ops[0])], (left, right), {}, span=span)
+    steps: list[tuple[list[Binding], Expr]] = []
+    bindings: list[Binding] = []
+    left = _named(left, bindings)
+    for place, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        right = yield cx.expression(comparator)
+        if place < len(node.ops) - 1:
+            right = _named(right, bindings)
+        steps.append((bindings, Call(COMPARISON[type(operator)], (left, right), {}, span=span)))
+        left, bindings = right, []
+    inside, result = steps[-1]
+    result = let(inside, result)
+    for inside, test in reversed(steps[:-1]):
+        result = let(inside, If(test, result, Constant(False, span=span), span=span))
+    return result
+
+
+def _named(expr: Expr, bindings: list[Binding]) -> Expr:
+    """Give an atom for an operand that is used twice."""
+    if is_atom(expr):
+        return expr
+    bindings.append(Binding(Var("side", span=expr.span), expr))
+    return bindings[-1].var
+
+
+def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:
+    known = static_value(cx, node.test, local=False)
+    if known is not None:
+        return (yield cx.expression(node.body if known.value else node.orelse))
+    condition = yield cx.expression(node.test)
+    then = yield cx.expression(node.body)
+    otherwise = yield cx.expression(node.orelse)
+    return If(condition, then, otherwise, span=cx.span(node))
+
+
+def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:
+    return Tuple((yield cx.expressions(node.elts)), span=cx.span(node))
+
+
+def _list(cx: Context, node: ast.List) -> Steps[Expr]:
+    yield from ()
+    instead = "use a tuple, or `relay.stack((a, b))` for a tensor"
+    return cx.refuse(Unsupported(cx.span(node), "a list", instead))
+
+
+def _lambda(cx: Context, node: ast.Lambda) -> Steps[Expr]:
+    if node.args.defaults or any(d is not None for d in node.args.kw_defaults):
+        instead = "write a `def`, or capture the value"
+        return cx.refuse(Unsupported(cx.span(node), "a default in a lambda", instead))
+    return (yield local_function(cx, node))
+
+
+_TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
+    ast.Attribute: _attribute,
+    ast.BinOp: _binary,
+    ast.BoolOp: _logical,
+    ast.Call: call,
+    ast.Compare: _compare,
+    ast.Constant: _constant,
+    ast.IfExp: _conditional,
+    ast.Lambda: _lambda,
+    ast.List: _list,
+    ast.Name: _name,
+    ast.Subscript: subscript,
+    ast.Tuple: _tuple,
+    ast.UnaryOp: _unary,
+}
+

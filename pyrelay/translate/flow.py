@@ -1,0 +1,293 @@
+"""Flow of names through the statements of one function: what is assigned, read and still needed.
+
+`live_after` says which of the names that a branch or loop assigns are read later, so only those are
+joined after it; `live_head` which are read in a later round of a loop or after it, so only those
+are carried. Scoping is Python's: a name assigned anywhere in a function is local to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias, final
+
+from ..ir.traverse import Steps, run
+
+Compound: TypeAlias = ast.If | ast.For | ast.While
+Nested: TypeAlias = ast.FunctionDef | ast.Lambda
+Names: TypeAlias = frozenset[str]
+StaticTest: TypeAlias = Callable[[ast.expr], bool | None]
+"""Gives the value of a condition that is known before the program runs, else None."""
+
+NONE: Final[Names] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class _Exits:
+    """What is live where `break` and `continue` of the loop around lead."""
+
+    leave: Names
+    again: Names
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The result of the analysis of one function, nested functions excluded."""
+
+    live_after: dict[Compound, Names] = field(default_factory=dict[Compound, Names])
+    live_head: dict[Compound, Names] = field(default_factory=dict[Compound, Names])
+    assigned: dict[Compound, tuple[str, ...]] = field(
+        default_factory=dict[Compound, tuple[str, ...]]
+    )
+
+    def joined(self, stmt: Compound) -> tuple[str, ...]:
+        """Give the names that a branch or loop assigns and that are read after it, in order."""
+        return tuple(n for n in self.assigned[stmt] if n in self.live_after[stmt])
+
+    def carried(self, loop: Compound) -> tuple[str, ...]:
+        """Give the names that a loop assigns and that its next round or what follows reads."""
+        return tuple(n for n in self.assigned[loop] if n in self.live_head[loop])
+
+
+def analyse(body: Sequence[ast.stmt], static_test: StaticTest) -> Flow:
+    """Give the flow of the body of a function."""
+    flow = Flow()
+    run(_Analysis(flow, static_test).block(body, NONE, None))
+    return flow
+
+
+@final
+class _Analysis:
+    """A backward walk; each step gives what is live before from what is live after."""
+
+    def __init__(self, flow: Flow, static_test: StaticTest) -> None:
+        self._flow = flow
+        self._static_test = static_test
+
+    def block(
+        self, body: Sequence[ast.stmt], after: Names, exits: _Exits | None
+    ) -> Steps[Names]:
+        live = set(after)
+        for stmt in reversed(body):
+            match stmt:
+                case ast.If():
+                    live = set((yield self._branch(stmt, frozenset(live), exits)))
+                case ast.While() | ast.For():
+                    live = set((yield self._loop(stmt, frozenset(live))))
+                case ast.Return() | ast.Raise():
+                    live = set(reads(stmt))
+                case ast.Break():
+                    live = set(NONE if exits is None else exits.leave)
+                case ast.Continue():
+                    live = set(NONE if exits is None else exits.again)
+                case ast.FunctionDef():
+                    live.discard(stmt.name)
+                    live |= reads(stmt)
+                case _:
+                    live.difference_update(bound_by(stmt))
+                    live |= reads(stmt)
+        return frozenset(live)
+
+    def _note(self, stmt: Compound, after: Names) -> None:
+        if stmt not in self._flow.assigned:
+            self._flow.assigned[stmt] = tuple(dict.fromkeys(assigned_in([stmt])))
+        self._flow.live_after[stmt] = after.intersection(self._flow.assigned[stmt])
+
+    def _branch(self, stmt: ast.If, after: Names, exits: _Exits | None) -> Steps[Names]:
+        self._note(stmt, after)
+        known = self._static_test(stmt.test)
+        if known is not None:
+            return (yield self.block(stmt.body if known else stmt.orelse, after, exits))
+        then = yield self.block(stmt.body, after, exits)
+        otherwise = yield self.block(stmt.orelse, after, exits)
+        return then | otherwise | reads(stmt.test)
+
+    def _loop(self, stmt: ast.While | ast.For, after: Names) -> Steps[Names]:
+        self._note(stmt, after)
+        if isinstance(stmt, ast.While):
+            endless = self._static_test(stmt.test) is True
+            head = NONE if endless else after | reads(stmt.test)
+            before, targets = NONE, NONE
+        else:
+            head, before, targets = after, reads(stmt.iter), frozenset(names_of(stmt.target))
+        # What a round reads does not grow with what is live after it, so two walks settle it.
+        for _ in range(2):
+            inside = yield self.block(stmt.body, head, _Exits(after, head))
+            head |= inside - targets
+        self._flow.live_head[stmt] = head.intersection(self._flow.assigned[stmt])
+        return head | before
+
+
+def names_of(target: ast.expr, *, items: bool = True) -> Iterator[str]:
+    """Give the names that an assignment to a target binds, in order; with `items`, `x` for `x[i]`
+    too, which gets a new value though Python does not bind it."""
+    pending = [target]
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name):
+                yield name
+            case ast.Subscript(value=ast.Name(id=name)) if items:
+                yield name
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                pending += reversed(elts)
+            case _:
+                pass
+
+
+def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
+    """Give the names that a statement itself binds anew, in order."""
+    match stmt:
+        case ast.Assign(targets=targets):
+            for target in targets:
+                yield from names_of(target, items=items)
+        case ast.AugAssign(target=target) | ast.For(target=target):
+            yield from names_of(target, items=items)
+        case ast.AnnAssign(target=target, value=value) if value is not None:
+            yield from names_of(target, items=items)
+        case ast.FunctionDef(name=name):
+            yield name
+        case _:
+            pass
+
+
+def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Give the statements and all inside them, nested functions not entered, in order."""
+    pending = list(reversed(body))
+    while pending:
+        stmt = pending.pop()
+        yield stmt
+        match stmt:
+            case ast.If(body=then, orelse=otherwise):
+                pending += reversed(otherwise)
+                pending += reversed(then)
+            case ast.For(body=inside) | ast.While(body=inside):
+                pending += reversed(inside)
+            case _:
+                pass
+
+
+def assigned_in(body: Sequence[ast.stmt], *, items: bool = True) -> Iterator[str]:
+    """Give the names bound anywhere in a body, in order, repeats included."""
+    for stmt in statements_in(body):
+        yield from bound_by(stmt, items=items)
+
+
+def locals_of(function: Nested) -> Names:
+    """Give the names local to a function: its parameters, and all that it assigns."""
+    args = function.args
+    parameters = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+    if isinstance(function, ast.Lambda):
+        return frozenset(parameters)
+    return frozenset(parameters.union(assigned_in(function.body, items=False)))
+
+
+def reads(node: ast.AST) -> Names:
+    """Give the names read by a statement or expression; by a nested function, those it captures."""
+    found: set[str] = set()
+    pending: list[tuple[ast.AST, Names]] = [(node, NONE)]
+    while pending:
+        current, hidden = pending.pop()
+        if isinstance(current, ast.FunctionDef | ast.Lambda):
+            pending += ((d, hidden) for d in defaults_of(current))
+            hidden = hidden | locals_of(current)
+            body = [current.body] if isinstance(current, ast.Lambda) else current.body
+            pending += ((child, hidden) for child in body)
+            continue
+        found.update(n for n in _read_here(current) if n not in hidden)
+        pending += ((child, hidden) for child in _read_parts(current))
+    if isinstance(node, ast.FunctionDef):
+        found.discard(node.name)
+    return frozenset(found)
+
+
+def defaults_of(function: Nested) -> Iterable[ast.expr]:
+    """Give the default values of a function's parameters."""
+    args = function.args
+    return [d for d in (*args.defaults, *args.kw_defaults) if d is not None]
+
+
+def _read_here(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            yield name
+        case ast.AugAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store()):
+            yield name
+        case _:
+            pass
+
+
+def _read_parts(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, ast.AnnAssign):
+        yield node.target
+        yield from () if node.value is None else (node.value,)
+    else:
+        yield from ast.iter_child_nodes(node)
+
+
+def returns_inside(body: Sequence[ast.stmt]) -> ast.Return | None:
+    """Give the first `return` in a body, if there is one."""
+    return next((s for s in statements_in(body) if isinstance(s, ast.Return)), None)
+
+
+def jumps(stmt: ast.If) -> bool:
+    """Tell whether a branch may leave what is around it: by return, or by break or continue of a
+    loop around it."""
+    pending: list[tuple[ast.stmt, bool]] = [(stmt, False)]
+    while pending:
+        current, in_loop = pending.pop()
+        match current:
+            case ast.Return() | ast.Raise():
+                return True
+            case ast.Break() | ast.Continue():
+                if not in_loop:
+                    return True
+            case ast.If(body=body, orelse=orelse):
+                pending += ((s, in_loop) for s in (*body, *orelse))
+            case ast.For(body=body) | ast.While(body=body):
+                pending += ((s, True) for s in body)
+            case _:
+                pass
+    return False
+
+
+def falls_through(body: Sequence[ast.stmt], static_test: StaticTest) -> bool:
+    """Tell whether control can reach the end of a body."""
+    pending = [body]
+    while pending:
+        current = pending.pop()
+        last = next((s for s in current if isinstance(s, _ENDS)), None) or (
+            current[-1] if current else None
+        )
+        match last:
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                continue
+            case ast.If(test=test, body=then, orelse=otherwise):
+                known = static_test(test)
+                pending += [b for b, k in ((then, True), (otherwise, False)) if known in (None, k)]
+            case ast.While(test=test, body=inside):
+                if static_test(test) is not True or has_break(inside):
+                    return True
+            case _:
+                return True
+    return False
+
+
+_ENDS: Final = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+def has_break(body: Sequence[ast.stmt]) -> bool:
+    """Tell whether a loop's body holds a `break` of that loop."""
+    pending = list(body)
+    while pending:
+        match pending.pop():
+            case ast.Break():
+                return True
+            case ast.If(body=then, orelse=otherwise):
+                pending += (*then, *otherwise)
+            case _:
+                pass
+    return False

@@ -1,0 +1,174 @@
+"""Calls of relay functions, of models, and of nested functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from ..annotations import ModelAnnotation
+from ..diagnostics.catalogue.language import UnknownModel
+from ..diagnostics.source import Span
+from ..ir.expr import Call, Constant, Expr, GlobalVar, RefRead
+from ..ir.traverse import Steps
+from .arguments import Callee, Slot, in_order, match_arguments, require
+from .attributes import static_argument
+from .context import Context, ModelParts, field_of
+from .definition import Definition, DerivedFunction, ModelUse
+from .environment import Bound, LocalFunction, Static
+from .instances import complete_statics, function_operands
+from .mentions import lift, mention
+from .models import Instance
+from .signature import Parameter, Signature
+
+
+def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Steps[Expr]:
+    """Translate a call of a relay function or of a model definition."""
+    wanted, cx.wanted = cx.wanted, None
+    span = cx.span(node)
+    signature = cx.program.signature(definition)
+    bound = match_call(cx, node, definition.name, signature)
+    if bound is None:
+        return Constant(0, span=span)
+    given = static_arguments(cx, bound, definition, signature)
+    models = model_arguments(cx, bound, signature)
+    cx.wanted = wanted
+    name, hidden = function_operands(cx, definition, span, given, models, node)
+    cx.wanted = None
+    return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature))
+
+
+def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Steps[Expr]:
+    """Translate a call of what a transform made of a relay function in a script."""
+    signature = cx.program.signature(function.definition)
+    bound = match_call(cx, node, function.name, signature)
+    callee = mention(cx, function, cx.span(node.func))
+    if bound is None:
+        return callee
+    return (yield _apply(cx, node, callee, (), bound, signature))
+
+
+def match_call(
+    cx: Context, node: ast.Call, name: str, signature: Signature
+) -> dict[str, ast.expr] | None:
+    """Give the arguments of a call of a relay function by parameter; None when they do not fit."""
+    slots = tuple(
+        # What a static parameter needs is asked of the instance, which may know it already.
+        Slot(p.name, p.required and p.static is None, p.keyword_only)
+        for p in signature.parameters
+    )
+    callee = Callee(name, slots, signature.text)
+    found = match_arguments(cx, node, callee)
+    return found if found is not None and require(cx, node, callee, found) else None
+
+
+def _apply(
+    cx: Context,
+    node: ast.Call,
+    callee: Expr,
+    hidden: tuple[Expr, ...],
+    bound: Mapping[str, ast.expr],
+    signature: Signature,
+) -> Steps[Expr]:
+    span = cx.span(node)
+    values = {p.name: p for p in signature.values}
+    written: dict[str, Expr] = {}
+    for name, argument in bound.items():
+        if name in values:
+            written[name] = yield cx.expression(argument)
+
+    def call(args: Mapping[str, Expr]) -> Expr:
+        operands = tuple(args.get(n) or _default(cx, p, span) for n, p in values.items())
+        return Call(callee, (*hidden, *operands), span=span)
+
+    return in_order(written, list(values), call)
+
+
+def _default(cx: Context, parameter: Parameter, span: Span) -> Expr:
+    return lift(cx, Static(parameter.default), parameter.name, span)
+
+
+def static_arguments(
+    cx: Context, bound: Mapping[str, ast.expr], definition: Definition, signature: Signature
+) -> dict[str, Any]:
+    """Give the static arguments of a call that are written."""
+    found: dict[str, Any] = {}
+    for parameter in signature.statics:
+        if parameter.name in bound:
+            what = f"`{parameter.name}` of `{definition.name}`"
+            wanted = "a number, a captured constant or a static parameter"
+            found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
+    return found
+
+
+def model_arguments(
+    cx: Context, bound: Mapping[str, ast.expr], signature: Signature
+) -> tuple[tuple[str, Instance], ...]:
+    """Give which models are passed for the parameters that are models."""
+    found: list[tuple[str, Instance]] = []
+    for parameter in signature.parameters:
+        if parameter.model is not None and parameter.name in bound:
+            use = model_named(cx, bound[parameter.name])
+            if use is not None:
+                found.append((parameter.name, use_instance(cx, use, parameter.span)))
+    return tuple(found)
+
+
+def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
+    """Give the model that a name stands for; None when it is none, which is reported."""
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(entry, Bound) and entry.model is not None:
+        return entry.model
+    cx.program.report(UnknownModel(cx.span(node)))
+    return None
+
+
+def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
+    """Give the translation of a model that a use means."""
+    statics = complete_statics(cx.program, use.definition, dict(use.statics), span)
+    return Instance(use.definition, statics, use.training)
+
+
+def annotated_definition(annotation: ModelAnnotation | None) -> Definition | None:
+    """Give the definition that an annotation `Model[net]` names, if it names one."""
+    found = None if annotation is None else getattr(annotation.definition, "__relay__", None)
+    return found if isinstance(found, Definition) else None
+
+
+def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
+    """Give the parts of an explicit model: the parameters read from its cell, and its state."""
+    entry = cx.local(name, span)
+    assert entry is not None and entry.atom is not None
+    params = RefRead(field_of(entry.atom, 0, span), span=span)
+    return ModelParts(params, field_of(entry.atom, 1, span), use_instance(cx, use, span))
+
+
+def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+    """Translate a call of an explicit model, `model(x)`."""
+    span = cx.span(node)
+    parts = explicit_parts(cx, name, use, span)
+    signature = cx.program.signature(use.definition)
+    bound = match_call(cx, node, name, signature)
+    if bound is None:
+        return Constant(0, span=span)
+    function = cx.program.function_name(parts.instance)
+    hidden = (parts.params, parts.state)
+    return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
+
+
+def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunction) -> Steps[Expr]:
+    """Translate a call of a nested `def` by its name."""
+    slots = tuple(Slot(p, p not in function.defaults) for p in function.params)
+    found = Callee(function.name, slots, f"{function.name}({', '.join(function.params)})")
+    bound = match_arguments(cx, node, found)
+    if bound is None or not require(cx, node, found, bound):
+        return Constant(0, span=cx.span(node))
+    written: dict[str, Expr] = {}
+    for name, argument in bound.items():
+        written[name] = yield cx.expression(argument)
+
+    def call(args: Mapping[str, Expr]) -> Expr:
+        operands = (args[n] if n in args else function.defaults[n] for n in function.params)
+        return Call(callee, tuple(operands), span=cx.span(node))
+
+    return in_order(written, function.params, call)

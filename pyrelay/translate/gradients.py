@@ -1,0 +1,228 @@
+"""`relay.grad` and its kind inside compiled code: in arguments, or in the parameters of models."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from ..diagnostics.catalogue.language import ModelNotMentioned, Unsupported, WrongArguments
+from ..ir.expr import Call, Constant, Expr, Function, GlobalVar, Rule, Transform, Var
+from ..ir.intrinsics import Intrinsic
+from ..ir.traverse import Steps
+from .arguments import Callee, Slot, match_arguments, require
+from .attributes import static_argument
+from .closures import local_function
+from .context import Context, ModelParts
+from .definition import Definition, DerivedFunction, Kind, meaning
+from .environment import Bound, LocalFunction
+from .functions import explicit_parts, model_named
+from .instances import function_operands
+from .mentions import lift
+from .static import static_value
+
+RULES: Final = {
+    Intrinsic.GRAD: Rule.GRAD,
+    Intrinsic.VALUE_AND_GRAD: Rule.VALUE_AND_GRAD,
+    Intrinsic.VJP: Rule.VJP,
+}
+_OF_FUNCTION: Final = (
+    Slot("f", required=True),
+    Slot("wrt", required=False),
+    Slot("has_aux", required=False),
+)
+_OF_MODEL: Final = (
+    Slot("model", required=True),
+    Slot("f", required=True),
+    Slot("args", required=True),
+    Slot("has_aux", required=False),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The transform itself: rule, indices of parameters, whether bare, whether with more."""
+
+    rule: Rule
+    wrt: tuple[int, ...] | None
+    single: bool
+    has_aux: bool
+
+
+def gradient_call(cx: Context, node: ast.Call, intrinsic: Intrinsic) -> Steps[Expr]:
+    """Translate `relay.grad(f, wrt=...)` or `relay.grad(model, f, args)`."""
+    rule = RULES[intrinsic]
+    if node.args and _names_models(cx, node.args[0]):
+        return (yield _in_models(cx, node, rule))
+    callee = Callee(rule.value, _OF_FUNCTION, f"{rule.value}(f, wrt=None, has_aux=False)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return Constant(0, span=cx.span(node))
+    function = yield cx.expression(bound["f"])
+    wrt, single = _wrt(cx, bound)
+    has_aux = _flag(cx, bound.get("has_aux"))
+    return Transform(rule, function, wrt, single, has_aux, span=cx.span(node))
+
+
+def _names_models(cx: Context, node: ast.expr) -> bool:
+    names = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    entries = [cx.env.find(n.id) if isinstance(n, ast.Name) else None for n in names]
+    return bool(entries) and all(isinstance(e, Bound) and e.model is not None for e in entries)
+
+
+def _flag(cx: Context, node: ast.expr | None) -> bool:
+    return node is not None and bool(static_argument(cx, node, "`has_aux`", "`True` or `False`"))
+
+
+def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
+    """Give the parameter names of what is differentiated, None when they cannot be told."""
+    if isinstance(node, ast.Lambda):
+        return tuple(a.arg for a in node.args.args)
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(entry, Bound) and entry.function is not None:
+        return entry.function.params
+    known = static_value(cx, node)
+    found = None if known is None else meaning(known.value)
+    if isinstance(found, DerivedFunction):
+        found = found.definition
+    if isinstance(found, Definition):
+        return tuple(p.name for p in cx.program.signature(found).values)
+    return None
+
+
+def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | None, bool]:
+    """Give the indices of the parameters to differentiate in, and whether one is named bare."""
+    node = bound.get("wrt")
+    wanted = None if node is None else static_argument(cx, node, "`wrt`", '`wrt="x"`')
+    if node is None or wanted is None:
+        return None, True
+    names = parameter_names(cx, bound["f"])
+    items = wanted if isinstance(wanted, tuple) else (wanted,)
+    found: list[int] = []
+    for item in items:
+        if isinstance(item, int):
+            found.append(item)
+        elif names is not None and item in names:
+            found.append(names.index(item))
+        else:
+            why = f"has no parameter {item!r} to differentiate in"
+            text = ast.unparse(bound["f"])
+            known = f"{text}({', '.join(names or ('...',))})"
+            cx.program.report(WrongArguments(cx.span(node), text, why, known))
+    return tuple(found), not isinstance(wanted, tuple)
+
+
+def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
+    """Translate `relay.grad(model, f, args)`: the gradient in the parameters of the models."""
+    text = f"{rule.value}(model, f, args, has_aux=False)"
+    callee = Callee(rule.value, _OF_MODEL, text)
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return Constant(0, span=cx.span(node))
+    named = bound["model"]
+    models = _models(cx, named.elts if isinstance(named, ast.Tuple | ast.List) else [named])
+    function, hidden, wrt = yield supplied(cx, bound["f"], models)
+    single = not isinstance(named, ast.Tuple | ast.List)
+    options = _Options(rule, wrt, single, _flag(cx, bound.get("has_aux")))
+    args = yield _arguments(cx, bound["args"])
+    span = cx.span(node)
+    transform = Transform(
+        options.rule, function, options.wrt, options.single, options.has_aux, span=span
+    )
+    return Call(transform, (*hidden, *args), span=span)
+
+
+def _arguments(cx: Context, node: ast.expr) -> Steps[tuple[Expr, ...]]:
+    if not isinstance(node, ast.Tuple | ast.List):
+        instead = "write the arguments as a tuple: `relay.grad(model, f, (x, y))`"
+        cx.program.report(Unsupported(cx.span(node), "this form of the arguments", instead))
+        return ()
+    return (yield cx.expressions(node.elts))
+
+
+def _models(cx: Context, nodes: Sequence[ast.expr]) -> list[ModelParts]:
+    found: list[ModelParts] = []
+    for node in nodes:
+        use = model_named(cx, node)
+        if use is not None and isinstance(node, ast.Name):
+            found.append(explicit_parts(cx, node.id, use, cx.span(node)))
+    return found
+
+
+def supplied(
+    cx: Context, node: ast.expr, models: Sequence[ModelParts]
+) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
+    """Translate a function that models are supplied to: give it with the parts of all models it
+    needs as leading parameters, these operands, and the indices of the models' parameters."""
+    known = static_value(cx, node)
+    found = None if known is None else meaning(known.value)
+    if isinstance(found, Definition):
+        return _supplied_definition(cx, node, found, models)
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    local = entry.function if isinstance(entry, Bound) else None
+    syntax = local.node if isinstance(local, LocalFunction) else node
+    if not isinstance(syntax, ast.Lambda | ast.FunctionDef):
+        if known is not None:
+            return lift(cx, known, ast.unparse(node), cx.span(node)), (), ()
+        what = "a function that is not known by name"
+        instead = "name a relay function, or write a `def` or lambda here"
+        cx.program.report(Unsupported(cx.span(node), what, instead))
+        return Constant(0, span=cx.span(node)), (), ()
+    return (yield _supplied_local(cx, syntax, models))
+
+
+def _supplied_definition(
+    cx: Context, node: ast.expr, function: Definition, models: Sequence[ModelParts]
+) -> tuple[Expr, tuple[Expr, ...], tuple[int, ...]]:
+    span = cx.span(node)
+    before = dict(cx.implicit)
+    own = cx.own
+    cx.implicit.update((m.instance.definition, m) for m in models)
+    if own is not None and any(m.instance.definition is own.instance.definition for m in models):
+        cx.own = None
+    name, hidden = function_operands(cx, function, span, {})
+    cx.own = own
+    cx.implicit.clear()
+    cx.implicit.update(before)
+    if function.kind is Kind.MODEL:
+        order = [function]
+    else:
+        order = list(cx.program.requirements(function))
+    wrt: list[int] = []
+    for model in models:
+        definition = model.instance.definition
+        if definition in order:
+            wrt.append(2 * order.index(definition))
+        else:
+            cx.program.report(ModelNotMentioned(span, function.name, definition.name))
+    return GlobalVar(name, span=span), hidden, tuple(wrt)
+
+
+def _supplied_local(
+    cx: Context, syntax: Any, models: Sequence[ModelParts]
+) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
+    """Translate a nested function once more, with the models as its leading parameters."""
+    span = cx.span(syntax.body) if isinstance(syntax, ast.Lambda) else cx.span(syntax)
+    before = dict(cx.implicit)
+    own, leading = cx.own, []
+    for model in models:
+        name = model.instance.definition.name
+        params, state = Var(f"{name}_params", span=span), Var(f"{name}_state", span=span)
+        leading += [params, state]
+        cx.implicit[model.instance.definition] = ModelParts(params, state, model.instance)
+        if own is not None and own.instance.definition is model.instance.definition:
+            cx.own = None
+    function = yield local_function(cx, syntax)
+    cx.own = own
+    cx.implicit.clear()
+    cx.implicit.update(before)
+    assert isinstance(function, Function)
+    full = Function(
+        (*leading, *function.params), function.body, function.result, name=function.name, span=span
+    )
+    hidden = tuple(e for m in models for e in (m.params, m.state))
+    return full, hidden, tuple(range(0, 2 * len(models), 2))
+
+

@@ -1,0 +1,129 @@
+"""Which translation of a function or model a mention means, and the hidden operands it needs.
+
+In a model every mention of another model is a site of its own. Elsewhere a model definition means
+the one implicit instance, whose parts are parameters of the function around. A function that
+mentions models gets their parts in front of its own arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..diagnostics.catalogue.language import BadValue, OtherModel, WrongArguments
+from ..diagnostics.source import Span
+from ..ir.expr import Expr
+from .context import Context, ModelParts, Program, field_of
+from .definition import Definition, Kind, StaticValue
+from .models import Instance, SubSite
+
+Statics = tuple[tuple[str, StaticValue], ...]
+
+
+def complete_statics(
+    program: Program, definition: Definition, given: Mapping[str, Any], span: Span
+) -> Statics:
+    """Give the values of all static parameters: those given, else the defaults."""
+    signature = program.signature(definition)
+    found: list[tuple[str, StaticValue]] = []
+    for parameter in signature.statics:
+        value = given.get(parameter.name, parameter.default)
+        if parameter.name not in given and parameter.required:
+            why = f"needs its static argument `{parameter.name}`"
+            program.report(WrongArguments(span, definition.name, why, signature.text))
+            continue
+        assert parameter.static is not None
+        if type(value) is int and parameter.static is float:
+            value = float(value)
+        if type(value) is not parameter.static:
+            what = f"`{parameter.name}` of `{definition.name}`"
+            why = f"it is annotated {parameter.static.__name__}, not {type(value).__name__}"
+            program.report(BadValue(span, what, why))
+            continue
+        found.append((parameter.name, value))
+    return tuple(found)
+
+
+def model_parts(
+    cx: Context, definition: Definition, span: Span, given: Mapping[str, Any], site: object = None
+) -> ModelParts:
+    """Give the instance of a model that a mention means; `site` is the syntax of the mention."""
+    if cx.own is not None and cx.own.instance.definition is definition:
+        return _same(cx, cx.own, given, span)
+    known = cx.implicit.get(definition)
+    if known is not None:
+        return _same(cx, known, given, span)
+    statics = complete_statics(cx.program, definition, given, span)
+    instance = Instance(definition, statics, cx.training)
+    return _new_site(cx, instance, definition.name, span, site)
+
+
+class NotSupplied(Exception):  # noqa: N818  control flow, not an error
+    """A model is mentioned where none is at hand: in a nested function that is only ever given to
+    `relay.grad(model, f, args)`, which translates it again with the model."""
+
+
+def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) -> ModelParts:
+    """Give the parts, which must have the static arguments given at this mention, if there are."""
+    have = dict(parts.instance.statics)
+    wanted = {n: v for n, v in given.items() if have.get(n) != v}
+    if wanted:
+        definition = parts.instance.definition
+        here = ", ".join(f"{n}={v!r}" for n, v in given.items())
+        there = ", ".join(f"{n}={v!r}" for n, v in have.items())
+        cx.program.report(OtherModel(span, definition.name, here, there))
+    return parts
+
+
+def _new_site(
+    cx: Context, instance: Instance, operator: str, span: Span, site: object
+) -> ModelParts:
+    if cx.sites is None or cx.own is None:
+        raise NotSupplied
+    name = cx.sites.name(site or object(), cx.wanted, operator, cx.layers)
+    place, state_place = cx.sites.add_model(SubSite(name, instance, span))
+    params = field_of(cx.own.params, place, span)
+    return ModelParts(params, field_of(cx.own.state, state_place, span), instance)
+
+
+def function_operands(
+    cx: Context,
+    definition: Definition,
+    span: Span,
+    given: Mapping[str, Any],
+    models: tuple[tuple[str, Instance], ...] = (),
+    site: object = None,
+) -> tuple[str, tuple[Expr, ...]]:
+    """Give the name of the translation that a mention of a definition means, and the operands for
+    the models it needs."""
+    if definition.kind is Kind.MODEL:
+        parts = model_parts(cx, definition, span, given, site)
+        return cx.program.function_name(parts.instance), (parts.params, parts.state)
+    required = cx.program.requirements(definition)
+    found: list[ModelParts] = []
+    for model, statics in required.items():
+        place = None if site is None else (site, model)
+        found.append(_required(cx, definition, model, span, statics, place))
+    instance = Instance(
+        definition,
+        complete_statics(cx.program, definition, given, span),
+        models=models,
+        implicit=tuple(p.instance for p in found),
+    )
+    operands = tuple(e for p in found for e in (p.params, p.state))
+    return cx.program.function_name(instance), operands
+
+
+def _required(
+    cx: Context,
+    definition: Definition,
+    model: Definition,
+    span: Span,
+    statics: Mapping[str, StaticValue],
+    site: object,
+) -> ModelParts:
+    """Give the instance of a model that a function called here mentions."""
+    if cx.own is None or cx.own.instance.definition is model or model in cx.implicit:
+        return model_parts(cx, model, span, {}, site)
+    instance = Instance(model, complete_statics(cx.program, model, statics, span), cx.training)
+    return _new_site(cx, instance, f"{definition.name}.{model.name}", span, site)

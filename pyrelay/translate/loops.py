@@ -1,0 +1,251 @@
+"""Loops as local functions whose recursive calls are tail calls.
+
+The names that a round assigns and the next one reads are parameters; leaving the loop gives the
+names that are read after it. Where a `return` stands inside, leaving the loop goes on with the rest
+of the function instead, so that a `return` is simply the result.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
+
+from ..diagnostics.source import Span
+from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
+from ..ir.ops.compare import less
+from ..ir.traverse import Steps
+from .assignments import bind_target
+from .blocks import CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor, name_values
+from .context import Context
+from .environment import Bound, Holder, Unbound
+from .flow import has_break
+from .iteration import Iteration, read_iteration
+from .ownership import held_in_loop
+from .static import static_test
+
+Loop: TypeAlias = ast.For | ast.While
+Block: TypeAlias = Callable[[Context, Cursor | None, Frame], Steps[Expr]]
+"""Translates statements from a place on."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """A loop under construction: its function, what it counts with, and what it carries."""
+
+    stmt: Loop
+    span: Span
+    function: Var
+    counter: Var | None
+    iteration: Iteration | None
+    names: tuple[str, ...]
+    params: tuple[Var, ...]
+    initial: tuple[Expr, ...]
+
+
+def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Steps[None]:
+    """Translate a loop that no `return` leaves, and bind the names that are read after it."""
+    head = yield _head(cx, stmt, code, frame)
+    leave = Give(frame.flow.joined(stmt))
+
+    def exit_() -> Steps[Expr]:
+        yield from ()
+        return leave.finish(cx, head.span)
+
+    function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
+    code.define([Binding(head.function, function)])
+    call = Call(head.function, head.initial, span=head.span)
+    bind_joined(cx, leave.names, leave.missing, call, code, _no_round(cx, stmt))
+
+
+def tail_loop(
+    cx: Context, stmt: Loop, code: Code, frame: Frame, rest: Cursor | None, block: Block
+) -> Steps[Expr]:
+    """Translate a loop with a `return` inside together with all that follows it."""
+    head = yield _head(cx, stmt, code, frame)
+    if rest is None:
+
+        def at_end() -> Steps[Expr]:
+            yield from ()
+            return frame.end.finish(cx, head.span)
+
+        function = yield _function(cx, head, frame, block, at_end)
+        return _closed(head, function)
+    if not has_break(stmt.body):
+
+        def go_on() -> Steps[Expr]:
+            _forget(cx, head, frame.flow.joined(stmt))
+            return (yield block(cx, rest, frame))
+
+        function = yield _function(cx, head, frame, block, go_on)
+        return _closed(head, function)
+    after = Var("after_loop", span=head.span)
+    leave = CallWith(after, frame.flow.joined(stmt))
+
+    def exit_() -> Steps[Expr]:
+        yield from ()
+        return leave.finish(cx, head.span)
+
+    function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
+    joined = yield join_function(cx, leave, rest, frame, block, _no_round(cx, stmt))
+    return LetBlock(
+        (Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span
+    )
+
+
+def _closed(head: _Head, function: Function) -> Expr:
+    call = Call(head.function, head.initial, span=head.span)
+    return LetBlock((Binding(head.function, function),), call, Flavour.REC, span=head.span)
+
+
+def join_function(
+    cx: Context,
+    end: CallWith,
+    rest: Cursor,
+    frame: Frame,
+    block: Block,
+    why: Callable[[str], Unbound],
+) -> Steps[Function]:
+    """Translate what follows a join as a function of the names joined there."""
+    span = end.function.span
+    mark = cx.env.mark()
+    params = tuple(Var(n, span=span) for n in end.names)
+    for name, var in zip(end.names, params, strict=True):
+        known = cx.env.find(name)
+        entry = replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        cx.env.set(name, why(name) if name in end.missing else entry)
+    body = yield block(cx, rest, frame)
+    cx.env.undo(mark)
+    return Function(params, body, name=end.function.name, span=span)
+
+
+def bind_joined(
+    cx: Context,
+    names: Sequence[str],
+    missing: set[str],
+    value: Expr,
+    code: Code,
+    why: Callable[[str], Unbound],
+) -> None:
+    """Bind the names that a branch or loop gives, which `value` holds as they are packed."""
+    span = value.span
+    if len(names) == 1 and names[0] not in missing:
+        variables = [Var(names[0], span=span)]
+        code.bind(variables[0], value)
+    else:
+        whole = Var("joined" if names else "_", span=span)
+        code.bind(whole, value)
+        variables = [Var(n, span=span) for n in names]
+        for place, var in enumerate(variables):
+            if len(names) > 1 and var.name not in missing:
+                code.bind(var, TupleGet(whole, place, span=span))
+    for name, var in zip(names, variables, strict=True):
+        known = cx.env.find(name)
+        entry = replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        cx.bind(name, why(name) if name in missing else entry, span)
+
+
+def _no_round(cx: Context, stmt: Loop) -> Callable[[str], Unbound]:
+    span = head_span(cx, stmt)
+    return lambda name: Unbound(span, f"`{name}` gets no value if this loop runs no round")
+
+
+def head_span(cx: Context, stmt: ast.stmt) -> Span:
+    """Give the span of the first line of a compound statement."""
+    span = cx.span(stmt)
+    line = span.text.split("\n", 1)[0].rstrip()
+    return Span(span.file, span.start, span.start + len(line))
+
+
+def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
+    span = head_span(cx, stmt)
+    iteration: Iteration | None = None
+    counter: Var | None = None
+    kind = "while_loop"
+    if isinstance(stmt, ast.For):
+        kind = "for_loop"
+        iteration = yield read_iteration(cx, stmt.iter, code)
+        counter = Var("i", span=cx.span(stmt.target))
+    names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
+    initial = name_values(cx, names, span, set())
+    if counter is not None:
+        initial = (Constant(0, span=span), *initial)
+    params = tuple(Var(n, span=span) for n in names)
+    return _Head(stmt, span, Var(kind, span=span), counter, iteration, names, params, initial)
+
+
+def _function(
+    cx: Context,
+    head: _Head,
+    frame: Frame,
+    block: Block,
+    exit_: Callable[[], Steps[Expr]],
+) -> Steps[Function]:
+    """Translate the rounds of a loop; `exit_` gives what follows when its condition fails, in the
+    scope of the parameters."""
+    mark = cx.env.mark()
+    _enter(cx, head, frame)
+    condition = yield _condition(cx, head)
+    inside = cx.env.mark()
+    again = CallWith(head.function, head.names, head.counter)
+    code = Code()
+    if head.iteration is not None and isinstance(head.stmt, ast.For):
+        assert head.counter is not None
+        element = head.iteration.element(head.counter)
+        yield bind_target(cx, head.stmt.target, element, code)
+        _note_view(cx, head.stmt)
+    ends = LoopEnds(leave=frame.end, again=again)
+    body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
+    body = code.close(body)
+    cx.env.undo(inside)
+    if condition is not None:
+        body = If(condition, body, (yield exit_()), span=head.span)
+    cx.env.undo(mark)
+    params = head.params if head.counter is None else (head.counter, *head.params)
+    return Function(params, body, name=head.function.name, span=head.span)
+
+
+def _enter(cx: Context, head: _Head, frame: Frame) -> None:
+    """Make the names that the loop assigns stand for what a round finds."""
+    held = held_in_loop(cx, head.stmt.body) if cx.writes_items else {}
+    params = dict(zip(head.names, head.params, strict=True))
+    for name in frame.flow.assigned[head.stmt]:
+        known = cx.env.find(name)
+        if name in params and isinstance(known, Bound):
+            holder = known.holder
+            if holder is None and name in held:
+                holder = Holder(cx.span(held[name]), "its tensor goes to another name here")
+            cx.env.set(name, replace(known, atom=params[name], static=None, holder=holder))
+        elif isinstance(known, Bound):
+            why = f"`{name}` is not kept from one round of this loop to the next"
+            cx.env.set(name, Unbound(head.span, why))
+
+
+def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:
+    """Give what must hold for another round, None where a loop ends only by what is inside."""
+    if head.iteration is not None and head.counter is not None:
+        return Call(less, (head.counter, head.iteration.length), {}, span=head.span)
+    assert isinstance(head.stmt, ast.While)
+    if static_test(cx)(head.stmt.test) is True:
+        return None
+    return (yield cx.expression(head.stmt.test))
+
+
+def _note_view(cx: Context, stmt: ast.For) -> None:
+    """Note that what a loop runs over may also be held by the name of the element."""
+    if not cx.writes_items or not isinstance(stmt.target, ast.Name):
+        return
+    entry = cx.env.find(stmt.target.id)
+    if isinstance(entry, Bound) and not isinstance(stmt.iter, ast.Call):
+        holder = Holder(cx.span(stmt.iter), "it is a part of this")
+        cx.env.set(stmt.target.id, replace(entry, holder=holder))
+
+
+def _forget(cx: Context, head: _Head, names: Sequence[str]) -> None:
+    """Give names that have no value after the loop the reason why."""
+    why = _no_round(cx, head.stmt)
+    for name in names:
+        if isinstance(cx.env.find(name), Unbound):
+            cx.env.set(name, why(name))

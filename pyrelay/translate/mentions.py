@@ -1,0 +1,195 @@
+"""What a name stands for as a value: constants, operators, functions and models as functions.
+
+An operator or a function with hidden parameters that is mentioned, not called, becomes a lambda
+that calls it: its hidden parameters are captured.
+"""
+
+from __future__ import annotations
+
+import enum
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ..diagnostics.catalogue.language import (
+    CapturedObject,
+    CapturedTensor,
+    UndecoratedFunction,
+    WrongArguments,
+)
+from ..diagnostics.source import Span
+from ..ir.dims import Dim
+from ..ir.expr import Call, Constant, Expr, Function, GlobalVar, Transform, Tuple, Var
+from ..ir.intrinsics import Intrinsic
+from ..ir.op import Missing, Op
+from ..ir.ops.host import size
+from ..ir.types import DType
+from .context import Context
+from .definition import Definition, DerivedFunction, meaning
+from .environment import Bound, Static
+from .instances import function_operands
+from .scope import is_frozen
+
+
+def unit(span: Span) -> Expr:
+    """Give the empty tuple."""
+    return Tuple((), span=span)
+
+
+def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
+    """Give what a bound name stands for as an expression."""
+    if entry.atom is not None:
+        return entry.atom
+    assert entry.static is not None
+    return lift(cx, entry.static, name, span)
+
+
+def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
+    """Give a Python value as an expression; one that has no meaning is reported."""
+    value = static.value
+    found = _plain(value, span)
+    if found is not None:
+        if static.exact:
+            return found
+        return cx.refuse(
+            CapturedObject(
+                span,
+                name,
+                "part of an object that can change",
+                "keep it in a frozen dataclass or a global name, or pass it as an argument",
+            )
+        )
+    match meaning(value):
+        case Op() as op:
+            return _operator(cx, op, span)
+        case Definition() | DerivedFunction() as function:
+            return mention(cx, function, span)
+        case Constant(value=data, ty=ty):
+            return Constant(data, ty, span=span)
+        case _:
+            return refuse_value(cx, value, name, span)
+
+
+def _plain(value: Any, span: Span) -> Expr | None:
+    """Give the expression of numbers, strings, None and tuples, None for anything else."""
+    match value:
+        case bool() | int() | float() | str():
+            raw = value.value if isinstance(value, enum.Enum) else value
+            return Constant(raw, span=span)
+        case None:
+            return unit(span)
+        case Dim():
+            return Call(size, (), {"dim": value}, span=span)
+        case enum.Enum():
+            return _plain(value.value, span)
+        case tuple():
+            fields = [_plain(v, span) for v in value]
+            if any(f is None for f in fields):
+                return None
+            return Tuple(tuple(f for f in fields if f is not None), span=span)
+        case _:
+            return None
+
+
+def mention(cx: Context, function: Definition | DerivedFunction, span: Span) -> Expr:
+    """Give a relay function or a model as a value."""
+    derived: list[DerivedFunction] = []
+    while isinstance(function, DerivedFunction):
+        derived.append(function)
+        function = function.base
+    found = _definition(cx, function, span)
+    for layer in reversed(derived):
+        found = transform_of(cx, layer, found, span)
+    return found
+
+
+def transform_of(cx: Context, layer: DerivedFunction, function: Expr, span: Span) -> Expr:
+    """Give the transform of a function that was made outside of compiled code."""
+    values = cx.program.signature(layer.definition).values
+    wrt = None
+    if layer.wrt is not None:
+        names = [p.name for p in values]
+        wrt = tuple(names.index(n) for n in layer.wrt)
+    return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
+
+
+def _definition(cx: Context, definition: Definition, span: Span) -> Expr:
+    name, hidden = function_operands(cx, definition, span, {})
+    callee = GlobalVar(name, span=span)
+    signature = cx.program.signature(definition)
+    if not hidden:
+        return callee
+    params = tuple(Var(p.name, span=span) for p in signature.values)
+    return Function(params, Call(callee, (*hidden, *params), span=span), span=span)
+
+
+def _operator(cx: Context, op: Op, span: Span) -> Expr:
+    """Give an operator as a function of its required operands."""
+    missing = [p.name for p in op.attributes if p.default is Missing.REQUIRED]
+    if missing:
+        why = f"needs its argument `{missing[0]}`: write a lambda that calls it"
+        return cx.refuse(WrongArguments(span, op.name, why, operator_text(op)))
+    params = {
+        p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED
+    }
+    args = tuple(params.get(p.name, unit(span)) for p in op.operands)
+    attrs = {p.name: False if p.default is Missing.MODE else p.default for p in op.attributes}
+    return Function(tuple(params.values()), Call(op, args, attrs, span=span), span=span)
+
+
+def operator_text(op: Op) -> str:
+    """Give the signature of an operator, as Python would show it."""
+    return f"{op.name}({', '.join(map(_parameter_text, (*op.params, *op.hyper)))})"
+
+
+def _parameter_text(param: Any) -> str:
+    match param.default:
+        case Missing.REQUIRED:
+            return param.name
+        case Missing.MODE:
+            return f"{param.name}=<mode of the model>"
+        case default:
+            return f"{param.name}={default!r}"
+
+
+def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
+    """Report a Python object that has no meaning as a value."""
+    found = meaning(value)
+    if isinstance(found, DType):
+        return cx.refuse(
+            CapturedObject(span, name, "element type", f"cast with it: `relay.cast(x, {name})`")
+        )
+    if isinstance(found, Intrinsic):
+        return cx.refuse(CapturedObject(span, name, "part of the language", f"call it: `{name}(...)`"))
+    kind = _array_kind(value)
+    if kind is not None:
+        return cx.refuse(CapturedTensor(span, name, kind))
+    if isinstance(value, FunctionType):
+        instead = f"decorate `{value.__name__}` with @relay"
+        return cx.refuse(UndecoratedFunction(span, name, instead))
+    return cx.refuse(CapturedObject(span, name, _kind(value), _instead(value)))
+
+
+def _array_kind(value: Any) -> str | None:
+    if hasattr(value, "__torch_function__") or type(value).__module__.startswith("torch"):
+        return "tensor" if hasattr(value, "requires_grad") else None
+    return "array" if hasattr(value, "__array__") or hasattr(value, "__dlpack__") else None
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, ModuleType):
+        return "module"
+    if isinstance(value, type):
+        return "class"
+    article = type(value).__name__
+    return f"Python object of type `{article}`"
+
+
+def _instead(value: Any) -> str:
+    if isinstance(value, list):
+        return "make it a tuple"
+    if isinstance(value, ModuleType | type):
+        return "name one of its attributes"
+    if is_frozen(value):
+        return "name one of its fields"
+    return "pass what you need of it as an argument: numbers, tensors, tuples"
+

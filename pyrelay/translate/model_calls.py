@@ -1,0 +1,340 @@
+"""What compiled code does with models: creating, updating and exporting them, their parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ..diagnostics.catalogue.language import UnknownAttribute, UnknownModel, Unsupported
+from ..diagnostics.source import Span
+from ..ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Constructor,
+    Expr,
+    Function,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Tuple,
+    Var,
+    is_atom,
+)
+from ..ir.intrinsics import Intrinsic
+from ..ir.module import AdtDef, ConstructorDef
+from ..ir.op import Holder
+from ..ir.ops.model import KEY_INIT, initial
+from ..ir.ops.optim import sgd_step
+from ..ir.traverse import Steps, let, run
+from ..ir.types import TypeVar
+from .arguments import Callee, Slot, match_arguments, require
+from .attributes import attribute_value, static_argument
+from .context import Context, field_of
+from .definition import Definition, Kind, ModelUse, meaning
+from .environment import Bound
+from .gradients import parameter_names, supplied
+from .functions import explicit_parts, model_named, use_instance
+from .instances import complete_statics
+from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
+from .scope import nearest
+from .static import static_value
+
+def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.create_model(net, seed=0, ...)` to the cell of its parameters, its state."""
+    use = created(cx, node)
+    span = cx.span(node)
+    if use is None:
+        return cx.refuse(UnknownModel(span))
+    seed_node = _argument(node, 1, "seed")
+    seed: Any = 0
+    if seed_node is not None:
+        seed = yield attribute_value(cx, seed_node, initial.attributes[1], "create_model")
+    spec = cx.program.spec(use_instance(cx, use, span))
+
+    def start(path: str, value: ValueSpec) -> Expr:
+        init = KEY_INIT if value.holder is Holder.KEY else value.init.name.lower()
+        attrs = {
+            "init": init, "seed": seed, "path": path, "size": None, "dtype": None, "fan_in": None
+        }  # fmt: skip
+        found = Call(initial, (), attrs, span=span)
+        return found if value.holder is Holder.PARAMETER else RefCreate(found, span=span)
+
+    params = run(_tree(spec, "", start, span, state=False))
+    state = run(_tree(spec, "", start, span, state=True))
+    return Tuple((RefCreate(params, span=span), state), span=span)
+
+
+def created(cx: Context, node: ast.Call) -> ModelUse | None:
+    """Give the model that a call of `create_model` makes: new models are in training mode."""
+    known = static_value(cx, node.args[0]) if node.args else None
+    definition = None if known is None else meaning(known.value)
+    if not isinstance(definition, Definition) or definition.kind is not Kind.MODEL:
+        return None
+    signature = cx.program.signature(definition)
+    names = {p.name for p in signature.statics}
+    given: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg in names:
+            what = f"`{keyword.arg}` of `{definition.name}`"
+            given[keyword.arg] = static_argument(cx, keyword.value, what, "a number")
+        elif keyword.arg != "seed":
+            near = nearest(str(keyword.arg), [*names, "seed"])
+            cx.program.report(
+                UnknownAttribute(
+                    cx.span(keyword), "relay.create_model in compiled code", str(keyword.arg), near
+                )
+            )
+    statics = complete_statics(cx.program, definition, given, cx.span(node))
+    return ModelUse(definition, training=True, statics=statics)
+
+
+def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:
+    if len(node.args) > place:
+        return node.args[place]
+    return next((k.value for k in node.keywords if k.arg == name), None)
+
+
+def _tree(
+    spec: ModelSpec, prefix: str, leaf: Callable[[str, ValueSpec], Expr], span: Span, *, state: bool
+) -> Steps[Expr]:
+    """Give a tuple shaped like the parameters (or the state) of a model, leaf by leaf."""
+    fields: list[Expr] = []
+    for part in spec.state if state else spec.params:
+        path = f"{prefix}{part.name}"
+        if isinstance(part, SubModelSpec):
+            fields.append((yield _tree(part.model, f"{path}.", leaf, span, state=state)))
+        else:
+            fields.append(leaf(path, part))
+    return Tuple(tuple(fields), span=span)
+
+
+def _map(
+    spec: ModelSpec, records: tuple[Expr, ...], leaf: Callable[..., Expr], span: Span
+) -> Steps[Expr]:
+    """Give the record of `leaf(a, b, ...)` over records shaped like the parameters of a model."""
+    fields: list[Expr] = []
+    for place, part in enumerate(spec.params):
+        inside = tuple(field_of(r, place, span) for r in records)
+        if isinstance(part, SubModelSpec):
+            fields.append((yield _map(part.model, inside, leaf, span)))
+        else:
+            fields.append(leaf(*inside))
+    return Tuple(tuple(fields), span=span)
+
+
+_UPDATE: Final = Callee(
+    "update_model_params",
+    (Slot("model", required=True), Slot("grads", required=True), Slot("lr", required=True)),
+    "update_model_params(model, grads, lr)",
+)
+_SGD: Final = Callee(
+    "sgd",
+    (Slot("params", required=True), Slot("grads", required=True), Slot("lr", required=True)),
+    "sgd(params, grads, lr)",
+)
+
+
+def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate one step of SGD, written to the cell of a model."""
+    bound = match_arguments(cx, node, _UPDATE)
+    if bound is None or not require(cx, node, _UPDATE, bound):
+        return Constant(0, span=cx.span(node))
+    use = model_named(cx, bound["model"])
+    if use is None or not isinstance(bound["model"], ast.Name):
+        return Constant(0, span=cx.span(node))
+    span = cx.span(node)
+    parts = explicit_parts(cx, bound["model"].id, use, span)
+    grads = yield cx.expression(bound["grads"])
+    rate = yield cx.expression(bound["lr"])
+    stepped = _sgd_tree(cx, parts.instance, parts.params, grads, rate, span)
+    cell = explicit_parts(cx, bound["model"].id, use, span).params
+    assert isinstance(cell, RefRead)
+    return RefWrite(cell.ref, stepped, span=span)
+
+
+def _sgd_tree(
+    cx: Context, instance: Instance, params: Expr, grads: Expr, rate: Expr, span: Span
+) -> Expr:
+    def leaf(param: Expr, grad: Expr) -> Expr:
+        return Call(sgd_step, (param, grad, step), {}, span=span)
+
+    # Each is computed once, in the order of the arguments.
+    bindings: list[Binding] = []
+    tree, given, step = (
+        atom(e, n, bindings) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
+    )
+    spec = cx.program.spec(instance)
+    return let(bindings, run(_map(spec, (tree, given), leaf, span)))
+
+
+def atom(expr: Expr, hint: str, bindings: list[Binding]) -> Expr:
+    """Give an atom for a value, bound if it is none."""
+    if is_atom(expr):
+        return expr
+    bindings.append(Binding(Var(hint, span=expr.span), expr))
+    return bindings[-1].var
+
+
+def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.sgd(params, grads, lr)`: new parameters, nothing written."""
+    bound = match_arguments(cx, node, _SGD)
+    if bound is None or not require(cx, node, _SGD, bound):
+        return Constant(0, span=cx.span(node))
+    use = record_of(cx, bound["params"]) or record_of(cx, bound["grads"])
+    if use is None:
+        return cx.refuse(UnknownModel(cx.span(bound["params"])))
+    params = yield cx.expression(bound["params"])
+    grads = yield cx.expression(bound["grads"])
+    rate = yield cx.expression(bound["lr"])
+    span = cx.span(node)
+    return _sgd_tree(cx, use_instance(cx, use, span), params, grads, rate, span)
+
+
+def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.tree_map(f, a, ...)` over records of parameters, or over tuples written
+    out."""
+    span = cx.span(node)
+    if len(node.args) < 2 or node.keywords:
+        slots = (Slot("f", required=True), Slot("tree", required=True))
+        callee = Callee("tree_map", slots, "tree_map(f, tree, ...)")
+        require(cx, node, callee, dict(zip(("f", "tree"), node.args, strict=False)))
+        return Constant(0, span=span)
+    uses = [u for u in (record_of(cx, a) for a in node.args[1:]) if u is not None]
+    if not uses:
+        return cx.refuse(
+            Unsupported(
+                cx.span(node.args[1]),
+                "`relay.tree_map` over a value whose structure is not known here",
+                "map over `model.params`, or gradients of a model, or write the calls out",
+            )
+        )
+    function = yield cx.expression(node.args[0])
+    trees = yield cx.expressions(node.args[1:])
+    spec = cx.program.spec(use_instance(cx, uses[0], span))
+    bindings: list[Binding] = []
+    callee = atom(function, "f", bindings)
+    records = tuple(atom(t, "tree", bindings) for t in trees)
+
+    def leaf(*values: Expr) -> Expr:
+        return Call(callee, values, span=span)
+
+    return let(bindings, run(_map(spec, records, leaf, span)))
+
+
+def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
+    """Give the model of whose parameters an expression is a record, as far as the text tells."""
+    match node:
+        case ast.Name(id=name):
+            entry = cx.env.find(name)
+            return entry.record if isinstance(entry, Bound) else None
+        case ast.Attribute(value=ast.Name(id=name), attr="params"):
+            entry = cx.env.find(name)
+            return entry.model if isinstance(entry, Bound) else None
+        case ast.Call():
+            return _record_of_call(cx, node)
+        case _:
+            return None
+
+
+def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
+    known = static_value(cx, node.func)
+    match None if known is None else meaning(known.value):
+        case Intrinsic.SGD:
+            return record_of(cx, node.args[0]) if node.args else None
+        case Intrinsic.TREE_MAP:
+            found = (record_of(cx, a) for a in node.args[1:])
+            return next((u for u in found if u is not None), None)
+        case Intrinsic.GRAD:
+            return _model_at(cx, node)
+        case _:
+            return None
+
+
+def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]:
+    """Give, for each field of a tuple that an expression gives, the model it is a record of."""
+    if isinstance(node, ast.Tuple):
+        return [record_of(cx, e) for e in node.elts]
+    found: list[ModelUse | None] = [None] * count
+    if isinstance(node, ast.Call) and count == 2:
+        known = static_value(cx, node.func)
+        if known is not None and meaning(known.value) is Intrinsic.VALUE_AND_GRAD:
+            found[1] = _model_at(cx, node)
+    return found
+
+
+def _model_at(cx: Context, node: ast.Call) -> ModelUse | None:
+    """Give the model that a transform differentiates in, if it is one."""
+    first = node.args[0] if node.args else None
+    entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
+    return entry.model if isinstance(entry, Bound) else None
+
+
+def export_model(cx: Context, node: ast.Call) -> Expr:
+    """Translate `relay.export_model(model)`: a value that keeps the parameters and the state."""
+    callee = Callee("export_model", (Slot("model", required=True),), "export_model(model)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return Constant(0, span=cx.span(node))
+    use = model_named(cx, bound["model"])
+    if use is None or not isinstance(bound["model"], ast.Name):
+        return Constant(0, span=cx.span(node))
+    span = cx.span(node)
+    parts = explicit_parts(cx, bound["model"].id, use, span)
+    spec = cx.program.spec(parts.instance)
+    state = run(_read_state(spec, parts.state, span))
+    name = exported_type(cx, use.definition)
+    return Call(Constructor(name, name, span=span), (parts.params, state), span=span)
+
+
+def _read_state(spec: ModelSpec, state: Expr, span: Span) -> Steps[Expr]:
+    fields: list[Expr] = []
+    for place, part in enumerate(spec.state):
+        inside = field_of(state, place, span)
+        if isinstance(part, SubModelSpec):
+            fields.append((yield _read_state(part.model, inside, span)))
+        else:
+            fields.append(RefRead(inside, span=span))
+    return Tuple(tuple(fields), span=span)
+
+
+def exported_type(cx: Context, definition: Definition) -> str:
+    """Give the name of the data type of exported models of a definition, made on first use."""
+    name = f"Exported_{definition.name}"
+    if name not in cx.program.adts:
+        params, state = TypeVar("params"), TypeVar("state")
+        constructor = ConstructorDef(name, (params, state), ("params", "state"))
+        span = definition.source.head
+        cx.program.adts[name] = AdtDef(name, (params, state), (constructor,), span)
+    return name
+
+
+def bind(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+    """Translate `model.bind(f)`: the function `f` with this model supplied."""
+    span = cx.span(node)
+    callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return Constant(0, span=span)
+    parts = explicit_parts(cx, name, use, span)
+    function, hidden, _ = yield supplied(cx, bound["f"], [parts])
+    return partial(cx, bound["f"], function, hidden, span)
+
+
+def partial(
+    cx: Context, node: ast.expr, function: Expr, hidden: Sequence[Expr], span: Span
+) -> Expr:
+    """Give a function with its leading operands supplied."""
+    names = parameter_names(cx, node) or ()
+    params = tuple(Var(n, span=span) for n in names)
+    return Function(params, Call(function, (*hidden, *params), span=span), span=span)
+
+
+def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) -> Expr:
+    """Give an attribute of an explicit model: its parameters."""
+    span = cx.span(node)
+    if node.attr == "params":
+        return explicit_parts(cx, name, use, span).params
+    near = nearest(node.attr, ("params", "bind"))
+    return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near))

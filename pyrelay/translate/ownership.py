@@ -1,0 +1,78 @@
+"""Which names may hold one tensor, for assignments to items.
+
+`x[i] = e` rebinds `x` to a new value, which is what Python does as long as nothing else holds the
+tensor. Where another name, a tuple or a view may, the two differ, and the assignment is refused.
+The rule looks at the text only: what operators compute is fresh; names, views, and the results of
+functions that got the tensor are not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ..ir.op import Op, View
+from ..ir.ops.index import index
+from .context import Context
+from .definition import meaning
+from .flow import statements_in
+from .static import static_value
+from .tables import METHODS
+
+
+def writes_items(body: Sequence[ast.stmt]) -> bool:
+    """Tell whether a body assigns to an item anywhere, nested functions included."""
+    return any(
+        isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
+        for stmt in body
+        for n in ast.walk(stmt)
+    )
+
+
+def shared_by(cx: Context, node: ast.expr) -> Iterator[ast.Name]:
+    """Give the local names whose tensors the value of an expression may hold."""
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.Name) and cx.env.find(current.id) is not None:
+            yield current
+        else:
+            pending += reversed(_holding(cx, current))
+
+
+def _holding(cx: Context, node: ast.expr) -> list[ast.expr]:
+    """Give the parts of an expression of which its value may hold the tensors."""
+    match node:
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            return list(elts)
+        case ast.IfExp(body=then, orelse=otherwise):
+            return [then, otherwise]
+        case ast.Subscript(value=value) | ast.Attribute(value=value):
+            return [value]
+        case ast.Call():
+            return _held_by_call(cx, node)
+        case _:
+            return []
+
+
+def _held_by_call(cx: Context, node: ast.Call) -> list[ast.expr]:
+    arguments = [*node.args, *(k.value for k in node.keywords)]
+    known = static_value(cx, node.func)
+    found = None if known is None else meaning(known.value)
+    if known is None and isinstance(node.func, ast.Attribute):
+        found = METHODS.get(node.func.attr)
+        arguments = [node.func.value, *arguments]
+    if isinstance(found, Op):
+        return arguments if isinstance(found.lowering, View) or found is index else []
+    return [] if known is not None and found is None else arguments
+
+
+def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, ast.Name]:
+    """Give the names that a round of a loop may put where the next round finds them."""
+    found: dict[str, ast.Name] = {}
+    for stmt in statements_in(body):
+        value = getattr(stmt, "value", None)
+        if isinstance(stmt, ast.Assign | ast.AnnAssign) and isinstance(value, ast.expr):
+            for name in shared_by(cx, value):
+                found.setdefault(name.id, name)
+    return found

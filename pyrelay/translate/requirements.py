@@ -1,0 +1,217 @@
+"""Which models a function mentions, itself or through the functions that it calls.
+
+These become its implicit parameters, so every caller must know them before it is translated. They
+are found from names alone: the mentions of each function, and then a fixed point over the calls.
+A model that `relay.grad(model, f, args)` supplies is no requirement of the function around.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+from ..ir.intrinsics import Intrinsic
+from .context import Program
+from .definition import Definition, DerivedFunction, Kind, StaticValue, meaning
+from .flow import locals_of
+from .scope import MISSING, Scope, is_plain
+from .signature import Parameter
+
+Supplied: TypeAlias = frozenset[Definition] | None
+"""The models supplied where something stands; None for one that only its caller knows, which is
+taken to be all that is needed."""
+
+NOTHING: Final[Supplied] = frozenset()
+SUPPLIED: Final = (Intrinsic.GRAD, Intrinsic.VALUE_AND_GRAD, Intrinsic.VJP)
+"""The transforms that take models in front, `relay.grad(model, f, args)`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Mention:
+    """A mention of a relay function or model, and the models supplied where it stands."""
+
+    target: Definition
+    supplied: Supplied
+    statics: tuple[tuple[str, StaticValue], ...]
+
+
+def find_requirements(
+    program: Program, definition: Definition
+) -> Mapping[Definition, Mapping[str, StaticValue]]:
+    """Give the models that a function mentions, in order, with the static arguments there."""
+    mentions: dict[Definition, list[_Mention]] = {}
+    pending = [definition]
+    while pending:
+        current = pending.pop()
+        if current in mentions or current.kind is Kind.MODEL:
+            continue
+        mentions[current] = list(_Mentions(program, current).find())
+        pending += (m.target for m in reversed(mentions[current]))
+    found: dict[Definition, dict[Definition, dict[str, StaticValue]]] = {d: {} for d in mentions}
+    changed = True
+    while changed:
+        changed = False
+        for current, inside in mentions.items():
+            before = len(found[current])
+            for mention in inside:
+                for model, statics in _needs(mention, found):
+                    if mention.supplied is not None and model not in mention.supplied:
+                        found[current].setdefault(model, statics)
+            changed = changed or len(found[current]) != before
+    return found[definition]
+
+
+def _needs(
+    mention: _Mention, found: Mapping[Definition, Mapping[Definition, dict[str, StaticValue]]]
+) -> Iterable[tuple[Definition, dict[str, StaticValue]]]:
+    if mention.target.kind is Kind.MODEL:
+        return [(mention.target, dict(mention.statics))]
+    return list(found[mention.target].items())
+
+
+def _both(left: Supplied, right: Supplied) -> Supplied:
+    return None if left is None or right is None else left | right
+
+
+@final
+class _Mentions:
+    """Finds the mentions in one function."""
+
+    def __init__(self, program: Program, definition: Definition) -> None:
+        self._scope: Final[Scope] = program.scope(definition)
+        self._node: Final = definition.source.node
+        self._locals: Final = locals_of(self._node)
+        self._nested: Final = {
+            n.name: n
+            for n in ast.walk(self._node)
+            if isinstance(n, ast.FunctionDef) and n is not self._node
+        }
+        self._models: Final = self._local_models(program.signature(definition).parameters)
+        self._seen: Final[set[tuple[str, Supplied]]] = set()
+
+    def find(self) -> Iterator[_Mention]:
+        """Give the mentions in the order of the text; nested functions where they are named."""
+        pending: list[tuple[ast.AST, Supplied]] = [(s, NOTHING) for s in self._node.body[::-1]]
+        while pending:
+            node, supplied = pending.pop()
+            parts = list(self._parts(node, supplied))
+            pending += reversed(parts)
+            target = self._target(node)
+            if target is not None:
+                yield _Mention(target, supplied, self._statics(node, target))
+
+    def _parts(self, node: ast.AST, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
+        match node:
+            case ast.FunctionDef():
+                return  # walked where it is mentioned
+            case ast.Name(id=name) if name in self._nested and (name, supplied) not in self._seen:
+                self._seen.add((name, supplied))
+                yield from ((s, supplied) for s in self._nested[name].body)
+            case ast.AnnAssign(value=value) if value is not None:
+                yield value, supplied
+            case ast.Call():
+                yield from self._call_parts(node, supplied)
+            case ast.Attribute() | ast.Subscript() if self._target(node) is not None:
+                return
+            case _:
+                yield from ((child, supplied) for child in ast.iter_child_nodes(node))
+
+    def _call_parts(self, node: ast.Call, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
+        arguments = [*node.args, *(k.value for k in node.keywords)]
+        intrinsic = meaning(self._value(node.func))
+        if intrinsic is Intrinsic.CREATE_MODEL:
+            arguments = arguments[1:]
+        elif intrinsic in SUPPLIED and len(node.args) > 1:
+            models = self._supplied(node.args[0])
+            if models != NOTHING:
+                yield node.args[1], _both(supplied, models)
+                arguments = [node.args[0], *arguments[2:]]
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "bind":
+            models = self._supplied(node.func.value)
+            yield from ((a, _both(supplied, models)) for a in arguments)
+            arguments = []
+        if not (intrinsic is None and self._target(node.func) is not None):
+            yield node.func, supplied
+        yield from ((a, supplied) for a in arguments)
+
+    def _target(self, node: ast.AST) -> Definition | None:
+        """Give the definition that a name, or the callee of a call, is."""
+        if isinstance(node, ast.Call):
+            node = node.func
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            return None
+        found = meaning(self._value(node))
+        if isinstance(found, DerivedFunction):
+            return found.definition
+        return found if isinstance(found, Definition) else None
+
+    def _statics(
+        self, node: ast.AST, target: Definition
+    ) -> tuple[tuple[str, StaticValue], ...]:
+        if not isinstance(node, ast.Call) or target.kind is not Kind.MODEL:
+            return ()
+        kwonly = {a.arg for a in target.source.node.args.kwonlyargs}
+        values = {k.arg: self._value(k.value) for k in node.keywords if k.arg in kwonly}
+        return tuple((n, v) for n, v in values.items() if n is not None and is_plain(v))
+
+    def _value(self, node: ast.AST) -> Any:
+        """Give the captured Python value of a dotted name or literal, MISSING if there is none."""
+        path: list[ast.Attribute | ast.Subscript] = []
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            path.append(node)
+            node = node.value
+        if isinstance(node, ast.Constant):
+            value: Any = node.value
+        elif isinstance(node, ast.Name) and node.id not in self._locals:
+            value = self._scope.find(node.id)
+        else:
+            return MISSING
+        for step in reversed(path):
+            if value is MISSING:
+                return MISSING
+            value = self._step(value, step)
+        return value
+
+    def _step(self, value: Any, step: ast.Attribute | ast.Subscript) -> Any:
+        if isinstance(step, ast.Attribute):
+            return self._scope.attribute(value, step.attr)
+        if isinstance(value, tuple) and isinstance(step.slice, ast.Constant):
+            try:
+                return value[step.slice.value]
+            except (IndexError, TypeError):
+                return MISSING
+        return MISSING
+
+    def _supplied(self, node: ast.expr) -> Supplied:
+        """Give the models that an argument of a transform names; none if it is a function."""
+        names = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+        known = [n.id for n in names if isinstance(n, ast.Name) and n.id in self._models]
+        found = [self._models[n] for n in known]
+        if any(m is None for m in found):
+            return None
+        return frozenset(m for m in found if m is not None)
+
+    def _local_models(self, parameters: Iterable[Parameter]) -> dict[str, Definition | None]:
+        """Give the local names that hold models: annotated parameters, and models created here;
+        None for a bare `Model`."""
+        found: dict[str, Definition | None] = {}
+        for parameter in parameters:
+            if parameter.model is not None:
+                definition = meaning(parameter.model.definition)
+                found[parameter.name] = definition if isinstance(definition, Definition) else None
+        for node in ast.walk(self._node):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=f, args=[net, *_])):
+                    if meaning(self._value(f)) is Intrinsic.CREATE_MODEL:
+                        definition = meaning(self._value(net))
+                        if isinstance(definition, Definition):
+                            found[name] = definition
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)):
+                    if other in found:
+                        found[name] = found[other]
+                case _:
+                    pass
+        return found

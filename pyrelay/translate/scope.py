@@ -1,0 +1,135 @@
+"""Names from outside of a function: closure cells, globals, builtins, and what hangs on them.
+
+Captured names are looked up when a program is translated, never when it is defined, so functions
+may refer to later ones. Each look-up leaves a `Guard`: the compiled program is right only as long
+as all its guards hold.
+"""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from types import CellType, FunctionType, ModuleType
+from typing import Any, Final, final
+
+from ..ir import dims, types
+
+
+@final
+class _Missing:
+    """No value at all; None is one."""
+
+    def __repr__(self) -> str:
+        return "<missing>"
+
+
+MISSING: Final = _Missing()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A captured name and the value with which a program was translated."""
+
+    name: str
+    holder: CellType | Mapping[str, Any]
+    value: Any
+
+    def holds(self) -> bool:
+        """Tell whether the name still has this value."""
+        current = _read(self.holder, self.name)
+        if current is self.value:
+            return True
+        return type(current) is type(self.value) and is_data(current) and current == self.value
+
+
+@final
+class Scope:
+    """What the names that a Python function does not bind itself refer to."""
+
+    def __init__(self, function: FunctionType) -> None:
+        names = function.__code__.co_freevars
+        self._cells: Final = dict(zip(names, function.__closure__ or (), strict=True))
+        self._globals: Final = function.__globals__
+        self._guards: Final[dict[tuple[int, str], Guard]] = {}
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The names looked up so far, in order."""
+        return tuple(self._guards.values())
+
+    def find(self, name: str) -> Any:
+        """Give the value of a name, MISSING if it has none, and guard it."""
+        if name in self._cells:
+            return self._guarded(self._cells[name], name)
+        value = self._guarded(self._globals, name)
+        return vars(builtins).get(name, MISSING) if value is MISSING else value
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """Give an attribute of a captured object, MISSING if it has none, and guard it."""
+        if isinstance(owner, ModuleType) or (
+            isinstance(owner, type) and not issubclass(owner, enum.Enum)
+        ):
+            if name in vars(owner):
+                self._guarded(vars(owner), name)
+        return getattr(owner, name, MISSING)
+
+    def names(self) -> tuple[str, ...]:
+        """Give all names that could have been meant."""
+        return (*self._cells, *self._globals, *vars(builtins))
+
+    def namespace(self) -> dict[str, Any]:
+        """Give the names as a dictionary, for the evaluation of annotations."""
+        cells = {n: _read(c, n) for n, c in self._cells.items()}
+        return {**self._globals, **{n: v for n, v in cells.items() if v is not MISSING}}
+
+    def _guarded(self, holder: CellType | Mapping[str, Any], name: str) -> Any:
+        value = _read(holder, name)
+        self._guards.setdefault((id(holder), name), Guard(name, holder, value))
+        return value
+
+
+def _read(holder: CellType | Mapping[str, Any], name: str) -> Any:
+    if not isinstance(holder, CellType):
+        return holder.get(name, MISSING)
+    try:
+        return holder.cell_contents
+    except ValueError:  # a name of the enclosing function that has no value yet
+        return MISSING
+
+
+def is_plain(value: object) -> bool:
+    """Tell whether a value is a number, bool, string, None, or a tuple of these."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if type(current) is tuple:
+            pending += current
+        elif type(current) not in (int, float, bool, str, type(None)):
+            return False
+    return True
+
+
+def is_data(value: object) -> bool:
+    """Tell whether a value can never change and is compared by what it holds."""
+    if isinstance(value, enum.Enum | dims.Dim | types.DType):
+        return True
+    if is_frozen(value):
+        return all(is_data(getattr(value, f.name)) for f in fields(value))  # pyright: ignore
+    return is_plain(value)
+
+
+def is_frozen(value: object) -> bool:
+    """Tell whether a value is an instance of a frozen dataclass."""
+    return (
+        is_dataclass(value) and not isinstance(value, type) and type(value).__dataclass_params__.frozen  # type: ignore  # noqa: E501
+    )
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Give the known name that was probably meant."""
+    found = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
+    return found[0] if found else None

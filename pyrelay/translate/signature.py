@@ -1,0 +1,136 @@
+"""Signatures of relay functions: parameters, defaults, what is static, how the result goes back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from ..annotations import ModelAnnotation
+from ..diagnostics.catalogue.language import MutableDefault, UnannotatedParameter
+from ..diagnostics.diagnostic import Problem
+from ..diagnostics.source import Span
+from ..ir.dims import Dim, DimVar
+from ..ir.types import UNKNOWN, SizeType, Type
+from .annotation import Annotation, AnnotationReader, type_dims
+from .definition import Definition
+from .scope import MISSING, Scope, is_data
+
+STATIC_TYPES: Final = (int, float, bool, str)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter as the user wrote it.
+
+    `static` is the Python type of a static parameter: keyword-only and annotated with plain `int`,
+    `float`, `bool` or `str`. `default` is MISSING where there is none.
+    """
+
+    name: str
+    ty: Type
+    span: Span
+    default: Any = MISSING
+    keyword_only: bool = False
+    static: type | None = None
+    model: ModelAnnotation | None = None
+
+    @property
+    def required(self) -> bool:
+        """Tell whether a call must give it."""
+        return self.default is MISSING
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The signature of a relay function.
+
+    `result` is None where it is not annotated; `python` is `float`, `int` or `bool` when the result
+    goes back as a Python number. `text` shows it as it is written.
+    """
+
+    parameters: tuple[Parameter, ...]
+    result: Type | None
+    python: type | None
+    text: str
+
+    @property
+    def statics(self) -> tuple[Parameter, ...]:
+        """The static parameters."""
+        return tuple(p for p in self.parameters if p.static is not None)
+
+    @property
+    def values(self) -> tuple[Parameter, ...]:
+        """The parameters that are passed when the program runs."""
+        return tuple(p for p in self.parameters if p.static is None)
+
+    @property
+    def dims(self) -> tuple[tuple[str, Dim], ...]:
+        """The parameters that are sizes, with the dims that they bind."""
+        return tuple((p.name, p.ty.dim) for p in self.parameters if isinstance(p.ty, SizeType))
+
+    @property
+    def type_params(self) -> tuple[DimVar, ...]:
+        """The named sizes in the types of the parameters."""
+        return type_dims(p.ty for p in self.parameters)
+
+
+def read_signature(
+    definition: Definition, scope: Scope, report: Callable[[Problem], None]
+) -> Signature:
+    """Give the signature of a definition; what cannot be read is reported."""
+    source = definition.source
+    args = source.node.args
+    reader = AnnotationReader(scope.namespace(), report)
+    parameters = tuple(_parameters(definition, reader, report))
+    result = None
+    if source.node.returns is not None:
+        result = reader.read(source.node.returns, source.span(source.node.returns))
+    text = f"{definition.name}({ast.unparse(args)})"
+    ty, python = _result(result)
+    return Signature(parameters, ty, python, text)
+
+
+def _result(annotation: Annotation | None) -> tuple[Type | None, type | None]:
+    if annotation is None or annotation.model is not None:
+        return None, None
+    return annotation.ty, annotation.python
+
+
+def _parameters(
+    definition: Definition, reader: AnnotationReader, report: Callable[[Problem], None]
+) -> Iterator[Parameter]:
+    source, function = definition.source, definition.function
+    args = source.node.args
+    positional = [*args.posonlyargs, *args.args]
+    given = function.__defaults__ or ()
+    defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
+    defaults |= dict(zip((a.arg for a in positional[len(positional) - len(given) :]), given, strict=True))
+    places = dict(zip((a.arg for a in positional[::-1]), args.defaults[::-1], strict=False))
+    places |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
+    for arg in (*positional, *args.kwonlyargs):
+        span = source.span(arg)
+        default = defaults.get(arg.arg, MISSING)
+        if default is not MISSING and not is_data(default):
+            kind = type(default).__name__
+            report(MutableDefault(source.span(places[arg.arg]), arg.arg, kind))
+        if arg.annotation is None:
+            report(UnannotatedParameter(span, arg.arg, definition.name))
+            yield Parameter(arg.arg, UNKNOWN, span, default)
+            continue
+        found = reader.read(arg.annotation, source.span(arg.annotation))
+        yield _parameter(arg.arg, found, span, default, keyword_only=arg in args.kwonlyargs)
+        if found is not None and isinstance(found.ty, SizeType):
+            reader.define(arg.arg, found.ty.dim)
+
+
+def _parameter(
+    name: str, found: Annotation | None, span: Span, default: Any, *, keyword_only: bool
+) -> Parameter:
+    if found is None:
+        return Parameter(name, UNKNOWN, span, default, keyword_only)
+    static = found.python if keyword_only and found.python in STATIC_TYPES else None
+    return Parameter(name, found.ty, span, default, keyword_only, static, found.model)

@@ -1,0 +1,169 @@
+"""Where a Python function's text is: the whole file parsed once, the `def` picked by its place.
+
+A file is read through `linecache` (so notebooks and doctests work) and parsed whole: spans are
+absolute and no text is ever cut out and re-indented. The code object that Python runs is compared
+with the one that the text compiles to, so a file edited after import is an error and never a
+different program.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Final, final
+
+from ..diagnostics.catalogue.language import NoSource, SourceChanged, Unsupported
+from ..diagnostics.diagnostic import CheckError
+from ..diagnostics.source import SourceFile, Span
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionSource:
+    """The text of one function: its file and its `def`."""
+
+    file: SourceFile
+    node: ast.FunctionDef
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+        """Give the span of a syntax node of the file."""
+        return self.file.span_of_ast(node)
+
+    @property
+    def head(self) -> Span:
+        """The span of the line that names the function."""
+        start = self.file.offset(self.node.lineno, self.node.col_offset)
+        return Span(self.file, start, start + len(f"def {self.node.name}"))
+
+
+@final
+class _ParsedFile:
+    """A file as it was read: its functions, and the code objects it compiles to."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self.file: Final = SourceFile(name, text)
+        tree = ast.parse(text, name)
+        self.defs: Final = {_place(n): n for n in ast.walk(tree) if isinstance(n, _DEFS)}
+        self.methods: Final = {
+            _place(n)
+            for c in ast.walk(tree)
+            if isinstance(c, ast.ClassDef)
+            for n in c.body
+            if isinstance(n, _DEFS)
+        }
+        module = compile(tree, name, "exec", dont_inherit=True)
+        self.codes: Final = {(c.co_name, c.co_firstlineno): c for c in _codes(module)}
+
+
+def load_source(function: FunctionType) -> FunctionSource:
+    """Give the text of a function. Raises CheckError when there is none or it has changed."""
+    code = function.__code__
+    if code.co_name == "<lambda>":
+        raise CheckError(
+            NoSource("<lambda>", "it is a lambda", "write a `def` with annotated parameters")
+        )
+    parsed = _parse(function)
+    place = (code.co_name, code.co_firstlineno)
+    node = parsed.defs.get(place)
+    if node is None or not _same_code(code, parsed.codes[place], node):
+        raise CheckError(_changed(function, parsed.file))
+    if isinstance(node, ast.AsyncFunctionDef):
+        raise _refuse(parsed.file, node, "an `async def`", "write a plain `def`")
+    if place in parsed.methods:
+        instead = "write a function outside of the class, with the object's parts as parameters"
+        raise _refuse(parsed.file, node, "a method", instead)
+    return FunctionSource(parsed.file, node)
+
+
+_DEFS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_files: Final[dict[str, _ParsedFile]] = {}
+
+
+def _parse(function: FunctionType) -> _ParsedFile:
+    name = function.__code__.co_filename
+    linecache.checkcache(name)
+    text = "".join(linecache.getlines(name, function.__globals__))
+    if not text:
+        raise CheckError(_no_source(function.__name__, name))
+    known = _files.get(name)
+    if known is None or known.file.text != text:
+        try:
+            known = _files[name] = _ParsedFile(name, text)
+        except SyntaxError:
+            raise CheckError(_changed(function, SourceFile(name, text))) from None
+    return known
+
+
+def _no_source(function: str, file: str) -> NoSource:
+    if file in ("<stdin>", "<string>"):
+        why = "it was typed into the interpreter, which keeps no text"
+        return NoSource(function, why, "write it into a file or a notebook")
+    return NoSource(
+        function,
+        f"there is no text of {file}",
+        "keep the .py file beside the program; for generated code put its text into "
+        "`linecache.cache`",
+    )
+
+
+def _changed(function: FunctionType, file: SourceFile) -> SourceChanged:
+    line = min(function.__code__.co_firstlineno, max(1, file.text.count("\n")))
+    start = file.offset(line, 0)
+    return SourceChanged(
+        Span(file, start, start + len(file.line(line))), function.__name__, file.name
+    )
+
+
+def _refuse(file: SourceFile, node: ast.stmt, what: str, instead: str) -> CheckError:
+    start = file.offset(node.lineno, node.col_offset)
+    head = Span(file, start, start + len(file.text[start:].split("\n", 1)[0]))
+    return CheckError(Unsupported(head, what, instead))
+
+
+def _place(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, int]:
+    # A code object counts from its first decorator.
+    return node.name, min((d.lineno for d in node.decorator_list), default=node.lineno)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    pending = [code]
+    while pending:
+        current = pending.pop()
+        yield current
+        pending += (c for c in current.co_consts if isinstance(c, CodeType))
+
+
+def _same_code(running: CodeType, written: CodeType, node: ast.AST) -> bool:
+    """Tell whether the code that runs is what the text compiles to."""
+    if _signature(running) != _signature(written):
+        return False
+    if any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+        # pytest rewrites the asserts of test files: their functions hold more than is written.
+        return set(_constants(written)) <= set(_constants(running))
+    pairs = zip(_codes(running), _codes(written), strict=False)
+    return all(
+        a.co_code == b.co_code
+        and a.co_names == b.co_names
+        and _constants(a) == _constants(b)
+        and _lines(a) == _lines(b)
+        for a, b in pairs
+    )
+
+
+def _signature(code: CodeType) -> tuple[object, ...]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    return code.co_varnames[:count], code.co_argcount, code.co_freevars
+
+
+def _lines(code: CodeType) -> list[int | None]:
+    return [position[0] for position in code.co_positions()]
+
+
+def _constants(code: CodeType) -> tuple[object, ...]:
+    # A number is told apart from an equal one of another type, and a docstring is no matter.
+    return tuple(
+        (type(c).__name__, repr(c)) for c in code.co_consts if not isinstance(c, CodeType)
+    )

@@ -1,0 +1,402 @@
+"""Statements: blocks of them become let bindings around the value they end in."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from ..diagnostics.catalogue.language import MissingReturn, Unsupported
+from ..diagnostics.source import Span
+from ..ir.expr import Binding, Call, Expr, Flavour, If, LetBlock, Var
+from ..ir.intrinsics import Intrinsic
+from ..ir.ops.host import check, fail
+from ..ir.traverse import Steps
+from .assignments import annotated, assign, augmented
+from .attributes import static_argument
+from .blocks import CallWith, Code, Copy, Cursor, Frame, FunctionEnd, Give, cursor, following
+from .builtin_calls import message
+from .closures import local_function, note_captures
+from .context import Context
+from .definition import meaning
+from .environment import Bound, LocalFunction, Static, Unbound
+from .flow import analyse, falls_through, jumps, reads, returns_inside, statements_in
+from .instances import NotSupplied
+from .loops import bind_joined, head_span, join_function, loop, tail_loop
+from .mentions import unit
+from .static import static_test, static_value
+
+
+def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
+    """Translate the statements from a place on, and what follows their end."""
+    code = Code()
+    span = frame_span(cx, at)
+    while at is not None:
+        at = _unfold(cx, at)
+        if at is None:
+            break
+        stmt = at.body[at.place]
+        assert isinstance(stmt, ast.stmt)
+        span = head_span(cx, stmt)
+        rest = following(at)
+        match stmt:
+            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+                return code.close((yield _leave(cx, stmt, frame)))
+            case ast.If() if jumps(stmt):
+                return code.close((yield _branch(cx, stmt, rest, frame)))
+            case ast.For() | ast.While() if returns_inside([stmt]) is not None:
+                whole = yield tail_loop(cx, stmt, code, frame, rest, block)
+                return code.close(whole)
+            case ast.FunctionDef():
+                at = yield _definitions(cx, at, code)
+            case _:
+                yield statement(cx, stmt, code, frame)
+                at = rest
+    return code.close(frame.end.finish(cx, span))
+
+
+def frame_span(cx: Context, at: Cursor | None) -> Span:
+    """Give a span for what an empty block gives."""
+    step = None if at is None else at.body[at.place]
+    return head_span(cx, step) if isinstance(step, ast.stmt) else cx.definition.source.head
+
+
+def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[None]:
+    """Translate statements that control never leaves, adding to the bindings."""
+    while at is not None:
+        at = _unfold(cx, at)
+        if at is None:
+            return
+        stmt = at.body[at.place]
+        assert isinstance(stmt, ast.stmt)
+        if isinstance(stmt, ast.FunctionDef):
+            at = yield _definitions(cx, at, code)
+        else:
+            yield statement(cx, stmt, code, frame)
+            at = following(at)
+
+
+def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[None]:
+    """Translate one statement after which control goes on."""
+    match stmt:
+        case ast.If():
+            yield _join(cx, stmt, code, frame)
+        case ast.For() | ast.While():
+            yield loop(cx, stmt, code, frame, block)
+        case _:
+            translate = _SIMPLE.get(type(stmt))
+            if translate is None:
+                instead = "use assignments, `if`, loops, calls and `return`"
+                cx.program.report(Unsupported(head_span(cx, stmt), "this statement", instead))
+            else:
+                yield translate(cx, stmt, code)
+
+
+# What is decided now: conditions that are known, and copies of layers.
+
+
+def _unfold(cx: Context, at: Cursor) -> Cursor | None:
+    """Give the place of the next statement that stays in the program."""
+    here: Cursor | None = at
+    while here is not None:
+        step, rest = here.body[here.place], following(here)
+        if isinstance(step, Copy):
+            _enter_copy(cx, step)
+            here = rest
+        elif isinstance(step, ast.If):
+            known = static_test(cx)(step.test)
+            if known is None:
+                return here
+            here = cursor(step.body if known else step.orelse, rest)
+        elif isinstance(step, ast.For) and is_layers(cx, step):
+            here = cursor(_copies(cx, step), rest)
+        elif isinstance(step, ast.Pass):
+            here = rest
+        else:
+            return here
+    return None
+
+
+def is_layers(cx: Context, stmt: ast.For) -> bool:
+    """Tell whether a loop runs over `relay.layers(n)`."""
+    if not isinstance(stmt.iter, ast.Call):
+        return False
+    known = static_value(cx, stmt.iter.func)
+    return known is not None and meaning(known.value) is Intrinsic.LAYERS
+
+
+def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
+    """Give the body of a loop over layers once for each of them."""
+    assert isinstance(stmt.iter, ast.Call)
+    count: object = None
+    if len(stmt.iter.args) == 1 and not stmt.iter.keywords:
+        what, wanted = "the number of layers", "a number, or a static parameter"
+        count = static_argument(cx, stmt.iter.args[0], what, wanted)
+    if type(count) is not int:
+        span = cx.span(stmt.iter)
+        cx.program.report(Unsupported(span, "this use of `relay.layers`", "write `relay.layers(3)`"))
+        count = 0
+    for leaving in leaves(stmt):
+        instead = "write an ordinary loop, which shares one set of parameters"
+        cx.program.report(
+            Unsupported(cx.span(leaving), "leaving a loop over `relay.layers`", instead)
+        )
+    steps: list[ast.stmt | Copy] = []
+    for number in range(count):
+        steps.append(Copy(stmt.target, number))
+        steps += stmt.body
+    return [*steps, Copy(stmt.target, None)]
+
+
+def leaves(stmt: ast.For) -> list[ast.stmt]:
+    """Give the statements that leave or cut short a loop over layers."""
+    found: list[ast.stmt] = []
+    pending = list(stmt.body)
+    while pending:
+        current = pending.pop()
+        match current:
+            case ast.Break() | ast.Continue():
+                found.append(current)
+            case ast.If(body=then, orelse=otherwise):
+                pending += (*then, *otherwise)
+            case _:
+                pass
+    return found
+
+
+def _enter_copy(cx: Context, copy: Copy) -> None:
+    """Start the next copy of the body of a loop over layers, or end the last."""
+    name = copy.target.id if isinstance(copy.target, ast.Name) else None
+    is_first = copy.number == 0
+    if copy.number is None:
+        cx.layers = cx.layers[:-1]
+        if name is not None:
+            cx.statics.pop(name, None)
+        return
+    cx.layers = (*(cx.layers if is_first else cx.layers[:-1]), copy.number)
+    if name is None:
+        instead = "write `for i in relay.layers(n)`"
+        cx.program.report(Unsupported(cx.span(copy.target), "this loop variable", instead))
+        return
+    cx.statics[name] = copy.number
+    cx.bind(name, Bound(static=Static(copy.number)), cx.span(copy.target))
+
+
+# Leaving a block.
+
+
+def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
+    span = cx.span(stmt)
+    match stmt:
+        case ast.Return(value=value):
+            return (yield _return(cx, value, frame, span))
+        case ast.Raise():
+            return _raise(cx, stmt)
+        case ast.Break():
+            assert frame.loop is not None, "Python refuses a break outside of a loop"
+            return frame.loop.leave.finish(cx, span)
+        case _:
+            assert frame.loop is not None, "Python refuses a continue outside of a loop"
+            return frame.loop.again.finish(cx, span)
+
+
+def _return(cx: Context, value: ast.expr | None, frame: Frame, span: Span) -> Steps[Expr]:
+    if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+        return (yield cx.expression(value))
+    if frame.returns is not None:
+        path = "this returns nothing"
+        return cx.refuse(MissingReturn(span, frame.function, frame.returns, path))
+    return unit(span)
+
+
+def _raise(cx: Context, stmt: ast.Raise) -> Expr:
+    span = cx.span(stmt)
+    match stmt.exc:
+        case ast.Call(func=func, args=[text]) if stmt.cause is None:
+            words = f"{ast.unparse(func)}: {message(cx, text, '')}"
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name), args=[]) if stmt.cause is None:
+            words = name
+        case _:
+            instead = 'write `raise ValueError("what is wrong")`'
+            return cx.refuse(Unsupported(span, "this form of `raise`", instead))
+    return Call(fail, (), {"message": words}, span=span)
+
+
+# Branches.
+
+
+def _join(cx: Context, stmt: ast.If, code: Code, frame: Frame) -> Steps[None]:
+    """Translate an `if` after which control goes on, and bind the names that are read later."""
+    condition = yield cx.expression(stmt.test)
+    names = frame.flow.joined(stmt)
+    ends: list[Give] = []
+    arms: list[Expr] = []
+    span = head_span(cx, stmt)
+    for body in (stmt.body, stmt.orelse):
+        mark, inside, end = cx.env.mark(), Code(), Give(names)
+        yield straight(cx, cursor(body), inside, replace(frame, end=end))
+        ends.append(end)
+        arms.append(inside.close(end.finish(cx, span)))
+        cx.env.undo(mark)
+    missing = ends[0].missing | ends[1].missing
+    value = If(condition, arms[0], arms[1], span=span)
+    bind_joined(cx, names, missing, value, code, _one_way(span, ends[0], ends[1]))
+
+
+def _one_way(
+    span: Span, then: Give | CallWith, otherwise: Give | CallWith
+) -> Callable[[str], Unbound]:
+    def why(name: str) -> Unbound:
+        way = "true" if name in then.missing else "false"
+        if name in then.missing and name in otherwise.missing:
+            return Unbound(span, f"`{name}` may get no value in this `if`")
+        return Unbound(span, f"`{name}` gets no value when this condition is {way}")
+
+    return why
+
+
+def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Steps[Expr]:
+    """Translate an `if` that may leave what is around it, together with all that follows."""
+    condition = yield cx.expression(stmt.test)
+    span = head_span(cx, stmt)
+    test = static_test(cx)
+    if rest is None or not (falls_through(stmt.body, test) and falls_through(stmt.orelse, test)):
+        then = yield _arm(cx, cursor(stmt.body, rest), frame)
+        otherwise = yield _arm(cx, cursor(stmt.orelse, rest), frame)
+        return If(condition, then, otherwise, span=span)
+    # Both ways may go on: what follows becomes a function that both call.
+    after = Var("after_if", span=span)
+    names = frame.flow.joined(stmt)
+    ends = (CallWith(after, names), CallWith(after, names))
+    then = yield _arm(cx, cursor(stmt.body), replace(frame, end=ends[0]))
+    otherwise = yield _arm(cx, cursor(stmt.orelse), replace(frame, end=ends[1]))
+    both = CallWith(after, names, None, ends[0].missing | ends[1].missing)
+    joined = yield join_function(cx, both, rest, frame, block, _one_way(span, *ends))
+    branch = If(condition, then, otherwise, span=span)
+    return LetBlock((Binding(after, joined),), branch, Flavour.REC, span=span)
+
+
+def _arm(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
+    mark = cx.env.mark()
+    layers, statics = cx.layers, dict(cx.statics)
+    found = yield block(cx, at, frame)
+    cx.env.undo(mark)
+    cx.layers = layers
+    cx.statics.clear()
+    cx.statics.update(statics)
+    return found
+
+
+# Nested functions.
+
+
+def _definitions(cx: Context, at: Cursor, code: Code) -> Steps[Cursor | None]:
+    """Translate a nested `def`, with those that follow it if it calls them; give the place after
+    them."""
+    group: list[ast.FunctionDef] = []
+    after: Cursor | None = at
+    while after is not None:
+        stmt = after.body[after.place]
+        if not isinstance(stmt, ast.FunctionDef):
+            break
+        if group and not _reads_any(group, stmt.name):
+            break
+        group.append(stmt)
+        after = following(after)
+    yield _define(cx, group, code)
+    return after
+
+
+def _reads_any(group: list[ast.FunctionDef], name: str) -> bool:
+    return any(name in reads(f) for f in group)
+
+
+def _define(cx: Context, group: list[ast.FunctionDef], code: Code) -> Steps[None]:
+    variables: list[Var] = []
+    for node in group:
+        var = Var(node.name, span=head_span(cx, node))
+        signature = yield _local_signature(cx, node, code)
+        cx.bind(node.name, Bound(atom=var, function=signature), var.span)
+        variables.append(var)
+    bindings: list[Binding] = []
+    for node, var in zip(group, variables, strict=True):
+        try:
+            function = yield local_function(cx, node)
+        except NotSupplied:
+            # It is only ever differentiated in a model, and is translated there.
+            entry = cx.env.find(node.name)
+            assert isinstance(entry, Bound)
+            cx.env.set(node.name, replace(entry, atom=None))
+            continue
+        bindings.append(Binding(var, function))
+        note_captures(cx, node, var.span)
+    if bindings:
+        code.define(bindings)
+
+
+def _local_signature(cx: Context, node: ast.FunctionDef, code: Code) -> Steps[LocalFunction]:
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults: dict[str, Expr] = {}
+    pairs = list(zip(positional[::-1], args.defaults[::-1], strict=False))[::-1]
+    pairs += [(a, d) for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d]
+    for arg, default in pairs:
+        var = Var(f"{node.name}_{arg.arg}", span=cx.span(default))
+        code.bind(var, (yield cx.expression(default)))
+        defaults[arg.arg] = var
+    names = tuple(a.arg for a in (*positional, *args.kwonlyargs))
+    return LocalFunction(node.name, names, defaults, node)
+
+
+def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
+    """Translate the statements of a function; its parameters are in scope."""
+    flow = analyse(node.body, static_test(cx))
+    found = returns_value(node)
+    returns = None if found is None else cx.span(found)
+    frame = Frame(flow, node.name, returns, FunctionEnd(node.name, returns))
+    return (yield block(cx, cursor(node.body), frame))
+
+
+def returns_value(node: ast.FunctionDef) -> ast.Return | None:
+    """Give the first `return` of a function that gives a value."""
+    return next(
+        (
+            s
+            for s in statements_in(node.body)
+            if isinstance(s, ast.Return)
+            and s.value is not None
+            and not (isinstance(s.value, ast.Constant) and s.value.value is None)
+        ),
+        None,
+    )
+
+
+# Simple statements.
+
+
+def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
+    if isinstance(stmt.value, ast.Constant):
+        return  # a docstring, or a value that goes nowhere
+    code.bind(Var("_", span=cx.span(stmt)), (yield cx.expression(stmt.value)))
+
+
+def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
+    words = message(cx, stmt.msg, "the assertion does not hold")
+    condition = yield cx.expression(stmt.test)
+    held = Call(check, (condition,), {"message": words}, span=cx.span(stmt))
+    code.bind(Var("_", span=cx.span(stmt)), held)
+
+
+def _annotation(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
+    if stmt.value is not None:
+        yield annotated(cx, stmt, code)
+
+
+_SIMPLE: Final[dict[type[ast.stmt], Callable[..., Steps[None]]]] = {
+    ast.AnnAssign: _annotation,
+    ast.Assert: _assert,
+    ast.Assign: assign,
+    ast.AugAssign: augmented,
+    ast.Expr: _expression,
+}

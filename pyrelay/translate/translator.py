@@ -1,0 +1,294 @@
+"""From a decorated Python function to a module of the IR.
+
+`translate` takes the entry and everything it reaches: functions, models, and what transforms made
+of them. The result is a tree (stage "translated"): types stand only where the user wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import final
+
+from ..diagnostics.catalogue.language import UnknownModel
+from ..diagnostics.diagnostic import CheckError
+from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
+from ..ir.module import Module
+from ..ir.traverse import run, substitute
+from ..ir.types import Type
+from .annotation import AnnotationReader
+from .context import Context, ModelParts, Program
+from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
+from .environment import Bound, Holder, Static, Unbound
+from .expressions import expression
+from .flow import assigned_in, bound_by, locals_of, statements_in
+from .functions import annotated_definition
+from .instances import NotSupplied, complete_statics
+from .mentions import transform_of
+from .models import (
+    Instance,
+    ModelSpec,
+    Sites,
+    model_type,
+    params_type,
+    state_type,
+)
+from .ownership import writes_items
+from .requirements import find_requirements
+from .scope import Guard
+from .signature import Parameter, Signature
+from .statements import function_body
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated program.
+
+    The parameters of `entry` in the module are: the parts `params` and `state` of the model itself
+    if the entry is one, or of each model in `implicit`, in order; then the values of `signature`.
+    Those named in `model_params` are models. The translation is right while all `guards` hold.
+    """
+
+    module: Module
+    entry: str
+    signature: Signature
+    model: ModelSpec | None
+    implicit: tuple[ModelSpec, ...]
+    model_params: Mapping[str, ModelSpec]
+    guards: tuple[Guard, ...]
+
+
+def translate(
+    entry: Definition | DerivedFunction,
+    *,
+    statics: Mapping[str, StaticValue] | None = None,
+    training: bool = False,
+    models: Mapping[str, ModelUse] | None = None,
+    implicit: Sequence[ModelUse] = (),
+) -> Translation:
+    """Give the program of a function for its static arguments and for the models it gets.
+
+    `training` is the mode of an entry that is a model; `models` says what is passed for parameters
+    that are models, `implicit` which instances the models mean that the program mentions. Both may
+    be left out: the models are then as their annotations and mentions say, in evaluation mode.
+    Raises CheckError with all mistakes found.
+    """
+    program = Program(find_requirements, _translate_instance)
+    definition = entry.definition if isinstance(entry, DerivedFunction) else entry
+    try:
+        instance = _entry_instance(
+            program, definition, statics or {}, training, models or {}, implicit
+        )
+        name = program.function_name(instance)
+        program.translate_pending()
+        specs = {i: program.spec(i) for _, _, _, i in program.model_vars}
+        program.translate_pending()
+    except CheckError as error:
+        raise CheckError(*program.problems, *error.diagnostics) from None
+    if program.problems:
+        raise CheckError(*program.problems)
+    functions = _typed(program, specs)
+    if isinstance(entry, DerivedFunction):
+        name, functions = _derived(program, entry, instance, name, functions)
+    model = program.spec(instance) if definition.kind is Kind.MODEL else None
+    return Translation(
+        Module(functions, dict(program.adts)),
+        name,
+        program.signature(definition),
+        model,
+        tuple(specs[i] for i in instance.implicit),
+        {n: specs[i] for n, i in instance.models},
+        program.guards,
+    )
+
+
+def _entry_instance(
+    program: Program,
+    definition: Definition,
+    statics: Mapping[str, StaticValue],
+    training: bool,
+    models: Mapping[str, ModelUse],
+    implicit: Sequence[ModelUse],
+) -> Instance:
+    signature = program.signature(definition)
+    given = {u.definition: u for u in implicit}
+    span = definition.source.head
+    found: list[Instance] = []
+    for model, mentioned in program.requirements(definition).items():
+        use = given.get(model, ModelUse(model, statics=tuple(mentioned.items())))
+        completed = complete_statics(program, model, dict(use.statics), span)
+        found.append(Instance(model, completed, use.training))
+    explicit = tuple(
+        (p.name, _model_instance(program, p, models.get(p.name)))
+        for p in signature.values
+        if p.model is not None
+    )
+    return Instance(
+        definition,
+        complete_statics(program, definition, statics, span),
+        training and definition.kind is Kind.MODEL,
+        tuple((n, i) for n, i in explicit if i is not None),
+        tuple(found),
+    )
+
+
+def _model_instance(program: Program, parameter: Parameter, use: ModelUse | None) -> Instance | None:
+    """Give the model that a parameter holds: the one passed, or the one its annotation names."""
+    named = annotated_definition(parameter.model)
+    if use is None:
+        if named is None:
+            program.report(UnknownModel(parameter.span))
+            return None
+        use = ModelUse(named)
+    statics = complete_statics(program, use.definition, dict(use.statics), parameter.span)
+    return Instance(use.definition, statics, use.training)
+
+
+def _translate_instance(program: Program, instance: Instance) -> None:
+    """Translate one function into the program."""
+    definition = instance.definition
+    name = program.function_name(instance)
+    signature = program.signature(definition)
+    cx = _context(program, instance)
+    params = (*_model_params(cx, name), *_value_params(cx, name, signature))
+    try:
+        body = run(function_body(cx, definition.source.node))
+    except NotSupplied:
+        program.report(UnknownModel(definition.source.head))
+        return
+    program.functions[name] = Function(
+        params,
+        body,
+        signature.result,
+        signature.type_params,
+        definition.name,
+        span=definition.source.head,
+    )
+    if cx.sites is not None:
+        cx.sites.check(program.report)
+
+
+def _context(program: Program, instance: Instance) -> Context:
+    definition = instance.definition
+    node, scope = definition.source.node, program.scope(definition)
+    signature = program.signature(definition)
+    reader = AnnotationReader(scope.namespace(), program.report)
+    for parameter in signature.dims:
+        reader.define(*parameter)
+    cx = Context(program, instance, expression, function_body, scope, reader)
+    counts: dict[str, int] = {}
+    for each in assigned_in(node.body, items=False):
+        counts[each] = counts.get(each, 0) + 1
+    parameters = {p.name for p in signature.parameters}
+    cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)
+    cx.writes_items = writes_items(node.body)
+    places = {
+        n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)
+    }
+    for local in sorted(locals_of(node)):
+        place = places.get(local, definition.source.head)
+        cx.env.set(local, Unbound(place, f"`{local}` gets its value here, which may be later"))
+    cx.statics.update((n, v) for n, v in instance.statics if n not in counts)
+    for local, value in instance.statics:
+        cx.env.set(local, Bound(static=Static(value)))
+    return cx
+
+
+def _model_params(cx: Context, name: str) -> list[Var]:
+    """Give the parameters for the model itself, or for the implicit models."""
+    instance, program = cx.instance, cx.program
+    span = cx.definition.source.head
+    if instance.definition.kind is Kind.MODEL:
+        cx.sites = program.sites[instance] = Sites()
+        cx.own = _parts(cx, name, instance, "")
+        return [v for v in (cx.own.params, cx.own.state) if isinstance(v, Var)]
+    found: list[Var] = []
+    for model in instance.implicit:
+        parts = _parts(cx, name, model, f"{model.definition.name}_")
+        cx.implicit[model.definition] = parts
+        found += [v for v in (parts.params, parts.state) if isinstance(v, Var)]
+    assert all(v.span == span for v in found)
+    return found
+
+
+def _parts(cx: Context, name: str, instance: Instance, prefix: str) -> ModelParts:
+    span = cx.definition.source.head
+    params, state = Var(f"{prefix}params", span=span), Var(f"{prefix}state", span=span)
+    cx.program.model_vars.append((name, params, "params", instance))
+    cx.program.model_vars.append((name, state, "state", instance))
+    return ModelParts(params, state, instance)
+
+
+def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
+    found: list[Var] = []
+    passed = dict(cx.instance.models)
+    for parameter in signature.values:
+        if parameter.model is None:
+            var = Var(parameter.name, parameter.ty, span=parameter.span)
+            holder = Holder(parameter.span, "the caller holds it")
+            cx.env.set(parameter.name, Bound(atom=var, holder=holder))
+        else:
+            var = Var(parameter.name, span=parameter.span)
+            instance = passed.get(parameter.name) or _model_instance(cx.program, parameter, None)
+            if instance is not None:
+                cx.program.model_vars.append((name, var, "model", instance))
+                use = ModelUse(instance.definition, instance.training, instance.statics)
+                cx.env.set(parameter.name, Bound(atom=var, model=use))
+        found.append(var)
+    return found
+
+
+def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:
+    """Give the functions with the types of all parameters that hold models filled in."""
+    shapes = {"params": params_type, "state": state_type, "model": model_type}
+    changed: dict[str, dict[Var, Expr]] = {}
+    for name, var, part, instance in program.model_vars:
+        ty: Type = shapes[part](specs[instance])
+        changed.setdefault(name, {})[var] = replace(var, ty=ty)
+    return {n: _retyped(f, changed.get(n, {})) for n, f in program.functions.items()}
+
+
+def _retyped(function: Function, variables: Mapping[Var, Expr]) -> Function:
+    if not variables:
+        return function
+    params: list[Var] = []
+    for param in function.params:
+        new = variables.get(param, param)
+        assert isinstance(new, Var)
+        params.append(new)
+    return replace(function, params=tuple(params), body=substitute(function.body, variables))
+
+
+def _derived(
+    program: Program,
+    entry: DerivedFunction,
+    instance: Instance,
+    base: str,
+    functions: dict[str, Function],
+) -> tuple[str, dict[str, Function]]:
+    """Add the function that transforms made of the entry; give its name and all functions."""
+    cx = _context(program, instance)
+    span = entry.definition.source.head
+    original = functions[base]
+    params = tuple(replace(p) for p in original.params)
+    hidden = params[: 2 * len(instance.implicit)]
+    if instance.definition.kind is Kind.MODEL:
+        hidden = params[:2]
+    values = params[len(hidden) :]
+    function: Expr = GlobalVar(base, span=span)
+    if hidden:
+        inside = tuple(replace(p) for p in values)
+        function = Function(inside, Call(function, (*hidden, *inside), span=span), span=span)
+    layers: list[DerivedFunction] = []
+    layer: Definition | DerivedFunction = entry
+    while isinstance(layer, DerivedFunction):
+        layers.append(layer)
+        layer = layer.base
+    for each in reversed(layers):
+        function = transform_of(cx, each, function, span)
+    assert isinstance(function, Transform)
+    name = program.fresh_name(entry.name)
+    body = Call(function, values, span=span)
+    made = Function(params, body, None, original.type_params, entry.name, span=span)
+    return name, {**functions, name: made}
