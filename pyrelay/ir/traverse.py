@@ -50,16 +50,27 @@ Steps: TypeAlias = Generator["Steps[Any]", Any, T]
 
 
 def run(steps: Steps[T]) -> T:
-    """Drive a walk to its result without using the Python stack for its depth."""
+    """Drive a walk to its result without using the Python stack for its depth.
+
+    An exception goes through the walks that wait, as through callers, so each may handle it.
+    """
     stack: list[Steps[Any]] = [steps]
     result: Any = None
+    error: Exception | None = None
     while stack:
         try:
-            stack.append(stack[-1].send(result))
-            result = None
+            waiting = stack[-1]
+            step = waiting.send(result) if error is None else waiting.throw(error)
+            stack.append(step)
+            result = error = None
         except StopIteration as stop:
             stack.pop()
-            result = stop.value
+            result, error = stop.value, None
+        except Exception as raised:  # noqa: BLE001  handed on to the walk that waits
+            stack.pop()
+            error = raised
+    if error is not None:
+        raise error
     return result
 
 
