@@ -9,8 +9,6 @@ the name that was probably meant.
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import logging
 import os
 import warnings
 from collections.abc import Callable, Generator, Mapping
@@ -119,6 +117,14 @@ def from_environment(environ: Mapping[str, str]) -> Options:
     return Options(**found)
 
 
+def _meant(variable: str, names: tuple[str, ...]) -> str:
+    import difflib  # only a mistake pays for it
+
+    known = {name.removeprefix(PREFIX): name for name in names}
+    near = difflib.get_close_matches(variable.removeprefix(PREFIX), known, 1)
+    return f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(names)}"
+
+
 def current() -> Options:
     """Give the options in effect here."""
     return _override.get() or _environment()
@@ -149,6 +155,8 @@ def set_log_levels(logs: str) -> None:
 
     A bare name logs what happened, `+` every detail, `-` errors only; `all` is every logger.
     """
+    import logging  # most programs never log
+
     for name in _levelled:
         logging.getLogger(name).setLevel(logging.NOTSET)
     _levelled.clear()
