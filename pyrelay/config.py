@@ -108,12 +108,8 @@ def from_environment(environ: Mapping[str, str]) -> Options:
             option = names[variable]
             found[option.name] = option.metadata["parse"](variable, environ[variable])
         else:
-            known = {n.removeprefix(PREFIX): n for n in names}
-            near = difflib.get_close_matches(variable.removeprefix(PREFIX), known, 1)
-            meant = (
-                f"; did you mean {known[near[0]]}?" if near else f"; known are {', '.join(names)}"
-            )
-            warnings.warn(f"{variable} is no option{meant}", UnknownOption, stacklevel=3)
+            message = f"{variable} is no option; {_meant(variable, tuple(names))}"
+            warnings.warn(message, UnknownOption, stacklevel=3)
     return Options(**found)
 
 
