@@ -7,13 +7,16 @@ runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast, final
 
+from . import annotations
+from .extension import declare
 from .ir.intrinsics import Intrinsic
-from .ir.op import Op
+from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
 from .ir.ops.table import ALL
+from .ir.types import DTYPES
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
@@ -159,10 +162,78 @@ def _define(function: Callable[..., Any], kind: Kind) -> Definition:
     return definition
 
 
+ALIASES: Final = {
+    "clamp": "clip",
+    "concat": "cat",
+    "cross_entropy": "softmax_cross_entropy",
+    "div": "divide",
+    "eq": "equal",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "le": "less_equal",
+    "lt": "less",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "neg": "negative",
+    "pow": "power",
+    "remainder": "mod",
+    "sub": "subtract",
+}
+"""Torch's other names of operators."""
+
+_RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
+_OPTIMIZERS: Final = ("sgd", "adam", "adamw")
+
+
+def _optimizer(name: str) -> Callable[..., Any]:
+    def make(*args: Any, **kwargs: Any) -> Any:
+        from .runtime import optim  # brings in torch
+
+        return getattr(optim, name)(*args, **kwargs)
+
+    return make
+
+
+def _operator(
+    *,
+    type_rule: TypeRule,
+    grad: Gradient | None = None,
+    samples: Iterable[Sample],
+    shape: ShapeBehaviour = ShapeBehaviour.FIXED,
+    effect: Effect = Effect.NONE,
+) -> Callable[[Callable[..., Any]], Operator]:
+    """Make an operator of a function of torch tensors; see `extension.declare`."""
+
+    def decorate(function: Callable[..., Any]) -> Operator:
+        return Operator(
+            declare(
+                function,
+                type_rule=type_rule,
+                grad=grad,
+                samples=samples,
+                shape=shape,
+                effect=effect,
+            )
+        )
+
+    return decorate
+
+
 def _members() -> dict[str, Any]:
-    found: dict[str, Any] = {op.name: Operator(op) for op in ALL}
-    found |= {i.value: Function(i) for i in Intrinsic}
+    operators = {op.name: Operator(op) for op in ALL}
+    found: dict[str, Any] = dict(operators)
+    found |= {name: operators[meant] for name, meant in ALIASES.items()}
+    found |= {i.value: Function(i) for i in Intrinsic if i.value not in operators}
+    found["param"] = Function(Intrinsic.PARAM)
+    found |= {name: getattr(annotations, _DTYPE_NAMES.get(name, name)) for name in DTYPES}
+    random = {name: operators[name] for name in _RANDOM}
+    random |= {"key": operators["key"], "split": operators["random_split"]}
+    found["random"] = Group("random", random)
+    found["optim"] = Group("optim", {name: _optimizer(name) for name in _OPTIMIZERS})
+    found["operator"] = _operator
     return found
 
+
+_DTYPE_NAMES: Final = {"bool": "bool_"}
 
 relay: Final = Namespace(_members())

@@ -90,8 +90,4 @@ class _Join(torch.autograd.Function):
 
 def requires_grad(trees: Sequence[Tree]) -> bool:
     """Tell whether a call with these host values must join torch's graph."""
-    return torch.is_grad_enabled() and any(
-        t.requires_grad for tree in trees for t in tensors(tree)
-    )
-
-
+    return torch.is_grad_enabled() and any(t.requires_grad for tree in trees for t in tensors(tree))

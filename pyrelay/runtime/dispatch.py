@@ -77,9 +77,7 @@ class Dispatcher:
 
     def __init__(self, function: Definition | DerivedFunction) -> None:
         self._function: Final = function
-        self._base: Final = (
-            function if isinstance(function, Definition) else function.definition
-        )
+        self._base: Final = function if isinstance(function, Definition) else function.definition
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._hits = 0
 
@@ -363,4 +361,3 @@ def _grads(tree: Any, models: tuple[Model, ...], *, single: bool) -> Any:
 
 def _record(blueprint: Blueprint, tree: Any) -> Grads:
     return Grads(blueprint.name, blueprint.param_names, tree)
-

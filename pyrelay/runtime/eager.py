@@ -40,7 +40,11 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     device = device_of(op.name, operands)
     builder = Builder(NOWHERE)
     values = [
-        None if v is None else v if _is_number(v) else builder.value(Var("x", _type(v), span=NOWHERE))
+        None
+        if v is None
+        else v
+        if _is_number(v)
+        else builder.value(Var("x", _type(v), span=NOWHERE))
         for v in operands
     ]
     try:
@@ -82,10 +86,10 @@ def _signature(op: Op) -> inspect.Signature:
         missing = param.default is Missing.REQUIRED
         has_default = has_default or not missing
         keyword = has_default and missing
-        kind = inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        kind = (
+            inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        )
         default = inspect.Parameter.empty if missing else param.default
         found.append(inspect.Parameter(param.name, kind, default=default))
     found.sort(key=lambda p: p.kind)
     return inspect.Signature(found)
-
-

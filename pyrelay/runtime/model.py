@@ -161,9 +161,7 @@ def _rename(name: str, rename: Mapping[str, str]) -> str:
     return name
 
 
-def initial_value(
-    leaf: Leaf, ty: TensorType, seed: int, device: torch.device
-) -> torch.Tensor:
+def initial_value(leaf: Leaf, ty: TensorType, seed: int, device: torch.device) -> torch.Tensor:
     """Give the first value of a parameter, buffer or key: a function of the seed and the name."""
     assert isinstance(ty.dtype, DType)
     size = tuple(d.constant or 0 for d in ty.shape)

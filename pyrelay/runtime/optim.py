@@ -70,9 +70,7 @@ class SGD(Optimizer):
             grads = self._with_momentum(grads, moments)
         torch._foreach_add_(params, grads, alpha=-self.lr)
 
-    def _with_momentum(
-        self, grads: list[torch.Tensor], moments: Moments
-    ) -> list[torch.Tensor]:
+    def _with_momentum(self, grads: list[torch.Tensor], moments: Moments) -> list[torch.Tensor]:
         if not moments.first:
             moments.first = [g.clone() for g in grads]
         else:

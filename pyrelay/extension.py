@@ -1,0 +1,79 @@
+"""Operators of a user's own: `@relay.operator` gives the same declaration the library uses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from .ir.op import (
+    MODE,
+    REQUIRED,
+    Effect,
+    Gradient,
+    Library,
+    NoGradient,
+    Op,
+    Param,
+    Promotion,
+    Role,
+    Sample,
+    ShapeBehaviour,
+    TypeRule,
+)
+
+_POSITIONAL: Final = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+)
+
+
+def declare(
+    function: Callable[..., Any],
+    *,
+    type_rule: TypeRule,
+    grad: Gradient | None,
+    samples: Iterable[Sample],
+    shape: ShapeBehaviour = ShapeBehaviour.FIXED,
+    effect: Effect = Effect.NONE,
+) -> Op:
+    """Give the operator that a function of torch tensors is.
+
+    Positional parameters are operands, keyword-only ones static attributes. `type_rule` gives the
+    result's type from the operand types (`ir.rules` has the vocabulary); `grad` one cotangent per
+    operand in the IR's own operators, None for an operator without derivative. `samples` are inputs
+    on which `pyrelay.testing` can check the declaration. Raises TypeError for `*args`, `**kwargs`.
+    """
+    params = tuple(_param(p) for p in inspect.signature(function).parameters.values())
+    attributes = [p.name for p in params if p.role is Role.ATTRIBUTE]
+    count = len(params) - len(attributes)
+
+    def body(_: Any, *values: Any) -> Any:
+        return function(*values[:count], **dict(zip(attributes, values[count:], strict=True)))
+
+    name = function.__name__
+    return Op(
+        name=name,
+        doc=inspect.getdoc(function) or f"The operator {name}.",
+        params=params,
+        promotion=Promotion.NONE,
+        type_rule=type_rule,
+        effect=effect,
+        shape=shape,
+        lowering=Library(body),
+        grad=NoGradient("declared without one") if grad is None else grad,
+        hidden=(),
+        hyper=(),
+        torch_name=None,
+        samples=lambda: samples,
+    )
+
+
+def _param(parameter: inspect.Parameter) -> Param:
+    default = REQUIRED if parameter.default is inspect.Parameter.empty else parameter.default
+    if parameter.kind in _POSITIONAL:
+        return Param(parameter.name, Role.OPERAND, default)
+    if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+        is_mode = parameter.name == "training" and default is REQUIRED
+        return Param(parameter.name, Role.ATTRIBUTE, MODE if is_mode else default)
+    raise TypeError(f"an operator has named parameters only, not *{parameter.name}")
