@@ -1,0 +1,1 @@
+"""IR to IR: inference, normal form, gradients, simplification. Nothing here runs a program."""

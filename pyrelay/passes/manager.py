@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Self, final
+from typing import Self, final
 
 from ..ir.module import Module
 from ..ir.verify import Stage, verify
@@ -74,17 +74,3 @@ class Pipeline:
                 verify(made, current.gives)
             yield Step(current.name, made, made is not module, seconds)
             module = made
-
-
-def fixed_point(passes: Pipeline, module: Module, rounds: int) -> Module:
-    """Give the module after running the passes until none changes it, at most `rounds` times."""
-    for _ in range(rounds):
-        before = module
-        module = passes.run(module)
-        if module is before:
-            break
-    return module
-
-
-MAX_ROUNDS: Final = 4
-"""How often passes that prepare work for each other are repeated."""

@@ -1,0 +1,266 @@
+"""Inlining: the body of a function in place of a call of it.
+
+Inlined are global functions that are small or mentioned once, and local functions that are only
+called, once, or small. Functions that reach themselves are not. Bodies are spliced from the
+outside in, so each is copied once for each place it ends up at; a budget bounds the growth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, final
+
+from ..ir.components import components
+from ..ir.dims import Dim
+from ..ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    LetBlock,
+    Var,
+    is_atom,
+    type_of,
+)
+from ..ir.traverse import Steps, bound_vars, children, free_globals, post_order, rebuild
+from ..ir.types import Substitution, substitution
+from .code import Code
+from .first_order.types import names_in
+from .matching import Matching
+from .retype import Retyping, types_in
+from .sizes import needed, shown, uncovered
+from .splice import Splicer
+
+if TYPE_CHECKING:
+    from ..ir.module import Module
+
+SMALL: Final = 12
+"""Up to how many nodes, atoms not counted, a function is inlined wherever it is called."""
+GROWTH: Final = 2000
+"""By how many nodes a function may grow from small functions alone."""
+
+
+def inline(module: Module, entry: str) -> Module:
+    """Give a module in A-normal form with calls inlined; itself if there are none to inline.
+
+    What is no longer called is left for `dce`.
+    """
+    plan = _Plan(module, entry)
+    functions: dict[str, Function] = {}
+    for name, function in module.functions.items():
+        is_absorbed = name in plan.inlined and plan.mentions[name] == 1
+        functions[name] = function if is_absorbed else _Inliner(plan, function).function()
+    if all(functions[name] is old for name, old in module.functions.items()):
+        return module
+    return replace(module, functions=functions)
+
+
+@final
+class _Plan:
+    """Which global functions are inlined."""
+
+    def __init__(self, module: Module, entry: str) -> None:
+        self.module: Final = module
+        self.mentions: Final = dict.fromkeys(module.functions, 0)
+        self.inlined: Final[dict[str, _Callee]] = {}
+        called = dict.fromkeys(module.functions, 0)
+        for function in module.functions.values():
+            for node in post_order(function):
+                if isinstance(node, GlobalVar):
+                    self.mentions[node.name] += 1
+                elif isinstance(node, Call) and isinstance(node.callee, GlobalVar):
+                    called[node.callee.name] += 1
+        graph = {n: free_globals(f) for n, f in module.functions.items()}
+        recursive = {n for g in components(graph) for n in g if len(g) > 1 or n in graph[n]}
+        for name, function in module.functions.items():
+            once = self.mentions[name] == called[name] == 1
+            weight = _weight(function)
+            if name not in recursive and name != entry and (once or weight <= SMALL):
+                self.inlined[name] = _Callee(name, function, once, weight)
+
+
+@final
+class _Callee:
+    """A global function to be inlined."""
+
+    def __init__(self, name: str, function: Function, once: bool, weight: int) -> None:
+        self.name: Final = name
+        self.function: Final = function
+        self.once: Final = once
+        self.weight: Final = weight
+        own = {p.name for p in function.type_params}
+        self.own_sizes: Final = tuple(n for n in _sizes_in(function) if n not in own)
+        """The sizes found while the function runs."""
+        wanted = dict.fromkeys(d for node in post_order(function) for d in needed(node))
+        inside = {
+            d for node in post_order(function.body) for v in bound_vars(node) for d in shown(v.ty)
+        }
+        self.wanted: Final = tuple(d for d in wanted if any(uncovered(d, inside)))
+        """The dims whose value it takes from its parameters."""
+
+
+@final
+@dataclass(slots=True)
+class _Uses:
+    """How a local function is used, and how large it is."""
+
+    function: Function
+    calls: int = 0
+    others: int = 0
+
+    @property
+    def is_moved(self) -> bool:
+        """Tell whether the one call takes the function's place."""
+        return self.calls == 1 and not self.others
+
+    @property
+    def is_copied(self) -> bool:
+        """Tell whether every call takes a copy of its body."""
+        return not self.others and _weight(self.function) <= SMALL
+
+
+@final
+class _Inliner(Splicer):
+    """One walk over a function that stays."""
+
+    def __init__(self, plan: _Plan, function: Function) -> None:
+        super().__init__(plan.module)
+        self._plan: Final = plan
+        self._function: Final = function
+        self._budget = GROWTH
+        self._local: Final[dict[Expr, _Uses]] = {}
+        self._sizes: Final[set[str]] = set()
+        self._shown: Final = frozenset(d for p in function.params for d in shown(p.ty))
+
+    def function(self) -> Function:
+        """Give the function with calls in it inlined."""
+        self._look_at(self._function)
+        return self.walked(self._function)
+
+    def _look_at(self, expr: Expr) -> None:
+        """Note the local functions in code that is about to be walked, and all uses of them."""
+        for node in post_order(expr):
+            self._sizes.update(names_in(types_in(node)))
+            if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
+                for binding in node.bindings:
+                    if isinstance(binding.value, Function):
+                        self._local[binding.var] = _Uses(binding.value)
+        for node in post_order(expr):
+            callee = node.callee if isinstance(node, Call) else None
+            uses = self._local.get(callee) if isinstance(callee, Var) else None
+            if uses is not None:
+                uses.calls += 1
+                uses.others -= 1  # it is counted among the children, too
+            for child in children(node):
+                if child in self._local:
+                    self._local[child].others += 1
+
+    def binding(self, binding: Binding, code: Code) -> Steps[None]:
+        """Add a binding, unless its function has moved to where it is called."""
+        uses = self._local.get(binding.var)
+        if uses is not None and uses.is_moved:
+            return
+        yield super().binding(binding, code)
+
+    def node(self, expr: Expr, code: Code) -> Steps[Expr]:
+        """Give a node, or what a call of an inlined function ends in."""
+        if not isinstance(expr, Call):
+            return (yield super().node(expr, code))
+        call = rebuild(expr, tuple(map(self.atom, children(expr))))
+        assert isinstance(call, Call)
+        function = self._taken(call)
+        if function is None:
+            return call
+        for param, arg in zip(function.params, call.args, strict=True):
+            self.let(param, arg, code)
+        return (yield self.splice(function.body, code))
+
+    def _taken(self, call: Call) -> Function | None:
+        """Give the function whose body takes the place of a call, its variables free to bind."""
+        match call.callee:
+            case GlobalVar(name) if name in self._plan.inlined:
+                return self._global(self._plan.inlined[name], call)
+            case Var() as var if var in self._local:
+                return self._of_local(self._local[var], var.name)
+            case Function() as function:
+                return function
+            case _:
+                return None
+
+    def _of_local(self, uses: _Uses, name: str) -> Function | None:
+        if uses.is_moved:
+            return uses.function
+        if not uses.is_copied or self._introduces_sizes(uses.function):
+            return None
+        if any(isinstance(n, Call) and n.callee in self._local for n in post_order(uses.function)):
+            return None  # a function that has moved into the original would move into the copy
+        return self._copied(uses.function, Substitution({}, {}), name)
+
+    def _introduces_sizes(self, function: Function) -> bool:
+        """Tell whether a local function may find a size while it runs: then it has one place."""
+        known = {p.name for p in self._function.type_params}
+        for var in function.params:
+            known.update(names_in((type_of(var),)))
+        return any(
+            n not in known for node in post_order(function) for n in names_in(types_in(node))
+        )
+
+    def _global(self, callee: _Callee, call: Call) -> Function | None:
+        if not callee.once and callee.weight > self._budget:
+            return None
+        change = self._change(callee, call)
+        given = {
+            *self._shown,
+            *(d for p in callee.function.params for d in shown(change(type_of(p)))),
+        }
+        if any(True for d in callee.wanted for _ in uncovered(change.dim(d), given)):
+            return None
+        allowed = {(a.left, a.right) for a in self._function.assumptions}
+        for found in callee.function.assumptions:
+            left, right = change.dim(found.left), change.dim(found.right)
+            if left != right and (left, right) not in allowed:
+                return None
+        if not callee.once:
+            self._budget -= callee.weight
+        return self._copied(callee.function, change, callee.name)
+
+    def _change(self, callee: _Callee, call: Call) -> Substitution:
+        """Give the substitution of the callee's sizes and type variables at a call.
+
+        A size that it finds while it runs is that of the call's type, or is called anew.
+        """
+        function = callee.function
+        change = substitution(function.type_params, call.type_args)
+        assert function.result is not None
+        met = Matching()
+        met.match(change(function.result), type_of(call))
+        for name in callee.own_sizes:
+            found = met.dims.get(name)
+            change.dims[name] = Dim.of(self._fresh_size(name)) if found is None else found
+        return change
+
+    def _fresh_size(self, name: str) -> str:
+        chosen, count = name, 0
+        while chosen in self._sizes:
+            count += 1
+            chosen = f"{name}_{count}"
+        self._sizes.add(chosen)
+        return chosen
+
+    def _copied(self, function: Function, change: Substitution, name: str) -> Function:
+        copy = Retyping(change, f"inlined from `{name}`").copy(function)
+        assert isinstance(copy, Function)
+        self._look_at(copy)
+        return copy
+
+
+def _sizes_in(function: Function) -> tuple[str, ...]:
+    """Give the names of the sizes that a function mentions, in order."""
+    mentioned = (n for node in post_order(function) for n in names_in(types_in(node)))
+    return tuple(dict.fromkeys(mentioned))
+
+
+def _weight(function: Function) -> int:
+    return sum(1 for node in post_order(function.body) if not is_atom(node))

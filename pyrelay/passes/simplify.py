@@ -1,0 +1,39 @@
+"""The passes that make work for each other, repeated until none finds any.
+
+Inlining exposes constants and known constructors, folding removes calls and branches, sharing and
+dead code shrink functions until they are small enough to inline. The number of rounds is bounded,
+and every pass is linear, so the whole is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from .cse import share
+from .dce import remove_dead
+from .fold import fold
+from .inline import inline
+
+if TYPE_CHECKING:
+    from ..ir.module import Module
+    from .fold import Evaluate
+
+MAX_ROUNDS: Final = 4
+"""How often the passes are repeated at most."""
+
+
+def simplify(module: Module, entry: str, evaluate: Evaluate | None = None) -> Module:
+    """Give a module in A-normal form simplified, with only what `entry` reaches.
+
+    `evaluate` gives the value of a closed function, for operators on constants; without it they
+    stay.
+    """
+    for _ in range(MAX_ROUNDS):
+        before = module
+        module = inline(module, entry)
+        module = fold(module, evaluate)
+        module = share(module)
+        module = remove_dead(module, entry)
+        if module is before:
+            break
+    return module
