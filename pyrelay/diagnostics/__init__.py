@@ -1,0 +1,1 @@
+"""Source places, diagnostics as data, the catalogue of mistakes, and their rendering."""

@@ -1,0 +1,1 @@
+"""The typed functional IR: types, sizes, expressions, operators, text, and walks over them."""

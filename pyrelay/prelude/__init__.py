@@ -1,0 +1,1 @@
+"""The functions and data types that every program can name."""

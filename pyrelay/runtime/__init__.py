@@ -1,0 +1,1 @@
+"""Running programs: evaluator, host code, values, models, dispatch. Owns torch."""

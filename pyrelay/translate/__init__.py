@@ -1,0 +1,1 @@
+"""Python to IR: sources, the fence, scopes, annotations, statements, expressions."""
