@@ -224,8 +224,10 @@ class _Names(dict[str, Any]):
 
 
 def _is_dtype(item: Any) -> bool:
-    return isinstance(meaning(item), DType) or isinstance(item, DType) or (
-        isinstance(item, type) and item in NUMBERS
+    return (
+        isinstance(meaning(item), DType)
+        or isinstance(item, DType)
+        or (isinstance(item, type) and item in NUMBERS)
     )
 
 
@@ -239,7 +241,10 @@ def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
     name = getattr(value, "__name__", repr(value))
     module = (getattr(value, "__module__", "") or "").split(".")[0]
     if isinstance(meaning(value), Definition):
-        return "this is a function", f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function"
+        return (
+            "this is a function",
+            f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function",
+        )
     if value is typing.Any:
         return "the type of a parameter is known", "write its type; `Any` may stand for one size"
     if module in ("torch", "numpy", "jax"):

@@ -9,10 +9,11 @@ from dataclasses import replace
 from ..diagnostics.catalogue.language import OuterAssignment, SharedItem, Unsupported
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
-from ..ir.expr import Call, Expr, RefRead, RefWrite, Tuple, TupleGet, Var, is_atom
+from ..ir.expr import Call, Expr, RefRead, RefWrite, Tuple, TupleGet, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN, TupleType, Type
+from .atoms import again, atom
 from .blocks import Code
 from .context import Context
 from .definition import ModelUse, meaning
@@ -31,8 +32,8 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
         return
     value = yield cx.expression(stmt.value)
     for target in stmt.targets:
-        value = _atom(value, "value", code)
-        yield bind_target(cx, target, value, code)
+        value = atom(value, "value", code.bind)
+        yield bind_target(cx, target, again(value), code)
         _note_holders(cx, target, [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])])
 
 
@@ -54,9 +55,9 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
     match target, value:
         case ast.Name(), _:
             yield _assign_name(cx, target, value, code)
-        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=values) if (
-            len(targets) == len(values)
-        ):
+        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=values) if len(
+            targets
+        ) == len(values):
             yield _assign_each(cx, targets, values, code)
         case _:
             records = records_of(cx, value, len(getattr(target, "elts", ())))
@@ -166,9 +167,7 @@ def _fields_type(target: ast.expr) -> Type:
     return TupleType(tuple(_fields_type(e) for e in target.elts))
 
 
-def _set_item(
-    cx: Context, target: ast.Subscript, place: Place, value: Expr, code: Code
-) -> None:
+def _set_item(cx: Context, target: ast.Subscript, place: Place, value: Expr, code: Code) -> None:
     assert isinstance(target.value, ast.Name), "the fence refuses other targets"
     name, span = target.value.id, cx.span(target)
     base = owned(cx, target.value, span)
@@ -197,7 +196,7 @@ def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> 
     if target.attr != "value":
         cx.program.report(OuterAssignment(span, ast.unparse(target)))
         return
-    value = _atom(value, "content", code)
+    value = atom(value, "content", code.bind)
     cell = yield cx.expression(target.value)
     code.bind(Var("_", span=span), RefWrite(cell, value, span=span))
 
@@ -222,12 +221,12 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             if base is None:
                 return
             old = item(base, place, cx.span(target), cx.span(target.slice))
-            old = _atom(old, "item", code)
+            old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
-            _set_item(cx, target, place, Call(op, (old, value), {}, span=span), code)
+            _set_item(cx, target, _copied(place), Call(op, (old, value), {}, span=span), code)
         case ast.Attribute(value=owner, attr="value") as target:
-            cell = _atom((yield cx.expression(owner)), "cell", code)
-            old = _atom(RefRead(cell, span=cx.span(target)), "content", code)
+            cell = atom((yield cx.expression(owner)), "cell", code.bind)
+            old = atom(RefRead(cell, span=cx.span(target)), "content", code.bind)
             value = yield cx.expression(stmt.value)
             new = Call(op, (old, value), {}, span=span)
             code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
@@ -237,21 +236,18 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
 
 def _fixed(place: Place, code: Code) -> Place:
     """Give a place whose indices and bounds are computed once."""
-    indices = tuple(_atom(i, "index", code) for i in place.indices)
+    indices = tuple(atom(i, "index", code.bind) for i in place.indices)
     spec = tuple(
-        tuple(_atom(p, "bound", code) if isinstance(p, Expr) else p for p in entry)
+        tuple(atom(p, "bound", code.bind) if isinstance(p, Expr) else p for p in entry)
         for entry in place.spec
     )
     return Place(indices, spec)
 
 
-def _atom(expr: Expr, hint: str, code: Code) -> Expr:
-    """Give an atom for a value that is used more than once or before others."""
-    if is_atom(expr):
-        return expr
-    var = Var(hint, span=expr.span)
-    code.bind(var, expr)
-    return var
+def _copied(place: Place) -> Place:
+    """Give a place of atoms for a second use."""
+    spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
+    return Place(tuple(again(i) for i in place.indices), spec)
 
 
 def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | None]) -> None:
@@ -273,4 +269,3 @@ def _note_holders(cx: Context, target: ast.expr, shared: Sequence[ast.Name]) -> 
         if isinstance(element, ast.Name) and isinstance(entry, Bound):
             holder = Holder(cx.span(shared[0]), "it comes from here")
             cx.env.set(element.id, replace(entry, holder=holder))
-

@@ -75,5 +75,3 @@ def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:
         cx.program.report(NotStatic(cx.span(node), what, wanted))
         return None
     return known.value
-
-

@@ -181,4 +181,3 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
 
 IN_LOOPS: Final = (builtins.enumerate, builtins.range, builtins.reversed, builtins.zip)
 """What only a `for` statement may call."""
-

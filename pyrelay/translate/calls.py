@@ -53,7 +53,9 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     if node.keywords:
         instead = "pass arguments by position: the names of its parameters are not known"
         cx.program.report(
-            Unsupported(cx.span(node.keywords[0]), "a keyword argument of a function value", instead)
+            Unsupported(
+                cx.span(node.keywords[0]), "a keyword argument of a function value", instead
+            )
         )
     args = yield cx.expressions(node.args)
     return Call(callee, args, span=cx.span(node))
@@ -91,7 +93,9 @@ def _intrinsic_call(
             return _const(cx, node, function)
         case Intrinsic.LAYERS:
             instead = "use it in a loop: `for i in relay.layers(3):`"
-            return cx.refuse(Unsupported(cx.span(node), "`relay.layers` outside of a `for`", instead))
+            return cx.refuse(
+                Unsupported(cx.span(node), "`relay.layers` outside of a `for`", instead)
+            )
         case _:
             instead = "call it in the script, outside of compiled code"
             what = f"`relay.{intrinsic.value}` here"
@@ -223,5 +227,3 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
         return refuse_value(cx, owner.value, text, cx.span(node.value))
     near = nearest(node.attr, dir(owner.value))
     return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near))
-
-

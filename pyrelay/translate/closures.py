@@ -26,7 +26,9 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
     span = cx.span(node.body) if isinstance(node, ast.Lambda) else cx.span(node)
     for name in sorted(locals_of(node)):
         cx.env.set(name, Unbound(span, "it gets a value only in this function"))
-    params = tuple(_parameter(cx, a) for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    params = tuple(
+        _parameter(cx, a) for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    )
     if isinstance(node, ast.Lambda):
         name, result = "", None
         body = yield cx.expression(node.body)
@@ -65,5 +67,3 @@ def note_captures(cx: Context, node: Nested, span: Span) -> None:
     for name in sorted(reads(node)):
         if isinstance(cx.env.find(name), Bound):
             cx.captured.setdefault(name, span)
-
-

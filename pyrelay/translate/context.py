@@ -75,7 +75,9 @@ class Program:
     def report(self, problem: Problem) -> None:
         """Add a mistake."""
         found = problem.diagnostic()
-        place = None if found.primary is None else (found.primary.span.start, found.primary.span.end)
+        place = (
+            None if found.primary is None else (found.primary.span.start, found.primary.span.end)
+        )
         self._problems.setdefault((found.code, found.title, place), found)
 
     def scope(self, definition: Definition) -> Scope:

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
-from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple, Var, is_atom
+from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
+from .atoms import again, atom, into
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .context import Context
@@ -47,7 +48,10 @@ def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:
             what, instead = "a string here", "strings are for `print`, messages and operators"
             return cx.refuse(Unsupported(span, what, instead))
         case _:
-            what, instead = f"`{ast.unparse(node)}` here", "use it only between brackets: `x[..., 0]`"
+            what, instead = (
+                f"`{ast.unparse(node)}` here",
+                "use it only between brackets: `x[..., 0]`",
+            )
             return cx.refuse(Unsupported(span, what, instead))
 
 
@@ -133,26 +137,18 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
         return Call(COMPARISON[type(node.ops[0])], (left, right), {}, span=span)
     steps: list[tuple[list[Binding], Expr]] = []
     bindings: list[Binding] = []
-    left = _named(left, bindings)
+    left = atom(left, "side", into(bindings))
     for place, (operator, comparator) in enumerate(zip(node.ops, node.comparators, strict=True)):
         right = yield cx.expression(comparator)
         if place < len(node.ops) - 1:
-            right = _named(right, bindings)
+            right = atom(right, "side", into(bindings))
         steps.append((bindings, Call(COMPARISON[type(operator)], (left, right), {}, span=span)))
-        left, bindings = right, []
+        left, bindings = again(right), []
     inside, result = steps[-1]
     result = let(inside, result)
     for inside, test in reversed(steps[:-1]):
         result = let(inside, If(test, result, Constant(False, span=span), span=span))
     return result
-
-
-def _named(expr: Expr, bindings: list[Binding]) -> Expr:
-    """Give an atom for an operand that is used twice."""
-    if is_atom(expr):
-        return expr
-    bindings.append(Binding(Var("side", span=expr.span), expr))
-    return bindings[-1].var
 
 
 def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:
@@ -197,4 +193,3 @@ _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
     ast.Tuple: _tuple,
     ast.UnaryOp: _unary,
 }
-

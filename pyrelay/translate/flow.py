@@ -66,9 +66,7 @@ class _Analysis:
         self._flow = flow
         self._static_test = static_test
 
-    def block(
-        self, body: Sequence[ast.stmt], after: Names, exits: _Exits | None
-    ) -> Steps[Names]:
+    def block(self, body: Sequence[ast.stmt], after: Names, exits: _Exits | None) -> Steps[Names]:
         live = set(after)
         for stmt in reversed(body):
             match stmt:

@@ -224,5 +224,3 @@ def _supplied_local(
     )
     hidden = tuple(e for m in models for e in (m.params, m.state))
     return full, hidden, tuple(range(0, 2 * len(models), 2))
-
-

@@ -14,11 +14,12 @@ from typing import final
 
 from ..diagnostics.catalogue.language import Unsupported, WrongArguments
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Expr, Tuple, Var, is_atom
+from ..ir.expr import Call, Constant, Expr, Tuple, Var
 from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, subtract
 from ..ir.ops.host import dim_size
 from ..ir.ops.index import index
 from ..ir.traverse import Steps
+from .atoms import again, atom
 from .blocks import Code
 from .context import Context
 from .static import static_value
@@ -49,8 +50,8 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
 
 def _over_axis(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
     span = cx.span(node)
-    items = _atom((yield cx.expression(node)), "items", code)
-    length = _atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code)
+    items = atom((yield cx.expression(node)), "items", code.bind)
+    length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
 
     def element(counter: Expr) -> Expr:
         indices = Tuple((counter,), span=span)
@@ -80,28 +81,28 @@ def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     span = cx.span(node)
     values: list[Expr] = []
     for argument in node.args:
-        values.append(_atom((yield cx.expression(argument)), "bound", code))
+        values.append(atom((yield cx.expression(argument)), "bound", code.bind))
     if len(values) == 1:
-        return Iteration(values[0], lambda counter: counter)
+        return Iteration(values[0], again)
     start, stop = values[:2]
     if len(values) == 2:
-        length = Call(subtract, (stop, start), {}, span=span)
+        length = Call(subtract, (stop, again(start)), {}, span=span)
         return Iteration(
-            _atom(length, "length", code), lambda counter: _plus(start, counter, span)
+            atom(length, "length", code.bind), lambda counter: _plus(start, counter, span)
         )
     step = values[2]
     # ceil((stop - start) / step), for steps up and down; not positive means no round.
-    distance = Call(subtract, (start, stop), {}, span=span)
-    whole = Call(floor_divide, (distance, step), {}, span=span)
-    length = _atom(Call(negative, (whole,), {}, span=span), "length", code)
+    distance = Call(subtract, (again(start), stop), {}, span=span)
+    whole = Call(floor_divide, (distance, again(step)), {}, span=span)
+    length = atom(Call(negative, (whole,), {}, span=span), "length", code.bind)
     return Iteration(
         length,
-        lambda counter: _plus(start, Call(multiply, (counter, step), {}, span=span), span),
+        lambda counter: _plus(start, Call(multiply, (counter, again(step)), {}, span=span), span),
     )
 
 
 def _plus(left: Expr, right: Expr, span: Span) -> Expr:
-    return Call(add, (left, right), {}, span=span)
+    return Call(add, (again(left), right), {}, span=span)
 
 
 def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
@@ -111,7 +112,7 @@ def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     inner = yield read_iteration(cx, node.args[0], code)
     start: Expr | None = None
     if len(node.args) > 1:
-        start = _atom((yield cx.expression(node.args[1])), "start", code)
+        start = atom((yield cx.expression(node.args[1])), "start", code.bind)
 
     def element(counter: Expr) -> Expr:
         number = counter if start is None else _plus(start, counter, span)
@@ -130,7 +131,7 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     length = parts[0].length
     for part in parts[1:]:
         length = Call(minimum, (length, part.length), {}, span=span)
-    length = _atom(length, "length", code)
+    length = atom(length, "length", code.bind)
     return Iteration(
         length, lambda counter: Tuple(tuple(p.element(counter) for p in parts), span=span)
     )
@@ -142,7 +143,7 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     span = cx.span(node)
     inner = yield read_iteration(cx, node.args[0], code)
     one = Constant(1, span=span)
-    last = _atom(Call(subtract, (inner.length, one), {}, span=span), "last", code)
+    last = atom(Call(subtract, (again(inner.length), one), {}, span=span), "last", code.bind)
 
     def element(counter: Expr) -> Expr:
         place = Var("place", span=span)
@@ -163,11 +164,3 @@ _READERS: Sequence[tuple[object, Callable[[Context, ast.Call, Code], Steps[Itera
     (builtins.zip, _zip),
     (builtins.reversed, _reversed),
 )
-
-
-def _atom(expr: Expr, hint: str, code: Code) -> Expr:
-    if is_atom(expr):
-        return expr
-    var = Var(hint, span=expr.span)
-    code.bind(var, expr)
-    return var

@@ -90,9 +90,7 @@ def tail_loop(
 
     function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
     joined = yield join_function(cx, leave, rest, frame, block, _no_round(cx, stmt))
-    return LetBlock(
-        (Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span
-    )
+    return LetBlock((Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span)
 
 
 def _closed(head: _Head, function: Function) -> Expr:
@@ -114,7 +112,9 @@ def join_function(
     params = tuple(Var(n, span=span) for n in end.names)
     for name, var in zip(end.names, params, strict=True):
         known = cx.env.find(name)
-        entry = replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        entry = (
+            replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        )
         cx.env.set(name, why(name) if name in end.missing else entry)
     body = yield block(cx, rest, frame)
     cx.env.undo(mark)
@@ -143,7 +143,9 @@ def bind_joined(
                 code.bind(var, TupleGet(whole, place, span=span))
     for name, var in zip(names, variables, strict=True):
         known = cx.env.find(name)
-        entry = replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        entry = (
+            replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+        )
         cx.bind(name, why(name) if name in missing else entry, span)
 
 

@@ -128,9 +128,7 @@ def _operator(cx: Context, op: Op, span: Span) -> Expr:
     if missing:
         why = f"needs its argument `{missing[0]}`: write a lambda that calls it"
         return cx.refuse(WrongArguments(span, op.name, why, operator_text(op)))
-    params = {
-        p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED
-    }
+    params = {p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED}
     args = tuple(params.get(p.name, unit(span)) for p in op.operands)
     attrs = {p.name: False if p.default is Missing.MODE else p.default for p in op.attributes}
     return Function(tuple(params.values()), Call(op, args, attrs, span=span), span=span)
@@ -159,7 +157,9 @@ def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
             CapturedObject(span, name, "element type", f"cast with it: `relay.cast(x, {name})`")
         )
     if isinstance(found, Intrinsic):
-        return cx.refuse(CapturedObject(span, name, "part of the language", f"call it: `{name}(...)`"))
+        return cx.refuse(
+            CapturedObject(span, name, "part of the language", f"call it: `{name}(...)`")
+        )
     kind = _array_kind(value)
     if kind is not None:
         return cx.refuse(CapturedTensor(span, name, kind))
@@ -192,4 +192,3 @@ def _instead(value: Any) -> str:
     if is_frozen(value):
         return "name one of its fields"
     return "pass what you need of it as an argument: numbers, tensors, tuples"
-

@@ -20,7 +20,6 @@ from ..ir.expr import (
     RefWrite,
     Tuple,
     Var,
-    is_atom,
 )
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
@@ -30,6 +29,7 @@ from ..ir.ops.optim import sgd_step
 from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
+from .atoms import again, atom, into
 from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import Definition, Kind, ModelUse, meaning
@@ -40,6 +40,7 @@ from .instances import complete_statics
 from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
 from .scope import nearest
 from .static import static_value
+
 
 def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `relay.create_model(net, seed=0, ...)` to the cell of its parameters, its state."""
@@ -158,23 +159,15 @@ def _sgd_tree(
     cx: Context, instance: Instance, params: Expr, grads: Expr, rate: Expr, span: Span
 ) -> Expr:
     def leaf(param: Expr, grad: Expr) -> Expr:
-        return Call(sgd_step, (param, grad, step), {}, span=span)
+        return Call(sgd_step, (param, grad, again(step)), {}, span=span)
 
     # Each is computed once, in the order of the arguments.
     bindings: list[Binding] = []
     tree, given, step = (
-        atom(e, n, bindings) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
+        atom(e, n, into(bindings)) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
     )
     spec = cx.program.spec(instance)
     return let(bindings, run(_map(spec, (tree, given), leaf, span)))
-
-
-def atom(expr: Expr, hint: str, bindings: list[Binding]) -> Expr:
-    """Give an atom for a value, bound if it is none."""
-    if is_atom(expr):
-        return expr
-    bindings.append(Binding(Var(hint, span=expr.span), expr))
-    return bindings[-1].var
 
 
 def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -214,8 +207,8 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
     trees = yield cx.expressions(node.args[1:])
     spec = cx.program.spec(use_instance(cx, uses[0], span))
     bindings: list[Binding] = []
-    callee = atom(function, "f", bindings)
-    records = tuple(atom(t, "tree", bindings) for t in trees)
+    callee = atom(function, "f", into(bindings))
+    records = tuple(atom(t, "tree", into(bindings)) for t in trees)
 
     def leaf(*values: Expr) -> Expr:
         return Call(callee, values, span=span)

@@ -19,6 +19,7 @@ from ..ir.traverse import Steps, run
 from ..ir.types import UNKNOWN, RefType, TupleType, Type
 from .definition import Definition, StaticValue
 
+
 @final
 @dataclass(frozen=True, slots=True)
 class Instance:
@@ -189,5 +190,3 @@ def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:
         else:
             fields.append(RefType(UNKNOWN) if state else UNKNOWN)
     return TupleType(tuple(fields))
-
-

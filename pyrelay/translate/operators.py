@@ -148,15 +148,11 @@ def _hidden(
     if not required and not asked:
         return ()
     first = (required or missing)[0]
-    cx.program.report(
-        HiddenOutsideModel(cx.span(node), op.name, first.name, cx.definition.name)
-    )
+    cx.program.report(HiddenOutsideModel(cx.span(node), op.name, first.name, cx.definition.name))
     return None
 
 
-def _attributes(
-    cx: Context, node: ast.Call, op: Op, given: _Given
-) -> Steps[dict[str, Any]]:
+def _attributes(cx: Context, node: ast.Call, op: Op, given: _Given) -> Steps[dict[str, Any]]:
     """Give all attributes in the order of the signature, then the hyper-parameters."""
     attrs: dict[str, Any] = {}
     params = [*op.attributes, *(op.hyper if given.hidden else ())]

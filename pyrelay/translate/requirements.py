@@ -148,9 +148,7 @@ class _Mentions:
             return found.definition
         return found if isinstance(found, Definition) else None
 
-    def _statics(
-        self, node: ast.AST, target: Definition
-    ) -> tuple[tuple[str, StaticValue], ...]:
+    def _statics(self, node: ast.AST, target: Definition) -> tuple[tuple[str, StaticValue], ...]:
         if not isinstance(node, ast.Call) or target.kind is not Kind.MODEL:
             return ()
         kwonly = {a.arg for a in target.source.node.args.kwonlyargs}
@@ -204,7 +202,9 @@ class _Mentions:
                 found[parameter.name] = definition if isinstance(definition, Definition) else None
         for node in ast.walk(self._node):
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=f, args=[net, *_])):
+                case ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.Call(func=f, args=[net, *_])
+                ):
                     if meaning(self._value(f)) is Intrinsic.CREATE_MODEL:
                         definition = meaning(self._value(net))
                         if isinstance(definition, Definition):

@@ -125,7 +125,9 @@ def is_data(value: object) -> bool:
 def is_frozen(value: object) -> bool:
     """Tell whether a value is an instance of a frozen dataclass."""
     return (
-        is_dataclass(value) and not isinstance(value, type) and type(value).__dataclass_params__.frozen  # type: ignore  # noqa: E501
+        is_dataclass(value)
+        and not isinstance(value, type)
+        and type(value).__dataclass_params__.frozen  # type: ignore  # noqa: E501
     )
 
 

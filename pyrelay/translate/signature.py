@@ -108,7 +108,9 @@ def _parameters(
     positional = [*args.posonlyargs, *args.args]
     given = function.__defaults__ or ()
     defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
-    defaults |= dict(zip((a.arg for a in positional[len(positional) - len(given) :]), given, strict=True))
+    defaults |= dict(
+        zip((a.arg for a in positional[len(positional) - len(given) :]), given, strict=True)
+    )
     places = dict(zip((a.arg for a in positional[::-1]), args.defaults[::-1], strict=False))
     places |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
     for arg in (*positional, *args.kwonlyargs):

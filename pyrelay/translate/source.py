@@ -164,6 +164,4 @@ def _lines(code: CodeType) -> list[int | None]:
 
 def _constants(code: CodeType) -> tuple[object, ...]:
     # A number is told apart from an equal one of another type, and a docstring is no matter.
-    return tuple(
-        (type(c).__name__, repr(c)) for c in code.co_consts if not isinstance(c, CodeType)
-    )
+    return tuple((type(c).__name__, repr(c)) for c in code.co_consts if not isinstance(c, CodeType))

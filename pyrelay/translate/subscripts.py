@@ -95,5 +95,3 @@ def _bounds(cx: Context, nodes: Sequence[ast.expr | None]) -> Steps[list[Any]]:
         else:
             found.append((yield cx.expression(node)))
     return found
-
-

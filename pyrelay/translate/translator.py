@@ -45,15 +45,15 @@ from .statements import function_body
 class Translation:
     """A translated program.
 
-    The parameters of `entry` in the module are: the parts `params` and `state` of the model itself
-    if the entry is one, or of each model in `implicit`, in order; then the values of `signature`.
-    Those named in `model_params` are models. The translation is right while all `guards` hold.
+    The parameters of `entry` in the module are the parts `params` and `state` of each model in
+    `implicit`, in order, and then the values of `signature`. An entry that is a model has itself as
+    the one implicit model. Those named in `model_params` are explicit models. The translation is
+    right while all `guards` hold.
     """
 
     module: Module
     entry: str
     signature: Signature
-    model: ModelSpec | None
     implicit: tuple[ModelSpec, ...]
     model_params: Mapping[str, ModelSpec]
     guards: tuple[Guard, ...]
@@ -61,29 +61,24 @@ class Translation:
 
 def translate(
     entry: Definition | DerivedFunction,
-    *,
     statics: Mapping[str, StaticValue] | None = None,
-    training: bool = False,
-    models: Mapping[str, ModelUse] | None = None,
     implicit: Sequence[ModelUse] = (),
+    models: Sequence[ModelUse] = (),
 ) -> Translation:
     """Give the program of a function for its static arguments and for the models it gets.
 
-    `training` is the mode of an entry that is a model; `models` says what is passed for parameters
-    that are models, `implicit` which instances the models mean that the program mentions. Both may
-    be left out: the models are then as their annotations and mentions say, in evaluation mode.
-    Raises CheckError with all mistakes found.
+    `implicit` says which instances the model definitions mean that the program mentions (for an
+    entry that is a model: which instance it is itself), `models` what is passed for the parameters
+    that are models, in order. Both may be left out: the models are then as their mentions and
+    annotations say, in evaluation mode. Raises CheckError with all mistakes found.
     """
     program = Program(find_requirements, _translate_instance)
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     try:
-        instance = _entry_instance(
-            program, definition, statics or {}, training, models or {}, implicit
-        )
+        instance = _entry_instance(program, definition, statics or {}, implicit, models)
         name = program.function_name(instance)
         program.translate_pending()
-        specs = {i: program.spec(i) for _, _, _, i in program.model_vars}
-        program.translate_pending()
+        specs = _specs(program)
     except CheckError as error:
         raise CheckError(*program.problems, *error.diagnostics) from None
     if program.problems:
@@ -91,25 +86,36 @@ def translate(
     functions = _typed(program, specs)
     if isinstance(entry, DerivedFunction):
         name, functions = _derived(program, entry, instance, name, functions)
-    model = program.spec(instance) if definition.kind is Kind.MODEL else None
+    leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
         Module(functions, dict(program.adts)),
         name,
         program.signature(definition),
-        model,
-        tuple(specs[i] for i in instance.implicit),
+        tuple(specs[i] for i in leading),
         {n: specs[i] for n, i in instance.models},
         program.guards,
     )
+
+
+def _specs(program: Program) -> dict[Instance, ModelSpec]:
+    """Give the trees of all models that the program holds, translating the models they need."""
+    found: dict[Instance, ModelSpec] = {}
+    done = 0
+    while done < len(program.model_vars):
+        instance = program.model_vars[done][3]
+        if instance not in found:
+            found[instance] = program.spec(instance)
+            program.translate_pending()
+        done += 1
+    return found
 
 
 def _entry_instance(
     program: Program,
     definition: Definition,
     statics: Mapping[str, StaticValue],
-    training: bool,
-    models: Mapping[str, ModelUse],
     implicit: Sequence[ModelUse],
+    models: Sequence[ModelUse],
 ) -> Instance:
     signature = program.signature(definition)
     given = {u.definition: u for u in implicit}
@@ -119,21 +125,28 @@ def _entry_instance(
         use = given.get(model, ModelUse(model, statics=tuple(mentioned.items())))
         completed = complete_statics(program, model, dict(use.statics), span)
         found.append(Instance(model, completed, use.training))
-    explicit = tuple(
-        (p.name, _model_instance(program, p, models.get(p.name)))
-        for p in signature.values
-        if p.model is not None
-    )
+    explicit: list[tuple[str, Instance]] = []
+    passed = list(models)
+    for parameter in signature.values:
+        if parameter.model is not None:
+            use = passed.pop(0) if passed else None
+            instance = _model_instance(program, parameter, use)
+            explicit += [] if instance is None else [(parameter.name, instance)]
+    own = given.get(definition)
     return Instance(
         definition,
-        complete_statics(program, definition, statics, span),
-        training and definition.kind is Kind.MODEL,
-        tuple((n, i) for n, i in explicit if i is not None),
+        complete_statics(
+            program, definition, dict(own.statics if own else ()) | dict(statics), span
+        ),
+        own is not None and own.training,
+        tuple(explicit),
         tuple(found),
     )
 
 
-def _model_instance(program: Program, parameter: Parameter, use: ModelUse | None) -> Instance | None:
+def _model_instance(
+    program: Program, parameter: Parameter, use: ModelUse | None
+) -> Instance | None:
     """Give the model that a parameter holds: the one passed, or the one its annotation names."""
     named = annotated_definition(parameter.model)
     if use is None:
@@ -183,9 +196,7 @@ def _context(program: Program, instance: Instance) -> Context:
     parameters = {p.name for p in signature.parameters}
     cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)
     cx.writes_items = writes_items(node.body)
-    places = {
-        n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)
-    }
+    places = {n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)}
     for local in sorted(locals_of(node)):
         place = places.get(local, definition.source.head)
         cx.env.set(local, Unbound(place, f"`{local}` gets its value here, which may be later"))
