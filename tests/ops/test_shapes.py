@@ -13,6 +13,7 @@ from pyrelay.ir.op import Clash, Op, RuleCall, Stuck
 from pyrelay.ir.ops import (
     conv,
     create,
+    distance,
     einsum,
     embedding,
     host,
@@ -109,7 +110,7 @@ KERNEL = floats(20, 1, 5, 5)
         ),
         (embedding.embedding, (tensor_type(int64, "n", "t"), floats(9, 4)), {}, "n, t, 4"),
         (loss.softmax_cross_entropy, (floats("n", 10), tensor_type(int64, "n")), {}, ""),
-        (loss.mse_loss, (floats("n", 3), floats("n", 3)), {"reduction": "none"}, "n, 3"),
+        (distance.mse_loss, (floats("n", 3), floats("n", 3)), {"reduction": "none"}, "n, 3"),
     ],
 )
 def test_a_shape_follows_from_named_dims(
@@ -270,7 +271,7 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
             "classes are integers: relay.cast(target, relay.int64)",
         ),
         (
-            loss.mse_loss,
+            distance.mse_loss,
             (floats("n", 1), floats("n")),
             {},
             "`mse_loss` takes tensors of one rank, not Tensor[Float, (n, 1)] and "

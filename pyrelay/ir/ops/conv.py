@@ -4,6 +4,7 @@ derivatives of any order stay within the family."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
@@ -158,7 +159,7 @@ def _conv1d_grad(p: Pullback) -> tuple[Value | None, ...]:
         "groups": p.attrs["groups"],
     }
     args = (x.unsqueeze(-2), weight.unsqueeze(-2), bias)
-    rows = Pullback(p.g.unsqueeze(-2), p.out, args, attrs)
+    rows = replace(p, g=p.g.unsqueeze(-2), args=args, attrs=attrs)
     to_x, to_weight, to_bias = _conv2d_grad(rows)
     assert to_x is not None
     assert to_weight is not None

@@ -25,28 +25,10 @@ from ..rules import broadcast_shapes, expect, floating, integral
 from ..types import TensorType, Type, is_float, show
 from . import activation, compare, create, index, math, softmax
 from .operands import as_positions, as_tensor, is_given
+from .reduction import paired_samples, reduced, spread
 
 if TYPE_CHECKING:
     from ..build import Value
-
-_REDUCTIONS: Final = ("mean", "sum", "none")
-
-
-def _reduced(call: RuleCall, ty: TensorType) -> TensorType:
-    """Give the type after the `reduction` that torch's losses take. Raises Clash."""
-    reduction = call.attrs["reduction"]
-    if reduction not in _REDUCTIONS:
-        call.clash(f"`{call.op.name}` knows the reductions mean, sum and none, not {reduction!r}")
-    return ty if reduction == "none" else TensorType((), ty.dtype)
-
-
-def _spread(p: Pullback, like: Value) -> Value:
-    """Give the cotangent of a reduced loss for each element, in the shape of `like`."""
-    if p.attrs["reduction"] == "none":
-        return p.g
-    if p.attrs["reduction"] == "sum":
-        return p.g.expand(like.shape)
-    return (p.g / p.g.builder.size(product(like.shape))).expand(like.shape)
 
 
 def _class_dim(rank: int) -> int:
@@ -145,66 +127,6 @@ softmax_cross_entropy: Final = Op(
 )
 
 
-def _paired_type(call: RuleCall) -> Type:
-    left, right = call.tensor(0), call.tensor(1)
-    try:
-        shape = broadcast_shapes(call, [left.shape, right.shape])
-    except Clash:
-        call.clash(f"`{call.op.name}` cannot compare {show(left)} with {show(right)}", 0, 1)
-    if len(left.shape) != len(right.shape):
-        # (N, 1) against (N,) would give (N, N) losses: nearly always a mistake.
-        call.clash(
-            f"`{call.op.name}` takes tensors of one rank, not {show(left)} and {show(right)}",
-            0,
-            1,
-            help="drop or add the dim that differs: relay.squeeze(x, dim=-1)",
-        )
-    return _reduced(call, TensorType(shape, left.dtype))
-
-
-def _paired_samples(low: float = -2.0, high: float = 2.0) -> Iterable[Sample]:
-    target = TensorSpec((3, 4), low=low, high=high)
-    yield Sample((TensorSpec((3, 4)), target))
-    yield Sample((TensorSpec((3, 4)), target), {"reduction": "sum"})
-    yield Sample((TensorSpec((3, 4)), target), {"reduction": "none"})
-    yield Sample((TensorSpec(()), TensorSpec((), low=low, high=high)))
-    yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), low=low, high=high)))
-    yield Sample((TensorSpec((0, 3)), TensorSpec((0, 3), low=low, high=high)), {"reduction": "sum"})
-
-
-def _mse_grad(p: Pullback) -> tuple[Value, Value]:
-    x, target = p.args
-    difference = x - target
-    each = difference * 2.0 * _spread(p, difference)
-    return each.sum_to(x.shape), (-each).sum_to(target.shape)
-
-
-def _mse_loss(torch: Any, x: Any, target: Any, reduction: str) -> Any:
-    x, target = torch.broadcast_tensors(x, target)
-    return torch.nn.functional.mse_loss(x, target, reduction=reduction)
-
-
-mse_loss: Final = Op(
-    name="mse_loss",
-    doc="The squared difference, averaged over all elements unless `reduction` says otherwise.",
-    params=(
-        operand("input", promote=True),
-        operand("target", promote=True),
-        attribute("reduction", "mean"),
-    ),
-    promotion=Promotion.FLOAT,
-    type_rule=_paired_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_mse_loss),
-    grad=_mse_grad,
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.mse_loss",
-    samples=_paired_samples,
-)
-
-
 def _bce_type(call: RuleCall) -> Type:
     source, target = call.tensor(0), call.tensor(1)
     expect(
@@ -216,7 +138,7 @@ def _bce_type(call: RuleCall) -> Type:
     for i in (2, 3):
         if call.given(i):
             _weight_fits(call, i, source)
-    return _reduced(call, source)
+    return reduced(call, source)
 
 
 def _weight_fits(call: RuleCall, i: int, source: TensorType) -> None:
@@ -243,7 +165,7 @@ def _bce(torch: Any, x: Any, target: Any, weight: Any, pos_weight: Any, reductio
 def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
     # loss = (1 - t) x + (1 + (w - 1) t) softplus(-x), w the weight of positives
     x, target, weight, pos_weight = p.args
-    g = _spread(p, x)
+    g = spread(p, x)
     scaled = g * weight if is_given(weight) else g
     behind = activation.softplus(-x)
     if not is_given(pos_weight):
@@ -281,7 +203,7 @@ binary_cross_entropy_with_logits: Final = Op(
     hyper=(),
     torch_name="nn.functional.binary_cross_entropy_with_logits",
     samples=lambda: (
-        *_paired_samples(0.0, 1.0),
+        *paired_samples(0.0, 1.0),
         Sample(
             (
                 TensorSpec((3, 4)),
@@ -309,7 +231,7 @@ def _nll_type(call: RuleCall) -> Type:
     batch = (*source.shape[:dim], *source.shape[dim + 1 :])
     message = f"`nll_loss` of {show(source)} takes one class per element of the batch"
     expect(call, 1, TensorType(batch, target.dtype), message)
-    return _reduced(call, TensorType(batch, source.dtype))
+    return reduced(call, TensorType(batch, source.dtype))
 
 
 def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
@@ -320,7 +242,7 @@ def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
 def _nll_grad(p: Pullback) -> tuple[Value, None]:
     source, target = p.args
     dim = _class_dim(source.rank)
-    each = _spread(p, target).unsqueeze(dim)
+    each = spread(p, target).unsqueeze(dim)
     zeros = source.builder.zeros(source.ty)
     return index.scatter_add(zeros, target.unsqueeze(dim), -each, dim=dim), None
 
@@ -356,7 +278,7 @@ def _kl_type(call: RuleCall) -> Type:
         if not left.rank:
             call.clash("`kl_div` with reduction='batchmean' takes a batch", 0)
         return TensorType((), left.dtype)
-    return _reduced(call, left)
+    return reduced(call, left)
 
 
 def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> Any:
@@ -369,7 +291,7 @@ def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> An
 def _kl_grad(p: Pullback) -> tuple[Value, Value]:
     x, target = p.args
     by_batch = p.attrs["reduction"] == "batchmean"
-    g = p.g / p.g.builder.size(x.shape[0]) if by_batch else _spread(p, x)
+    g = p.g / p.g.builder.size(x.shape[0]) if by_batch else spread(p, x)
     if p.attrs["log_target"]:
         chances = math.exp(target)
         return -(chances * g), chances * (target - x + 1.0) * g
@@ -400,7 +322,7 @@ kl_div: Final = Op(
     hyper=(),
     torch_name="nn.functional.kl_div",
     samples=lambda: (
-        *_paired_samples(0.2, 1.0),
+        *paired_samples(0.2, 1.0),
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4), low=0.2)), {"reduction": "batchmean"}),
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4))), {"log_target": True}),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import Dim, maximum
+from ..dims import Dim
 from ..op import (
     Effect,
     Library,
@@ -23,7 +23,7 @@ from ..rules import INDEX_DTYPE, floating, integral, shape_tuple
 from ..types import TensorType, TupleType, Type, show
 from . import index, view
 from .operands import static, static_pair
-from .window import check_count, known, optional_pair, window_count
+from .window import known, optional_pair, pooled
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -41,34 +41,8 @@ def _image(call: RuleCall) -> TensorType:
     )
 
 
-def _window_shape(call: RuleCall) -> tuple[Dim, ...]:
-    """Give the shape after a pool, from its attributes. Raises Clash."""
-    source = _image(call)
-    kernel = call.attrs["kernel_size"]
-    stride = call.attrs["stride"] or kernel
-    padding = call.attrs["padding"]
-    dilation = call.attrs.get("dilation", (1, 1))
-    sizes: list[Dim] = []
-    for size, k, s, p, d in zip(source.shape[-2:], kernel, stride, padding, dilation, strict=True):
-        if 2 * p > k:
-            call.clash(f"`{call.op.name}` takes at most half its window {k} as padding, not {p}")
-        count = window_count(size, k, s, 2 * p, d)
-        if call.attrs["ceil_mode"]:
-            count = _rounded_up(size, k, s, p, d)
-        sizes.append(check_count(call, count, size, k))
-    return (*source.shape[:-2], *sizes)
-
-
-def _rounded_up(size: Dim, kernel: int, stride: int, padding: int, dilation: int) -> Dim:
-    """Give the number of windows when the last may hang over; it starts within the tensor."""
-    count = window_count(size + (stride - 1), kernel, stride, 2 * padding, dilation)
-    starts = (size + padding - 1) // stride + 1
-    # The smaller of the two.
-    return count + starts - maximum(count, starts)
-
-
 def _max_pool_type(call: RuleCall) -> Type:
-    return TensorType(_window_shape(call), call.tensor(0).dtype)
+    return TensorType(pooled(call, _image(call).shape, 2), call.tensor(0).dtype)
 
 
 def _attrs(p: Pullback, *names: str) -> dict[str, Any]:
@@ -130,7 +104,7 @@ max_pool2d: Final = Op(
 
 
 def _with_indices_type(call: RuleCall) -> Type:
-    shape = _window_shape(call)
+    shape = pooled(call, _image(call).shape, 2)
     return TupleType((TensorType(shape, call.tensor(0).dtype), TensorType(shape, INDEX_DTYPE)))
 
 

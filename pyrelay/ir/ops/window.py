@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dims import Dim, DimHole
+from ..dims import Dim, DimHole, maximum
 from ..op import RuleCall, Stuck
-from .operands import static, static_pair, static_tuple
+from .operands import static_pair, static_tuple
 
 
 def window_count(
@@ -63,13 +63,36 @@ def same_padding(kernel: int, dilation: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-__all__ = [
-    "check_count",
-    "known",
-    "optional_pair",
-    "padding_pair",
-    "padding_single",
-    "same_padding",
-    "static",
-    "window_count",
-]
+def optional_single(value: Any) -> Any:
+    """Give a tuple of one number; None stays None."""
+    return None if value is None else static_tuple(value)
+
+
+def pooled(call: RuleCall, shape: tuple[Dim, ...], n: int) -> tuple[Dim, ...]:
+    """Give the shape after a pool over the last `n` dims, from its attributes. Raises Clash."""
+    kernel = call.attrs["kernel_size"]
+    windows = zip(
+        shape[-n:],
+        kernel,
+        call.attrs["stride"] or kernel,
+        call.attrs["padding"],
+        call.attrs.get("dilation", (1,) * n),
+        strict=True,
+    )
+    sizes: list[Dim] = []
+    for size, k, s, p, d in windows:
+        if 2 * p > k:
+            call.clash(f"`{call.op.name}` takes at most half its window {k} as padding, not {p}")
+        count = window_count(size, k, s, 2 * p, d)
+        if call.attrs["ceil_mode"]:
+            count = _rounded_up(size, k, s, p, d)
+        sizes.append(check_count(call, count, size, k))
+    return (*shape[:-n], *sizes)
+
+
+def _rounded_up(size: Dim, kernel: int, stride: int, padding: int, dilation: int) -> Dim:
+    """Give the number of windows when the last may hang over; it starts within the tensor."""
+    count = window_count(size + (stride - 1), kernel, stride, 2 * padding, dilation)
+    starts = (size + padding - 1) // stride + 1
+    # The smaller of the two.
+    return count + starts - maximum(count, starts)

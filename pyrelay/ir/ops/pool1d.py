@@ -1,0 +1,133 @@
+"""Pooling along one dim: a row is an image of height 1, and so are the derivatives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ..op import (
+    Effect,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ..rules import floating
+from ..types import TensorType, Type, show
+from . import pool
+from .operands import static_tuple
+from .window import optional_single, pooled
+
+if TYPE_CHECKING:
+    from ..build import Value
+
+
+def _pool_type(call: RuleCall) -> Type:
+    source = floating(call, 0)
+    if source.rank not in (2, 3):
+        call.clash(
+            f"`{call.op.name}` takes a tensor (batch, channels, length), not {show(source)}", 0
+        )
+    return TensorType(pooled(call, source.shape, 1), source.dtype)
+
+
+def _flat(p: Pullback) -> dict[str, Any]:
+    """Give the attributes for an image of height 1."""
+    ones = {"kernel_size": 1, "stride": 1, "dilation": 1, "padding": 0}
+    stride = p.attrs["stride"] or p.attrs["kernel_size"]
+    attrs = {**p.attrs, "stride": stride}
+    return {k: (ones[k], *v) if k in ones else v for k, v in attrs.items()}
+
+
+def _max_grad(p: Pullback) -> tuple[Value]:
+    x, attrs = p.args[0], _flat(p)
+    image = x.unsqueeze(-2)
+    places = pool.max_pool2d_with_indices(image, **attrs)[1]
+    g = p.g.unsqueeze(-2)
+    spread = pool.max_pool2d_backward(g, places, input_size=image.shape, **attrs)
+    return (spread.reshape(*x.shape),)
+
+
+def _max_pool1d(torch: Any, x: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.max_pool1d(x, *attrs)
+
+
+max_pool1d: Final = Op(
+    name="max_pool1d",
+    doc="The largest element under each window; of equal ones the first gets the gradient.",
+    params=(
+        operand("input"),
+        attribute("kernel_size", convert=static_tuple),
+        attribute("stride", None, optional_single),
+        attribute("padding", 0, static_tuple),
+        attribute("dilation", 1, static_tuple),
+        attribute("ceil_mode", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_pool_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_max_pool1d),
+    grad=_max_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.max_pool1d",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 3, "stride": 1, "padding": 1}),
+        Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 2, "dilation": 2, "ceil_mode": True}),
+        Sample((TensorSpec((3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((0, 3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 7), contiguous=False),), {"kernel_size": 2}),
+    ),
+)
+
+
+def _avg_grad(p: Pullback) -> tuple[Value]:
+    x = p.args[0]
+    size = x.unsqueeze(-2).shape
+    spread = pool.avg_pool2d_backward(p.g.unsqueeze(-2), input_size=size, **_flat(p))
+    return (spread.reshape(*x.shape),)
+
+
+def _avg_pool1d(torch: Any, x: Any, *attrs: Any) -> Any:
+    return torch.nn.functional.avg_pool1d(x, *attrs)
+
+
+avg_pool1d: Final = Op(
+    name="avg_pool1d",
+    doc="The average of the elements under each window.",
+    params=(
+        operand("input"),
+        attribute("kernel_size", convert=static_tuple),
+        attribute("stride", None, optional_single),
+        attribute("padding", 0, static_tuple),
+        attribute("ceil_mode", False),
+        attribute("count_include_pad", True),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_pool_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_avg_pool1d),
+    grad=_avg_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.avg_pool1d",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 3, "stride": 2, "padding": 1}),
+        Sample(
+            (TensorSpec((2, 3, 7)),),
+            {"kernel_size": 2, "padding": 1, "count_include_pad": False, "ceil_mode": True},
+        ),
+        Sample((TensorSpec((3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((0, 3, 7)),), {"kernel_size": 2}),
+        Sample((TensorSpec((2, 3, 7), contiguous=False),), {"kernel_size": 2}),
+    ),
+)
