@@ -97,6 +97,9 @@ class Program:
         text = to_text(self.module)
         return f"{text}\n{self.sizes}, k={self.number}, flag={self.flag}, seed={self.seed}"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
     def arguments(self, *, requires_grad: bool = False) -> list[Any]:
         """Give inputs for `main`; the same ones every time."""
         generator = torch.Generator().manual_seed(self.seed)

@@ -433,9 +433,8 @@ class _Printer:
     def _clause(self, clause: Clause, indent: int, expected: Type | None) -> Pieces:
         yield self._pattern(clause.pattern)
         if clause.guard is not None:
-            yield " if ("
-            yield self._expr(clause.guard, indent)
-            yield ")"
+            yield " if "
+            yield self._braces(clause.guard, indent, None)
         yield " => "
         yield self._braces(clause.body, indent, expected)
         yield ","

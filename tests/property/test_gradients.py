@@ -1,0 +1,69 @@
+"""Gradients of random programs are what torch's autograd finds through the evaluator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from hypothesis import given
+
+from pyrelay.ir.module import Module
+from pyrelay.ir.parser import parse_module
+from pyrelay.ir.printer import to_text
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.infer import infer
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.runtime.evaluator import evaluate
+from tests.property.values import assert_same
+from tests.strategies import Program, programs
+
+PARAMS = "%a: Tensor[(N, M), float64], %v: Tensor[(M,), float64], %s: float64, %k: int64, %b: bool"
+FIRST = f"""
+def @derived[N: Dim, M: Dim]({PARAMS}) {{
+  value_and_grad{{wrt=(0, 1, 2), single=False}}(@main)(%a, %v, %s, %k, %b)
+}}
+"""
+SECOND = f"""
+def @slope[N: Dim, M: Dim]({PARAMS}) -> float64 {{
+  let %g = grad{{wrt=(0, 1, 2), single=False}}(@main)(%a, %v, %s, %k, %b);
+  sum(%g.0 * %g.0) + sum(%g.1) + %g.2
+}}
+def @derived[N: Dim, M: Dim]({PARAMS}) {{
+  value_and_grad{{wrt=(0, 1, 2), single=False}}(@slope)(%a, %v, %s, %k, %b)
+}}
+"""
+
+
+def derived(program: Program, text: str) -> Module:
+    """Give the program with functions that differentiate it, expanded."""
+    bare = to_text(program.module).replace(", typed]", "]", 1)
+    module = expand_transforms(to_anf(infer(parse_module(bare + text))))
+    verify(module, Stage.DERIVED)
+    return module
+
+
+def by_autograd(result: torch.Tensor, inputs: list[Any], *, again: bool = False) -> Any:
+    """Give what torch finds for the three float inputs."""
+    if not result.requires_grad:
+        return tuple(torch.zeros_like(x) for x in inputs[:3])
+    return torch.autograd.grad(result, inputs[:3], create_graph=again, materialize_grads=True)
+
+
+@given(programs(differentiable=True))
+def test_a_gradient_is_what_autograd_finds(program: Program) -> None:
+    value, gradients = evaluate(derived(program, FIRST), "derived", program.arguments())
+    inputs = program.arguments(requires_grad=True)
+    expected = evaluate(program.module, "main", inputs)
+    assert_same(value, expected.detach())
+    assert_same(gradients, by_autograd(expected, inputs))
+
+
+@given(programs(5, differentiable=True))
+def test_a_second_gradient_is_what_autograd_finds(program: Program) -> None:
+    value, gradients = evaluate(derived(program, SECOND), "derived", program.arguments())
+    inputs = program.arguments(requires_grad=True)
+    a, v, s = by_autograd(evaluate(program.module, "main", inputs), inputs, again=True)
+    expected = (a * a).sum() + v.sum() + s
+    assert_same(value, expected.detach())
+    assert_same(gradients, by_autograd(expected, inputs))

@@ -1,0 +1,92 @@
+"""Every pass and every executor keeps what a program means, whatever the program.
+
+The reference evaluator says what it means. Each pass must also give what the verifier accepts at
+the stage it promises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given
+
+from pyrelay.ir.equality import alpha_equal
+from pyrelay.ir.module import Module
+from pyrelay.ir.parser import parse_module
+from pyrelay.ir.printer import to_text
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.cse import share
+from pyrelay.passes.dce import remove_dead
+from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.first_order import first_order
+from pyrelay.passes.infer import infer
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.host.compiled import compile_module
+from tests.property.values import assert_same
+from tests.strategies import Program, as_trees, programs
+
+CPU = torch.device("cpu")
+PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {
+    "effects": (with_flavours, Stage.FLAVOURED),
+    "normal form": (to_anf, Stage.ANF),
+    "share": (share, Stage.ANF),
+    "remove dead": (lambda m: remove_dead(m, "main"), Stage.ANF),
+    "first order": (lambda m: first_order(m, "main"), Stage.FIRST_ORDER),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_keeps_the_meaning(name: str) -> None:
+    change, stage = PASSES[name]
+
+    @given(programs(effects=True))
+    def check(program: Program) -> None:
+        changed = change(program.module)
+        verify(changed, stage)
+        expected = evaluate(program.module, "main", program.arguments())
+        assert_same(evaluate(changed, "main", program.arguments()), expected)
+
+    check()
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_nothing_to_do_on_its_own_result(name: str) -> None:
+    change, _ = PASSES[name]
+
+    @given(programs(effects=True))
+    def check(program: Program) -> None:
+        once = change(program.module)
+        assert alpha_equal(change(once), once)
+
+    check()
+
+
+@given(programs())
+def test_normal_form_keeps_the_meaning_of_trees(program: Program) -> None:
+    tree = as_trees(program.module)
+    verify(tree, Stage.TYPED)
+    normal = to_anf(tree)
+    verify(normal, Stage.ANF)
+    expected = evaluate(program.module, "main", program.arguments())
+    assert_same(evaluate(tree, "main", program.arguments()), expected)
+    assert_same(evaluate(normal, "main", program.arguments()), expected)
+
+
+@given(programs(effects=True))
+def test_inference_finds_the_types_again(program: Program) -> None:
+    bare = parse_module(to_text(program.module).replace(", typed]", "]", 1))
+    again = infer(bare)
+    verify(again, Stage.TYPED)
+    expected = evaluate(program.module, "main", program.arguments())
+    assert_same(evaluate(again, "main", program.arguments()), expected)
+
+
+@given(programs(effects=True))
+def test_compiled_code_gives_the_value_of_the_evaluator(program: Program) -> None:
+    compiled = compile_module(with_flavours(program.module), "main", CPU)
+    expected = evaluate(program.module, "main", program.arguments())
+    assert_same(compiled(*program.arguments()), expected)
+    assert_same(compiled(*program.arguments()), expected)
