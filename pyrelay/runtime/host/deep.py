@@ -130,10 +130,10 @@ def _reversed(edges: Sequence[dict[int, None]]) -> list[dict[int, None]]:
 
 
 def _mark_chains(edges: Sequence[dict[int, None]], order: Sequence[int], deep: list[bool]) -> None:
-    """Mark units from which a chain of plain calls would be too long."""
+    """Mark the units from which a chain of plain calls would be too long."""
     height = [0] * len(edges)
     for node in order:
         if not deep[node]:
-            height[node] = 1 + max((height[c] for c in edges[node] if not deep[c]), default=0)
-            if height[node] > LONGEST_CHAIN:
-                deep[node], height[node] = True, 0
+            height[node] = 1 + max((height[c] for c in edges[node]), default=0)
+    for node, calls in enumerate(height):
+        deep[node] = deep[node] or calls > LONGEST_CHAIN

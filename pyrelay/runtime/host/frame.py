@@ -38,5 +38,9 @@ class Frame:
             self.reads.setdefault(name)
 
     def free(self) -> list[str]:
-        """Give the local names of functions around that are used here, in order of first use."""
-        return [n for n in self.reads if n not in self.writes]
+        """Give the local names of functions around that are used here, in order of first use.
+
+        Code is written in the order in which it first runs, so a name read before it was written
+        comes from outside, even if it is written later, as a loop's parameters are.
+        """
+        return list(self.reads)
