@@ -155,7 +155,9 @@ class _Varied:
     def body(self, body: Body) -> Steps[int]:
         """Mark every variable of a body; give the mask of its result."""
         for step in body.steps:
-            mask = self._simple(step.value)
+            for part in step.expansion:
+                self.masks[part.var] = self._simple(part.value) or 0
+            mask = self.masks[step.var] if step.expansion else self._simple(step.value)
             if mask is None:
                 mask = yield (self._branches(step) if step.arms else self._call(step.value))
             self.masks[step.var] = mask
@@ -257,10 +259,14 @@ class _Useful:
         """Mark every variable that a useful one depends on."""
         for step in reversed(body.steps):
             mask = self.masks.get(step.var, 0)
-            if mask and not self._simple(step.value, mask):
+            if mask and step.expansion:
+                for part in reversed(step.expansion):
+                    self._simple(part.value, self.masks.get(part.var, 0))
+            elif mask and not self._simple(step.value, mask):
                 yield (self._branches(step, mask) if step.arms else self._call(step.value, mask))
 
     def _simple(self, expr: Expr, mask: int) -> bool:
+        """Mark what an expression without calls and branches uses; tell whether it is one."""
         match expr:
             case Var():
                 self.use(expr, mask)
@@ -269,10 +275,10 @@ class _Useful:
             case TupleGet(value, index):
                 self.use(value, mask << self._leaves.offset(type_of(value), index))
             case Call(Op() as op, args):
-                if not isinstance(op.grad, NoGradient):
+                if mask and not isinstance(op.grad, NoGradient):
                     self._use_all(args, -1)
             case Call(Constructor(), args):
-                self._use_all(args, -1)
+                self._use_all(args, -1 if mask else 0)
             case Call() | If() | Match():
                 return False
             case _:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Names
+from ...ir.build import Builder, Names
 from ...ir.dims import Dim
 from ...ir.expr import (
+    Binding,
     BindPattern,
     Call,
     Clause,
@@ -31,6 +32,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
+from ...ir.op import Expansion, Op
 from ...ir.traverse import Steps, pattern_vars, spine
 from ...ir.types import (
     AdtType,
@@ -57,12 +59,17 @@ class Arm:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One binding; `arms` are its branches, `tail` says that its value is the function's."""
+    """One binding; `arms` are its branches, `tail` says that its value is the function's.
+
+    `expansion` is other code for an operator call, which stands for it where it is differentiated;
+    its last step binds the same variable.
+    """
 
     var: Var
     value: Expr
     arms: tuple[Arm, ...]
     tail: bool
+    expansion: tuple[Step, ...] = ()
 
 
 @final
@@ -115,23 +122,40 @@ class Reader:
             steps.append((yield self._step(var, end, tail=tail)))
             end = var
         body = Body(tuple(steps), end)
-        self._homes.update((s.var, body) for s in steps)
+        for step in steps:
+            self._homes[step.var] = body
+            self._homes.update((s.var, body) for s in step.expansion)
         return body
 
     def _step(self, var: Var, value: Expr, *, tail: bool) -> Steps[Step]:
         arms: list[Arm] = []
         match value:
             case If(_, then, otherwise):
-                for branch in (then, otherwise):
-                    arms.append(Arm(None, None, (yield self._body(branch, tail=tail))))
+                first = yield self._body(then, tail=tail)
+                second = yield self._body(otherwise, tail=tail)
+                arms += (Arm(None, None, first), Arm(None, None, second))
             case Match(matched, clauses):
                 for clause in clauses:
-                    arms.append((yield self._arm(clause, type_of(matched), tail=tail)))
+                    arm = yield self._arm(clause, type_of(matched), tail=tail)
+                    arms.append(arm)
             case _:
                 pass
-        step = Step(var, value, tuple(arms), tail)
-        self._definitions[var] = step
+        expansion = self._expansion(var, value)
+        step = Step(var, value, tuple(arms), tail, expansion)
+        self._definitions.update((s.var, s) for s in (step, *expansion))
         return step
+
+    def _expansion(self, var: Var, value: Expr) -> tuple[Step, ...]:
+        match value:
+            case Call(Op(grad=Expansion(body)), args):
+                builder = Builder(value.span, self._names)
+                result = body(tuple(builder.value(a) for a in args), value.attrs)
+                *first, last = builder.bindings
+                assert last.var is result.atom, "an expansion ends in its result"
+                bindings = (*first, Binding(var, last.value))
+                return tuple(Step(b.var, b.value, (), False) for b in bindings)
+            case _:
+                return ()
 
     def _arm(self, clause: Clause, matched: Type, *, tail: bool) -> Steps[Arm]:
         pattern = self._named(clause.pattern, matched)
@@ -190,8 +214,3 @@ def callee_name(expr: Expr) -> str | None:
             return name
         case _:
             return None
-
-
-def is_local(var: Var, body: Body, homes: dict[Var, Body]) -> bool:
-    """Tell whether a variable is bound in this very body."""
-    return homes.get(var) is body

@@ -118,6 +118,8 @@ class Work:
     group: Mapping[str, Instance] = field(default_factory=dict[str, "Instance"])
     """The instances of the functions that call each other around this one."""
     calls: dict[Step, PulledCall | None] = field(default_factory=dict["Step", PulledCall | None])
+    expanded: set[Step] = field(default_factory=set["Step"])
+    """Steps whose expansion is what is differentiated."""
     branchings: dict[tuple[Step, Ending], Branching] = field(
         default_factory=dict[tuple["Step", Ending], Branching]
     )

@@ -55,7 +55,8 @@ class Copier:
             case Match(value, clauses):
                 copied: list[Clause] = []
                 for clause in clauses:
-                    copied.append((yield self._clause(clause)))
+                    new_clause = yield self._clause(clause)
+                    copied.append(new_clause)
                 return replace(expr, value=self.atom(value), clauses=tuple(copied))
             case Function(params, body):
                 new = tuple(self.fresh(p) for p in params)

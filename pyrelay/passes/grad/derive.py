@@ -14,7 +14,7 @@ from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
 from ...ir.traverse import Steps
-from ...ir.types import Substitution, Type, dim_names
+from ...ir.types import AdtType, Substitution, Type, dim_names
 from .activity import Activity, join_masks
 from .backward import Backward
 from .callgraph import CallGraph
@@ -160,6 +160,7 @@ class Derivation:
             work.residuals[residual] = step
             work.types[residual] = self._opened(instance.residual, inside, work)
         trace = None if instance.trace is None else types(instance.trace)
+        assert trace is None or isinstance(trace, AdtType)
         extra_args = tuple(extra.dims[p.name] for p in instance.extra)
         return PulledCall(instance, type_args, extra_args, residual, trace)
 

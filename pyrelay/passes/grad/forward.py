@@ -116,6 +116,9 @@ class Forward:
     def _steps(self, steps: tuple[Step, ...], builder: Builder) -> Steps[None]:
         for step in steps:
             builder.span = step.value.span
+            if step in self._work.expanded:
+                yield self._steps(step.expansion, builder)
+                continue
             branching = self._work.branchings.get((step, Ending.ALL))
             if branching is not None and not branching.by_condition:
                 yield self._branch(step, branching, builder)

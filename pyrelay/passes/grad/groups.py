@@ -95,18 +95,21 @@ class GroupDerivation:
         for member in self._members:
             yield self._sweep(member)
         for member in self._members:
-            for code in member.codes.values():
-                yield settle(code, member.work)
-        for member in self._members:
-            threaded = self._graph.threaded(member.work.source.name)
-            for code in member.codes.values():
-                yield Collector(member.work, threaded).collect(code)
+            yield self._collect(member)
         self._find_used()
         for member in self._members:
             yield self._define(member)
         for instance in self.group.values():
             instance.open = False
         return list(self.group.values())
+
+    def _collect(self, member: Member) -> Steps[None]:
+        # A branch may be reversed by two codes; both must be known before either is looked at.
+        for code in member.codes.values():
+            yield settle(code, member.work)
+        threaded = self._graph.threaded(member.work.source.name)
+        for code in member.codes.values():
+            yield Collector(member.work, threaded).collect(code)
 
     def _enter(self, name: str, varied: Flow, useful: Flow) -> Steps[None]:
         given = useful.inward[name] & varied.outward.get(name, 0)

@@ -100,30 +100,19 @@ def match_types(
 ) -> Substitution:
     """Give the substitution that makes `wanted` into `given`; parameters it leaves open stand for
     themselves."""
-    names = {p.name for p in params}
     found = Substitution({}, {})
-    pending = list(zip(wanted, given, strict=True))
+    names = {p.name for p in params}
+    pending: list[tuple[Type | Dim, Type | Dim]] = list(zip(wanted, given, strict=True))
     while pending:
         left, right = pending.pop()
-        match left, right:
-            case TypeVar(name), _ if name in names:
-                found.types.setdefault(name, right)
-            case TensorType(a), TensorType(b) if len(a) == len(b):
-                _match_dims(names, a, b, found)
-            case SizeType(a), SizeType(b):
-                _match_dims(names, (a,), (b,), found)
-            case TupleType(a), TupleType(b):
-                pending += zip(a, b, strict=True)
-            case RefType(a), RefType(b):
-                pending.append((a, b))
-            case AdtType(_, a), AdtType(_, b):
-                for x, y in zip(a, b, strict=True):
-                    if isinstance(x, Dim) and isinstance(y, Dim):
-                        _match_dims(names, (x,), (y,), found)
-                    elif not isinstance(x, Dim) and not isinstance(y, Dim):
-                        pending.append((x, y))
-            case _:
-                pass
+        if isinstance(left, Dim):
+            if isinstance(right, Dim) and left.name is not None and left.name in names:
+                found.dims.setdefault(left.name, right)
+        elif isinstance(left, TypeVar):
+            if not isinstance(right, Dim) and left.name in names:
+                found.types.setdefault(left.name, right)
+        else:
+            pending += zip(_parts(left), _parts(right), strict=False)
     for param in params:
         if isinstance(param, DimVar):
             found.dims.setdefault(param.name, Dim.of(param.name))
@@ -132,9 +121,18 @@ def match_types(
     return found
 
 
-def _match_dims(
-    names: set[str], wanted: tuple[Dim, ...], given: tuple[Dim, ...], found: Substitution
-) -> None:
-    for left, right in zip(wanted, given, strict=True):
-        if left.name in names and left.name is not None:
-            found.dims.setdefault(left.name, right)
+def _parts(ty: Type | Dim) -> Sequence[Type | Dim]:
+    """Give the types and dims directly inside a type."""
+    match ty:
+        case TensorType(shape):
+            return shape
+        case SizeType(dim):
+            return (dim,)
+        case TupleType(fields):
+            return fields
+        case RefType(value):
+            return (value,)
+        case AdtType(_, args):
+            return args
+        case _:
+            return ()

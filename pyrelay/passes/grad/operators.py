@@ -16,7 +16,7 @@ from ...ir.expr import Binding, Call, Expr, Tuple, Var, type_of
 from ...ir.op import Op, Pointwise, Pullback
 from ...ir.ops.create import full, zeros
 from ...ir.ops.index import index_accumulate, scatter_add
-from ...ir.types import UNIT, TensorType, TupleType, Type, is_float
+from ...ir.types import UNIT, DType, TensorType, TupleType, Type, is_float
 
 if TYPE_CHECKING:
     from ...ir.op import Gradient
@@ -30,10 +30,25 @@ class Cotangent(Protocol):
 
     builder: Builder
 
-    def get(self, key: tuple[Var, int]) -> Expr | None: ...
-    def set(self, key: tuple[Var, int], atom: Expr) -> None: ...
-    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None: ...
-    def is_varied(self, atom: Expr, leaf: int) -> bool: ...
+    def get(self, key: tuple[Var, int]) -> Expr | None:
+        """Give the cotangent of a leaf so far."""
+        ...
+
+    def set(self, key: tuple[Var, int], atom: Expr) -> None:
+        """Replace the cotangent of a leaf."""
+        ...
+
+    def contribute(self, atom: Expr, leaf: int, ct: Expr) -> None:
+        """Add to the cotangent of a leaf of an atom, if it is varied."""
+        ...
+
+    def is_varied(self, atom: Expr, leaf: int) -> bool:
+        """Tell whether a leaf of an atom can have a cotangent."""
+        ...
+
+    def is_varied_anywhere(self, atom: Expr) -> bool:
+        """Tell whether any leaf of an atom can have a cotangent."""
+        ...
 
 
 def pull_operator(
@@ -45,7 +60,8 @@ def pull_operator(
     g = _assemble(builder, type_of(call), rest)
     args = tuple(builder.value(a) for a in call.args)
     start = len(builder.bindings)
-    results = rule(Pullback(g, builder.value(out), args, call.attrs))
+    wanted = tuple(map(sweep.is_varied_anywhere, call.args))
+    results = rule(Pullback(g, builder.value(out), args, call.attrs, wanted))
     for arg, result in zip(args, results, strict=True):
         if result is None:
             continue
@@ -53,10 +69,15 @@ def pull_operator(
             if not sweep.is_varied(arg.atom, leaf):
                 continue
             if isinstance(call.callee, Op) and isinstance(call.callee.lowering, Pointwise):
-                dtype = operand.dtype
-                value = value.sum_to(operand.shape)
-                value = value if value.dtype == dtype else value.cast(dtype)  # pyright: ignore
+                assert isinstance(operand.dtype, DType)
+                value = value.sum_to(operand.shape).cast(operand.dtype)
             _add(sweep, arg.atom, leaf, value, start)
+
+
+def _float_count(ty: Type) -> int:
+    if isinstance(ty, TupleType):
+        return sum(map(_float_count, ty.fields))
+    return int(isinstance(ty, TensorType) and is_float(ty.dtype))
 
 
 def _assemble(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
@@ -80,16 +101,10 @@ def _leaf_values(value: Value, ty: Type) -> Iterator[tuple[Value, TensorType]]:
             yield value, ty
         case TupleType(fields):
             for index, field in enumerate(fields):
-                if _has_floats(field):
+                if _float_count(field):
                     yield from _leaf_values(value[index], field)
         case _:
             pass
-
-
-def _has_floats(ty: Type) -> bool:
-    if isinstance(ty, TupleType):
-        return any(map(_has_floats, ty.fields))
-    return isinstance(ty, TensorType) and is_float(ty.dtype)
 
 
 def _add(sweep: Cotangent, atom: Expr, leaf: int, value: Value, start: int) -> None:

@@ -30,7 +30,7 @@ from ...ir.expr import (
     Wildcard,
     type_of,
 )
-from ...ir.op import NoGradient, Op
+from ...ir.op import Expansion, NoGradient, Op
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, TupleType, Type
 from .bodies import subpatterns
@@ -92,7 +92,7 @@ class Sweep:
     def take(self, var: Var) -> list[Expr | None]:
         """Give and forget the cotangents of all leaves of a variable."""
         found: list[Expr | None] = []
-        for leaf in range(self._leaves.width(type_of(var))):
+        for leaf in range(self._width(var)):
             key = (var, leaf)
             found.append(self._cts.get(key))
             if found[-1] is not None:
@@ -121,6 +121,10 @@ class Sweep:
         """Tell whether a leaf of an atom can have a cotangent."""
         return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0) >> leaf & 1)
 
+    def is_varied_anywhere(self, atom: Expr) -> bool:
+        """Tell whether any leaf of an atom can have a cotangent."""
+        return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0))
+
     def zero(self, leaf: Type) -> Value:
         """Give the zero of a leaf."""
         return self._tools.cotangents.zero(self.builder, leaf)
@@ -138,18 +142,40 @@ class Sweep:
             self.builder.span = span
             if step.arms:
                 yield self._branch(step)
+            elif step.expansion:
+                self._expansion(step)
             elif isinstance(step.value, Call) and isinstance(step.value.callee, GlobalVar):
                 yield self._call(step, step.value)
             else:
                 self._simple(step)
+
+    def _expansion(self, step: Step) -> None:
+        if any((step.var, leaf) in self._cts for leaf in range(self._width(step.var))):
+            self._work.expanded.add(step)
+            for part in reversed(step.expansion):
+                self._simple(part)
+
+    def _width(self, atom: Expr) -> int:
+        return self._leaves.width(type_of(atom))
 
     def _simple(self, step: Step) -> None:
         cts = self.take(step.var)
         if not any(ct is not None for ct in cts):
             return
         match step.value:
-            case Var() as var:
-                self.contribute_all(var, cts)
+            case Call(Op() as op) as call:
+                if not isinstance(op.grad, NoGradient | Expansion):
+                    pull_operator(self, step.var, call, op.grad, cts)
+            case Call(Constructor()) as call:
+                self._constructor(call, cts)
+            case _:
+                self._part(step.value, cts)
+
+    def _part(self, expr: Expr, cts: list[Expr | None]) -> None:
+        """Reverse an expression whose leaves are leaves of its operands."""
+        match expr:
+            case Var():
+                self.contribute_all(expr, cts)
             case Tuple(fields):
                 for (atom, leaf, _), ct in zip(self.places(fields), cts, strict=True):
                     if ct is not None:
@@ -159,10 +185,6 @@ class Sweep:
                 for leaf, ct in enumerate(cts):
                     if ct is not None:
                         self.contribute(value, skipped + leaf, ct)
-            case Call(Op() as op) as call if not isinstance(op.grad, NoGradient):
-                pull_operator(self, step.var, call, op.grad, cts)
-            case Call(Constructor()) as call:
-                self._constructor(call, cts)
             case _:
                 pass
 

@@ -134,7 +134,7 @@ class _Expansion:
             self._waiting.append(_Site(owner, transform.span))
             return None
         problems = list(_obstacles(self.store.functions[known.name], known, transform))
-        self.problems += problems
+        self.problems.extend(problems)
         if problems:
             return None
         return self._derived(known, transform)
