@@ -88,7 +88,7 @@ class AnnotationReader:
             self._report(UndefinedName(span, name, nearest(name, known)))
         except NotAType as error:
             self._report(UnreadableAnnotation(span, text, error.why, error.instead))
-        except Exception as error:  # noqa: BLE001  whatever the user's own expression raises
+        except Exception as error:  # whatever the user's own expression raises
             why = f"evaluating it raises {type(error).__name__}: {error}"
             self._report(UnreadableAnnotation(span, text, why))
         return None
@@ -205,8 +205,7 @@ def _evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
     if isinstance(node, str):
         node = ast.parse(node.strip(), mode="eval").body
     code = compile(ast.Expression(node), "<annotation>", "eval")
-    value = eval(code, {"__builtins__": builtins}, _Names(namespace))  # noqa: S307
-    return value
+    return eval(code, {"__builtins__": builtins}, _Names(namespace))
 
 
 @final

@@ -10,7 +10,7 @@ from ..ir.expr import Expr
 from ..ir.op import Param
 from ..ir.traverse import Steps
 from ..ir.types import DType
-from .context import Context
+from .context import Context, in_turn
 from .definition import meaning
 from .scope import is_data
 from .static import static_value
@@ -49,10 +49,7 @@ def _value(cx: Context, node: ast.expr) -> Steps[Any]:
         )
         return None
     if isinstance(node, ast.Tuple | ast.List):
-        parts: list[Any] = []
-        for element in node.elts:
-            parts.append((yield _value(cx, element)))
-        return tuple(parts)
+        return tuple((yield in_turn(_value(cx, element) for element in node.elts)))
     return (yield cx.expression(node))
 
 

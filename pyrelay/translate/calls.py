@@ -108,7 +108,7 @@ def _param(cx: Context, node: ast.Call) -> Steps[Expr]:
     for keyword in named:
         ast.copy_location(keyword, keyword.value)
     plain = ast.Call(node.func, node.args[1:], [*named, *node.keywords])
-    return (yield operator_call(cx, ast.copy_location(plain, node), param, site=node))
+    return (yield operator_call(cx, ast.copy_location(plain, node), param))
 
 
 def _ref(cx: Context, node: ast.Call) -> Steps[Expr]:

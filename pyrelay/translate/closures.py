@@ -23,20 +23,25 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
     """Translate a nested function; its parameters need no annotations."""
     mark = cx.env.mark()
     captured, cx.captured = cx.captured, {}
+    try:
+        return (yield _function(cx, node))
+    finally:
+        cx.env.undo(mark)
+        cx.captured = captured
+
+
+def _function(cx: Context, node: Nested) -> Steps[Function]:
     span = cx.span(node.body) if isinstance(node, ast.Lambda) else cx.span(node)
     for name in sorted(locals_of(node)):
         cx.env.set(name, Unbound(span, "it gets a value only in this function"))
-    params = tuple(
-        _parameter(cx, a) for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    )
+    args = node.args
+    params = tuple(_parameter(cx, a) for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
     if isinstance(node, ast.Lambda):
         name, result = "", None
         body = yield cx.expression(node.body)
     else:
         name, result = node.name, _result(cx, node)
         body = yield cx.body(cx, node)
-    cx.env.undo(mark)
-    cx.captured = captured
     known = {d.name for d in cx.program.signature(cx.definition).type_params}
     dims = tuple(d for d in type_dims(p.ty for p in params if p.ty) if d.name not in known)
     return Function(params, body, result, dims, name, span=span)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 from ..diagnostics.catalogue.language import (
     CaptureReassigned,
@@ -32,6 +32,7 @@ from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .scope import MISSING, Guard, Scope, nearest
 from .signature import Signature, read_signature
 
+T = TypeVar("T")
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
 """The models that a function mentions, with the static arguments of the first mention."""
 
@@ -212,10 +213,7 @@ class Context:
 
     def expressions(self, nodes: Sequence[ast.expr]) -> Steps[tuple[Expr, ...]]:
         """Translate expressions in order."""
-        found: list[Expr] = []
-        for node in nodes:
-            found.append((yield self.expression(node)))
-        return tuple(found)
+        return tuple((yield in_turn(self.expression(node) for node in nodes)))
 
     def refuse(self, problem: Problem) -> Expr:
         """Report a mistake; give a placeholder for the expression that has it."""
@@ -254,6 +252,14 @@ class Context:
             entry = self.env.find(name)
             if isinstance(entry, Bound) and entry.holder is None:
                 self.env.set(name, replace(entry, holder=Holder(span, why)))
+
+
+def in_turn(walks: Iterable[Steps[T]]) -> Steps[list[T]]:
+    """Give the results of walks, made one after the other."""
+    found: list[T] = []
+    for walk in walks:
+        found.append((yield walk))  # noqa: PERF401  a comprehension cannot yield
+    return found
 
 
 def field_of(record: Expr, index: int, span: Span) -> Expr:

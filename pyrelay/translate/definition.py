@@ -19,7 +19,7 @@ from ..ir.expr import Rule
 from .fence import mistakes
 from .source import FunctionSource, load_source
 
-StaticValue: TypeAlias = "int | float | bool | str | None | tuple[StaticValue, ...]"
+StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | None"
 """What a static parameter may be."""
 
 

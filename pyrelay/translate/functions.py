@@ -33,7 +33,7 @@ def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Step
     given = static_arguments(cx, bound, definition, signature)
     models = model_arguments(cx, bound, signature)
     cx.wanted = wanted
-    name, hidden = function_operands(cx, definition, span, given, models, node)
+    name, hidden = function_operands(cx, definition, span, given, models)
     cx.wanted = None
     return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature))
 
@@ -138,7 +138,8 @@ def annotated_definition(annotation: ModelAnnotation | None) -> Definition | Non
 def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
     """Give the parts of an explicit model: the parameters read from its cell, and its state."""
     entry = cx.local(name, span)
-    assert entry is not None and entry.atom is not None
+    assert entry is not None
+    assert entry.atom is not None, "a model is always a variable"
     params = RefRead(field_of(entry.atom, 0, span), span=span)
     return ModelParts(params, field_of(entry.atom, 1, span), use_instance(cx, use, span))
 

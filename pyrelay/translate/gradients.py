@@ -186,10 +186,8 @@ def _supplied_definition(
     cx.own = own
     cx.implicit.clear()
     cx.implicit.update(before)
-    if function.kind is Kind.MODEL:
-        order = [function]
-    else:
-        order = list(cx.program.requirements(function))
+    is_model = function.kind is Kind.MODEL
+    order = [function] if is_model else list(cx.program.requirements(function))
     wrt: list[int] = []
     for model in models:
         definition = model.instance.definition

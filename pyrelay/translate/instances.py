@@ -13,7 +13,7 @@ from typing import Any
 from ..diagnostics.catalogue.language import BadValue, OtherModel, WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
-from .context import Context, ModelParts, Program, field_of
+from .context import Context, ModelParts, Program, Requirements, field_of
 from .definition import Definition, Kind, StaticValue
 from .models import Instance, SubSite
 
@@ -45,9 +45,9 @@ def complete_statics(
 
 
 def model_parts(
-    cx: Context, definition: Definition, span: Span, given: Mapping[str, Any], site: object = None
+    cx: Context, definition: Definition, span: Span, given: Mapping[str, Any]
 ) -> ModelParts:
-    """Give the instance of a model that a mention means; `site` is the syntax of the mention."""
+    """Give the instance of a model that a mention means."""
     if cx.own is not None and cx.own.instance.definition is definition:
         return _same(cx, cx.own, given, span)
     known = cx.implicit.get(definition)
@@ -55,7 +55,7 @@ def model_parts(
         return _same(cx, known, given, span)
     statics = complete_statics(cx.program, definition, given, span)
     instance = Instance(definition, statics, cx.training)
-    return _new_site(cx, instance, definition.name, span, site)
+    return _new_site(cx, instance, definition.name, span)
 
 
 class NotSupplied(Exception):  # noqa: N818  control flow, not an error
@@ -75,12 +75,10 @@ def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) 
     return parts
 
 
-def _new_site(
-    cx: Context, instance: Instance, operator: str, span: Span, site: object
-) -> ModelParts:
+def _new_site(cx: Context, instance: Instance, operator: str, span: Span) -> ModelParts:
     if cx.sites is None or cx.own is None:
         raise NotSupplied
-    name = cx.sites.name(site or object(), cx.wanted, operator, cx.layers)
+    name = cx.sites.name((span, operator), cx.wanted, operator, cx.layers)
     place, state_place = cx.sites.add_model(SubSite(name, instance, span))
     params = field_of(cx.own.params, place, span)
     return ModelParts(params, field_of(cx.own.state, state_place, span), instance)
@@ -92,18 +90,14 @@ def function_operands(
     span: Span,
     given: Mapping[str, Any],
     models: tuple[tuple[str, Instance], ...] = (),
-    site: object = None,
 ) -> tuple[str, tuple[Expr, ...]]:
     """Give the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""
     if definition.kind is Kind.MODEL:
-        parts = model_parts(cx, definition, span, given, site)
+        parts = model_parts(cx, definition, span, given)
         return cx.program.function_name(parts.instance), (parts.params, parts.state)
     required = cx.program.requirements(definition)
-    found: list[ModelParts] = []
-    for model, statics in required.items():
-        place = None if site is None else (site, model)
-        found.append(_required(cx, definition, model, span, statics, place))
+    found = [_required(cx, definition, model, span, required) for model in required]
     instance = Instance(
         definition,
         complete_statics(cx.program, definition, given, span),
@@ -119,11 +113,17 @@ def _required(
     definition: Definition,
     model: Definition,
     span: Span,
-    statics: Mapping[str, StaticValue],
-    site: object,
+    required: Requirements,
 ) -> ModelParts:
     """Give the instance of a model that a function called here mentions."""
     if cx.own is None or cx.own.instance.definition is model or model in cx.implicit:
-        return model_parts(cx, model, span, {}, site)
-    instance = Instance(model, complete_statics(cx.program, model, statics, span), cx.training)
-    return _new_site(cx, instance, f"{definition.name}.{model.name}", span, site)
+        return model_parts(cx, model, span, {})
+    statics = complete_statics(cx.program, model, required[model], span)
+    wanted = cx.wanted
+    if wanted is not None and len(required) > 1:
+        cx.wanted = f"{wanted}.{model.name}"
+    parts = _new_site(
+        cx, Instance(model, statics, cx.training), f"{definition.name}.{model.name}", span
+    )
+    cx.wanted = wanted
+    return parts

@@ -21,7 +21,7 @@ from ..ir.ops.index import index
 from ..ir.traverse import Steps
 from .atoms import again, atom
 from .blocks import Code
-from .context import Context
+from .context import Context, in_turn
 from .static import static_value
 
 
@@ -79,9 +79,7 @@ def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if not _arguments(cx, node, "range", 1, 3):
         return _nothing(cx, node)
     span = cx.span(node)
-    values: list[Expr] = []
-    for argument in node.args:
-        values.append(atom((yield cx.expression(argument)), "bound", code.bind))
+    values = [atom(e, "bound", code.bind) for e in (yield cx.expressions(node.args))]
     if len(values) == 1:
         return Iteration(values[0], again)
     start, stop = values[:2]
@@ -125,9 +123,7 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if not _arguments(cx, node, "zip", 1, None):
         return _nothing(cx, node)
     span = cx.span(node)
-    parts: list[Iteration] = []
-    for argument in node.args:
-        parts.append((yield read_iteration(cx, argument, code)))
+    parts = yield in_turn(read_iteration(cx, a, code) for a in node.args)
     length = parts[0].length
     for part in parts[1:]:
         length = Call(minimum, (length, part.length), {}, span=span)

@@ -16,6 +16,7 @@ from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.ops.compare import less
 from ..ir.traverse import Steps
+from ..ir.types import UNKNOWN
 from .assignments import bind_target
 from .blocks import CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor, name_values
 from .context import Context
@@ -109,12 +110,10 @@ def join_function(
     """Translate what follows a join as a function of the names joined there."""
     span = end.function.span
     mark = cx.env.mark()
-    params = tuple(Var(n, span=span) for n in end.names)
+    # Marked as inferred, so that inference does not take it for a function to copy for each call.
+    params = tuple(Var(n, UNKNOWN, span=span) for n in end.names)
     for name, var in zip(end.names, params, strict=True):
-        known = cx.env.find(name)
-        entry = (
-            replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
-        )
+        entry = _rebound(cx, name, var)
         cx.env.set(name, why(name) if name in end.missing else entry)
     body = yield block(cx, rest, frame)
     cx.env.undo(mark)
@@ -142,11 +141,14 @@ def bind_joined(
             if len(names) > 1 and var.name not in missing:
                 code.bind(var, TupleGet(whole, place, span=span))
     for name, var in zip(names, variables, strict=True):
-        known = cx.env.find(name)
-        entry = (
-            replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
-        )
+        entry = _rebound(cx, name, var)
         cx.bind(name, why(name) if name in missing else entry, span)
+
+
+def _rebound(cx: Context, name: str, var: Var) -> Bound:
+    """Give what a name stands for when a join or a round gives it a new value of the same kind."""
+    known = cx.env.find(name)
+    return replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
 
 
 def _no_round(cx: Context, stmt: Loop) -> Callable[[str], Unbound]:

@@ -157,9 +157,8 @@ def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
             CapturedObject(span, name, "element type", f"cast with it: `relay.cast(x, {name})`")
         )
     if isinstance(found, Intrinsic):
-        return cx.refuse(
-            CapturedObject(span, name, "part of the language", f"call it: `{name}(...)`")
-        )
+        instead = f"call it: `{name}(...)`"
+        return cx.refuse(CapturedObject(span, name, "part of the language", instead))
     kind = _array_kind(value)
     if kind is not None:
         return cx.refuse(CapturedTensor(span, name, kind))

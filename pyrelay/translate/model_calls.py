@@ -34,8 +34,8 @@ from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import Definition, Kind, ModelUse, meaning
 from .environment import Bound
-from .gradients import parameter_names, supplied
 from .functions import explicit_parts, model_named, use_instance
+from .gradients import parameter_names, supplied
 from .instances import complete_statics
 from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
 from .scope import nearest

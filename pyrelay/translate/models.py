@@ -15,6 +15,7 @@ from ..diagnostics.catalogue.language import RepeatedName
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
 from ..ir.op import Holder, Init
+from ..ir.ops.random import KEY
 from ..ir.traverse import Steps, run
 from ..ir.types import UNKNOWN, RefType, TupleType, Type
 from .definition import Definition, StaticValue
@@ -79,6 +80,8 @@ class SubSite:
 
 
 Site: TypeAlias = ValueSpec | SubSite
+SiteKey: TypeAlias = tuple[Span, str]
+"""A place in the text, and which of the hidden things there: what makes a site lexical."""
 
 
 @final
@@ -89,19 +92,19 @@ class Sites:
     params: list[Site] = field(default_factory=list[Site])
     state: list[Site] = field(default_factory=list[Site])
     _ordinals: Counter[str] = field(default_factory=Counter[str])
-    _lexical: dict[object, str] = field(default_factory=dict[object, str])
+    _lexical: dict[SiteKey, str] = field(default_factory=dict["SiteKey", str])
 
-    def name(self, node: object, wanted: str | None, operator: str, layers: tuple[int, ...]) -> str:
+    def name(self, key: SiteKey, wanted: str | None, operator: str, layers: tuple[int, ...]) -> str:
         """Give the name of a site: the wanted one, or the operator's with an ordinal; copies that
         `relay.layers` makes are numbered."""
-        base = self._lexical.get(node)
+        base = self._lexical.get(key)
         if base is None:
             base = wanted
             if base is None:
                 self._ordinals[operator] += 1
                 count = self._ordinals[operator]
                 base = f"{operator}_{count}" if count > 1 or not layers else operator
-            self._lexical[node] = base
+            self._lexical[key] = base
         return ".".join((base, *map(str, layers)))
 
     def add(self, site: ValueSpec) -> int:
@@ -188,5 +191,7 @@ def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:
         if isinstance(part, SubModelSpec):
             fields.append((yield _tree_type(part.model, state=state)))
         else:
-            fields.append(RefType(UNKNOWN) if state else UNKNOWN)
+            # A key is not even read in evaluation mode, so its use may not tell its type.
+            ty = KEY if part.holder is Holder.KEY else UNKNOWN
+            fields.append(RefType(ty) if state else ty)
     return TupleType(tuple(fields))

@@ -21,7 +21,7 @@ from ..ir.expr import (
     Var,
 )
 from ..ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
-from ..ir.ops.model import param
+from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
 from ..ir.traverse import Steps, let
 from .arguments import Callee, Slot, in_order, match_arguments, require
@@ -47,11 +47,8 @@ class _Given:
     hyper: frozenset[str]
 
 
-def operator_call(
-    cx: Context, node: ast.Call, op: Op, receiver: Expr | None = None, site: object = None
-) -> Steps[Expr]:
-    """Translate a call of an operator; `receiver` is the tensor of a method call, `site` the
-    syntax that is the site of its hidden values if it is not the call."""
+def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = None) -> Steps[Expr]:
+    """Translate a call of an operator; `receiver` is the tensor of a method call."""
     wanted, cx.wanted = cx.wanted, None
     given = _bind(cx, node, op, receiver)
     if given is None:
@@ -62,7 +59,7 @@ def operator_call(
     for name, argument in given.args.items():
         if name in operands and name not in given.hyper:
             written[name] = yield _operand(cx, argument)
-    return _Site(cx, node, op, wanted, given, site or node).build(written, attrs)
+    return _Site(cx, node, op, wanted, given).build(written, attrs)
 
 
 def _operand(cx: Context, node: ast.expr) -> Steps[Expr]:
@@ -180,7 +177,6 @@ class _Site:
     op: Op
     wanted: str | None
     given: _Given
-    key: object
 
     @property
     def span(self) -> Span:
@@ -230,17 +226,18 @@ class _Site:
             wanted = static_argument(
                 self.cx, self.given.args["name"], "the name of a parameter", '`name="..."`'
             )
-        return self.cx.sites.name(self.key, wanted, self.op.name, self.cx.layers)
+        return self.cx.sites.name((self.span, self.op.name), wanted, self.op.name, self.cx.layers)
 
     def _add(self, site: str, hidden: Hidden) -> Callable[[], Expr]:
         """Add a hidden value to the model; give what makes a reference to its field."""
         cx = self.cx
-        assert cx.sites is not None and cx.own is not None
+        assert cx.sites is not None
+        assert cx.own is not None
         init = hidden.init
         weights = [h for h in self.op.hidden if h.holder is Holder.PARAMETER]
         if "init" in self.given.args and weights and hidden is weights[0]:
             init = init_value(cx, self.given.args["init"], hidden.init)
-        name = site if self.op is param else f"{site}.{hidden.name}"
+        name = site if self.op is param_op else f"{site}.{hidden.name}"
         place = cx.sites.add(ValueSpec(name, hidden.holder, init, self.span))
         record = cx.own.params if hidden.holder is Holder.PARAMETER else cx.own.state
         return lambda: field_of(record, place, self.span)

@@ -202,16 +202,20 @@ class _Mentions:
                 found[parameter.name] = definition if isinstance(definition, Definition) else None
         for node in ast.walk(self._node):
             match node:
-                case ast.Assign(
-                    targets=[ast.Name(id=name)], value=ast.Call(func=f, args=[net, *_])
-                ):
-                    if meaning(self._value(f)) is Intrinsic.CREATE_MODEL:
-                        definition = meaning(self._value(net))
-                        if isinstance(definition, Definition):
-                            found[name] = definition
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                    definition = self._created(call)
+                    if definition is not None:
+                        found[name] = definition
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)):
                     if other in found:
                         found[name] = found[other]
                 case _:
                     pass
         return found
+
+    def _created(self, call: ast.Call) -> Definition | None:
+        """Give the definition of the model that a call of `create_model` makes."""
+        if not call.args or meaning(self._value(call.func)) is not Intrinsic.CREATE_MODEL:
+            return None
+        definition = meaning(self._value(call.args[0]))
+        return definition if isinstance(definition, Definition) else None

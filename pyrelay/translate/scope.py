@@ -13,9 +13,12 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import CellType, FunctionType, ModuleType
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, final
 
 from ..ir import dims, types
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 @final
@@ -70,11 +73,9 @@ class Scope:
 
     def attribute(self, owner: Any, name: str) -> Any:
         """Give an attribute of a captured object, MISSING if it has none, and guard it."""
-        if isinstance(owner, ModuleType) or (
-            isinstance(owner, type) and not issubclass(owner, enum.Enum)
-        ):
-            if name in vars(owner):
-                self._guarded(vars(owner), name)
+        is_class = isinstance(owner, type) and not issubclass(owner, enum.Enum)
+        if (is_class or isinstance(owner, ModuleType)) and name in vars(owner):
+            self._guarded(vars(owner), name)
         return getattr(owner, name, MISSING)
 
     def names(self) -> tuple[str, ...]:
@@ -115,20 +116,23 @@ def is_plain(value: object) -> bool:
 
 def is_data(value: object) -> bool:
     """Tell whether a value can never change and is compared by what it holds."""
-    if isinstance(value, enum.Enum | dims.Dim | types.DType):
-        return True
-    if is_frozen(value):
-        return all(is_data(getattr(value, f.name)) for f in fields(value))  # pyright: ignore
-    return is_plain(value)
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if type(current) is tuple:
+            pending += current
+        elif is_frozen(current):
+            pending += (getattr(current, f.name) for f in fields(current))
+        elif not (isinstance(current, enum.Enum | dims.Dim | types.DType) or is_plain(current)):
+            return False
+    return True
 
 
-def is_frozen(value: object) -> bool:
+def is_frozen(value: object) -> TypeGuard[DataclassInstance]:
     """Tell whether a value is an instance of a frozen dataclass."""
-    return (
-        is_dataclass(value)
-        and not isinstance(value, type)
-        and type(value).__dataclass_params__.frozen  # type: ignore  # noqa: E501
-    )
+    if not is_dataclass(value) or isinstance(value, type):
+        return False
+    return bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009  a private name
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -107,11 +107,10 @@ def _parameters(
     args = source.node.args
     positional = [*args.posonlyargs, *args.args]
     given = function.__defaults__ or ()
-    defaults: dict[str, Any] = dict(function.__kwdefaults__ or {})
-    defaults |= dict(
-        zip((a.arg for a in positional[len(positional) - len(given) :]), given, strict=True)
-    )
-    places = dict(zip((a.arg for a in positional[::-1]), args.defaults[::-1], strict=False))
+    names = [a.arg for a in positional[len(positional) - len(given) :]]
+    defaults: dict[str, Any] = dict(zip(names, given, strict=True))
+    defaults |= function.__kwdefaults__ or {}
+    places = dict(zip(names, args.defaults, strict=True))
     places |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
     for arg in (*positional, *args.kwonlyargs):
         span = source.span(arg)

@@ -135,9 +135,8 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
         count = static_argument(cx, stmt.iter.args[0], what, wanted)
     if type(count) is not int:
         span = cx.span(stmt.iter)
-        cx.program.report(
-            Unsupported(span, "this use of `relay.layers`", "write `relay.layers(3)`")
-        )
+        what, instead = "this use of `relay.layers`", "write `relay.layers(3)`"
+        cx.program.report(Unsupported(span, what, instead))
         count = 0
     for leaving in leaves(stmt):
         instead = "write an ordinary loop, which shares one set of parameters"

@@ -49,12 +49,6 @@ def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
             return _attribute(cx, (yield _value(cx, owner, local)), name)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
             return _computed(lambda *v: v, (yield _values(cx, elts, local)), plain=False)
-        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
-            return _computed(_UNARY[type(op)], (yield _values(cx, [operand], local)))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _computed(_BINARY[type(op)], (yield _values(cx, [left, right], local)))
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISON:
-            return _compared(_COMPARISON[type(op)], (yield _values(cx, [left, right], local)))
         case ast.BoolOp(op=op, values=values):
             return (yield _logical(cx, values, stop=isinstance(op, ast.Or), local=local))
         case ast.IfExp(test=test, body=then, orelse=otherwise):
@@ -62,13 +56,25 @@ def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
             if known is None or not is_plain(known.value):
                 return None
             return (yield _value(cx, then if known.value else otherwise, local))
-        case ast.Subscript(value=base, slice=place):
-            return _computed(operator.getitem, (yield _values(cx, [base, place], local)))
         case ast.Call(func=function, args=args, keywords=[]):
             called = yield _value(cx, function, local)
             if called is None or not _folds(called.value):
                 return None
             return _computed(called.value, (yield _values(cx, args, local)))
+        case _:
+            return (yield _operation(cx, node, local))
+
+
+def _operation(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
+    match node:
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            return _computed(_UNARY[type(op)], (yield _values(cx, [operand], local)))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _computed(_BINARY[type(op)], (yield _values(cx, [left, right], local)))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARISON:
+            return _compared(_COMPARISON[type(op)], (yield _values(cx, [left, right], local)))
+        case ast.Subscript(value=base, slice=place):
+            return _computed(operator.getitem, (yield _values(cx, [base, place], local)))
         case _:
             return None
 

@@ -333,7 +333,7 @@ class HiddenOutsideModel:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL115",
-            title=f"`{self.operator}` has no `{self.operand}`, and `{self.function}` is not a model",
+            title=f"`{self.operator}` has no `{self.operand}` and `{self.function}` is not a model",
             primary=Label(self.span, f"this needs a hidden `{self.operand}`"),
             help=f"decorate `{self.function}` with @relay_model, or pass `{self.operand}=`",
         )
@@ -448,7 +448,7 @@ class ModelNotMentioned:
             code="RL121",
             title=f"`{self.function}` does not use the model `{self.model}`",
             primary=Label(self.span, f"its gradient in the parameters of `{self.model}` is zero"),
-            help=f"call `{self.model}(...)` in `{self.function}`, or differentiate in its arguments: "
+            help=f"call `{self.model}(...)` in `{self.function}`, or differentiate in arguments: "
             f"`relay.grad({self.function})(...)`",
         )
 

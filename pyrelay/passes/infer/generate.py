@@ -43,6 +43,7 @@ from ...ir.types import (
     BOOL,
     STR,
     UNIT,
+    UNKNOWN,
     AdtType,
     DTypeKind,
     FnType,
@@ -127,7 +128,7 @@ class Generator:
         )
 
     def _declare_var(self, var: Var, *, wide: bool = False) -> Type:
-        if var.ty is None:
+        if var.ty is None or (wide and var.ty == UNKNOWN):
             found: Type = self.solver.fresh_wide() if wide else self.solver.fresh()
         else:
             found = self.solver.fill_unknown(var.ty)
