@@ -51,14 +51,22 @@ from .values import Cell, construct, fields_of, follow, size_paths, tag_of
 CPU: Final = torch.device("cpu")
 
 
-def evaluate(module: Module, entry: str, args: Sequence[Any], device: torch.device = CPU) -> Any:
+def evaluate(
+    module: Module,
+    entry: str,
+    args: Sequence[Any],
+    device: torch.device = CPU,
+    *,
+    grad: bool = False,
+) -> Any:
     """Give the value of a global function of a typed program at arguments.
 
+    With `grad` torch's autograd records what is computed, as the tests of gradients need it.
     Raises RunError where the program fails.
     """
     evaluator = _Evaluator(module, device)
     function = module.functions[entry]
-    with torch.no_grad():
+    with torch.set_grad_enabled(grad):
         evaluator.check_assumptions(function, args)
         return run(evaluator.call(_Closure(evaluator, function, None), args))
 
