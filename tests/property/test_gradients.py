@@ -54,7 +54,7 @@ def by_autograd(result: torch.Tensor, inputs: list[Any], *, again: bool = False)
 def test_a_gradient_is_what_autograd_finds(program: Program) -> None:
     value, gradients = evaluate(derived(program, FIRST), "derived", program.arguments())
     inputs = program.arguments(requires_grad=True)
-    expected = evaluate(program.module, "main", inputs)
+    expected = evaluate(program.module, "main", inputs, grad=True)
     assert_same(value, expected.detach())
     assert_same(gradients, by_autograd(expected, inputs))
 
@@ -63,7 +63,7 @@ def test_a_gradient_is_what_autograd_finds(program: Program) -> None:
 def test_a_second_gradient_is_what_autograd_finds(program: Program) -> None:
     value, gradients = evaluate(derived(program, SECOND), "derived", program.arguments())
     inputs = program.arguments(requires_grad=True)
-    a, v, s = by_autograd(evaluate(program.module, "main", inputs), inputs, again=True)
+    a, v, s = by_autograd(evaluate(program.module, "main", inputs, grad=True), inputs, again=True)
     expected = (a * a).sum() + v.sum() + s
     assert_same(value, expected.detach())
     assert_same(gradients, by_autograd(expected, inputs))
