@@ -50,7 +50,8 @@ class ElementType:
     def __getitem__(self, items: Any) -> TensorAnnotation:
         """Give the tensor annotation in jaxtyping's notation."""
         given = items if isinstance(items, tuple) else (items,)
-        return TensorAnnotation((self, *(i for i in given if i is not Tensor)))
+        shapes = (tuple(i.split()) if isinstance(i, str) else i for i in given if i is not Tensor)
+        return TensorAnnotation((self, *shapes))
 
     def __repr__(self) -> str:
         return self.name

@@ -145,7 +145,11 @@ class AnnotationReader:
             raise NotAType(
                 "a tensor has one element type and one shape", "write `Tensor[Float, (N, 3)]`"
             )
-        shape = shapes[0].split() if isinstance(shapes[0], str) else shapes[0]
+        shape = shapes[0]
+        if isinstance(shape, str):
+            raise NotAType(
+                "a shape is a tuple", 'write `(N, 3)`, with `N = Dim("N")` above the function'
+            )
         entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         if any(e is Ellipsis or e == "..." for e in entries):
             return UNKNOWN  # any rank: found from the argument

@@ -182,4 +182,6 @@ class Frame:
     function: str
     returns: Span | None
     end: End
+    place: Span
+    """Where control comes from, for a block that is empty."""
     loop: LoopEnds | None = None

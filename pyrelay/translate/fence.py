@@ -8,7 +8,7 @@ translate.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from ..diagnostics.catalogue.language import Unsupported
@@ -142,7 +142,7 @@ def _refusals(
             pass
 
 
-def _operators(node: ast.AST, operators: list[ast.operator]) -> Iterator[tuple[ast.AST, Refusal]]:
+def _operators(node: ast.AST, operators: Sequence[ast.AST]) -> Iterator[tuple[ast.AST, Refusal]]:
     for operator in operators:
         refusal = REFUSED_OPERATORS.get(type(operator))
         if refusal is not None:

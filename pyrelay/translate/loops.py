@@ -142,7 +142,10 @@ def bind_joined(
                 code.bind(var, TupleGet(whole, place, span=span))
     for name, var in zip(names, variables, strict=True):
         entry = _rebound(cx, name, var)
-        cx.bind(name, why(name) if name in missing else entry, span)
+        if name in missing:
+            cx.env.set(name, why(name))
+        else:
+            cx.bind(name, entry, span)
 
 
 def _rebound(cx: Context, name: str, var: Var) -> Bound:

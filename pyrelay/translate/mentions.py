@@ -54,7 +54,7 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
             CapturedObject(
                 span,
                 name,
-                "part of an object that can change",
+                "value from an object that can change",
                 "keep it in a frozen dataclass or a global name, or pass it as an argument",
             )
         )
@@ -158,7 +158,7 @@ def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
         )
     if isinstance(found, Intrinsic):
         instead = f"call it: `{name}(...)`"
-        return cx.refuse(CapturedObject(span, name, "part of the language", instead))
+        return cx.refuse(CapturedObject(span, name, "function of the language", instead))
     kind = _array_kind(value)
     if kind is not None:
         return cx.refuse(CapturedTensor(span, name, kind))

@@ -122,10 +122,12 @@ class Sites:
     def check(self, report: Callable[[Problem], None]) -> None:
         """Report sites of one name: names are how parameters are stored and loaded."""
         first: dict[str, Span] = {}
+        repeated: set[Span] = set()
         inside = (s for s in self.state if not isinstance(s, SubSite))
         for site in (*self.params, *inside):
-            if site.name in first:
+            if site.name in first and site.span not in repeated:
                 report(RepeatedName(site.span, site.name, first[site.name]))
+                repeated.add(site.span)
             first.setdefault(site.name, site.span)
 
 

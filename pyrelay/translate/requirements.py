@@ -153,7 +153,7 @@ class _Mentions:
             return ()
         kwonly = {a.arg for a in target.source.node.args.kwonlyargs}
         values = {k.arg: self._value(k.value) for k in node.keywords if k.arg in kwonly}
-        return tuple((n, v) for n, v in values.items() if n is not None and is_plain(v))
+        return tuple((str(n), v) for n, v in values.items() if is_plain(v))
 
     def _value(self, node: ast.AST) -> Any:
         """Give the captured Python value of a dotted name or literal, MISSING if there is none."""
@@ -176,11 +176,9 @@ class _Mentions:
     def _step(self, value: Any, step: ast.Attribute | ast.Subscript) -> Any:
         if isinstance(step, ast.Attribute):
             return self._scope.attribute(value, step.attr)
-        if isinstance(value, tuple) and isinstance(step.slice, ast.Constant):
-            try:
-                return value[step.slice.value]
-            except (IndexError, TypeError):
-                return MISSING
+        place = step.slice.value if isinstance(step.slice, ast.Constant) else None
+        if isinstance(value, tuple) and isinstance(place, int) and place < len(value):
+            return value[place]
         return MISSING
 
     def _supplied(self, node: ast.expr) -> Supplied:

@@ -31,7 +31,7 @@ from .static import static_test, static_value
 def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
     """Translate the statements from a place on, and what follows their end."""
     code = Code()
-    span = frame_span(cx, at)
+    span = frame.place
     while at is not None:
         at = _unfold(cx, at)
         if at is None:
@@ -54,12 +54,6 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
                 yield statement(cx, stmt, code, frame)
                 at = rest
     return code.close(frame.end.finish(cx, span))
-
-
-def frame_span(cx: Context, at: Cursor | None) -> Span:
-    """Give a span for what an empty block gives."""
-    step = None if at is None else at.body[at.place]
-    return head_span(cx, step) if isinstance(step, ast.stmt) else cx.definition.source.head
 
 
 def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[None]:
@@ -261,6 +255,7 @@ def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Ste
     """Translate an `if` that may leave what is around it, together with all that follows."""
     condition = yield cx.expression(stmt.test)
     span = head_span(cx, stmt)
+    frame = replace(frame, place=span)
     test = static_test(cx)
     if rest is None or not (falls_through(stmt.body, test) and falls_through(stmt.orelse, test)):
         then = yield _arm(cx, cursor(stmt.body, rest), frame)
@@ -355,7 +350,8 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
     flow = analyse(node.body, static_test(cx))
     found = returns_value(node)
     returns = None if found is None else cx.span(found)
-    frame = Frame(flow, node.name, returns, FunctionEnd(node.name, returns))
+    end = FunctionEnd(node.name, returns)
+    frame = Frame(flow, node.name, returns, end, head_span(cx, node))
     return (yield block(cx, cursor(node.body), frame))
 
 

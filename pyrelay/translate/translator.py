@@ -201,8 +201,10 @@ def _context(program: Program, instance: Instance) -> Context:
         place = places.get(local, definition.source.head)
         cx.env.set(local, Unbound(place, f"`{local}` gets its value here, which may be later"))
     cx.statics.update((n, v) for n, v in instance.statics if n not in counts)
-    for local, value in instance.statics:
-        cx.env.set(local, Bound(static=Static(value)))
+    given = dict(instance.statics)
+    for parameter in signature.statics:
+        # One that is missing has been reported; any value stands for it.
+        cx.env.set(parameter.name, Bound(static=Static(given.get(parameter.name, 0))))
     return cx
 
 

@@ -15,6 +15,10 @@ def _near(near: str | None) -> str | None:
     return None if near is None else f"did you mean `{near}`?"
 
 
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
 @dataclass(frozen=True, slots=True)
 class Unsupported:
     """A construct of Python that is not part of the language.
@@ -154,7 +158,7 @@ class CapturedTensor:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL106",
-            title=f"`{self.name}` is a {self.kind} from outside of the function",
+            title=f"`{self.name}` is {_a(self.kind)} from outside of the function",
             primary=Label(self.span, "captured here"),
             help=f"pass it as an argument, or write `relay.const({self.name})` if its elements "
             "never change",
@@ -289,7 +293,7 @@ class MutableDefault:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL113",
-            title=f"the default of `{self.parameter}` is a {self.kind}",
+            title=f"the default of `{self.parameter}` is {_a(self.kind)}",
             primary=Label(self.span, "defaults are numbers, bools, strings and tuples of these"),
             help="make it a required parameter, or use a number or a tuple",
         )
@@ -352,7 +356,7 @@ class CapturedObject:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL116",
-            title=f"`{self.name}` is a {self.kind}, which compiled code cannot use",
+            title=f"`{self.name}` is {_a(self.kind)}, which compiled code cannot use",
             primary=Label(self.span, ""),
             help=self.instead,
         )
