@@ -60,6 +60,7 @@ class Builder:
         self.names: Final = Names() if names is None else names
         self.solver: Final = ClosedSolver(self.names) if solver is None else solver
         self.bindings: Final[list[Binding]] = []
+        self._zeros: Final[set[Expr]] = set()
 
     def value(self, atom: Expr) -> Value:
         """Give an atom that is in scope as a value of this builder."""
@@ -105,7 +106,13 @@ class Builder:
 
         assert isinstance(ty, TensorType)
         assert isinstance(ty.dtype, DType)
-        return self.call(full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype})
+        zero = self.call(full, (), {"size": ty.shape, "fill_value": 0, "dtype": ty.dtype})
+        self._zeros.add(zero.atom)
+        return zero
+
+    def is_zero(self, value: Value) -> bool:
+        """Tell whether a value was made by `zeros`, so that a rule can leave a term out."""
+        return value.atom in self._zeros
 
     def call(
         self, op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any] = NO_ATTRS

@@ -338,17 +338,35 @@ class NoGradient:
 @dataclass(frozen=True, slots=True)
 class Pullback:
     """What a gradient rule works with: the cotangent `g` of the result, the result `out`, the
-    operands, and the attributes. Whatever of `out` and `args` the rule uses is saved."""
+    operands, and the attributes. Whatever of `out` and `args` the rule uses is saved.
+
+    `wanted` tells which operands need a cotangent; a rule whose kernel gives several at once asks
+    for these alone, other rules may give more.
+    """
 
     g: Value
     out: Value
     args: tuple[Value, ...]
     attrs: Mapping[str, Any]
+    wanted: tuple[bool, ...]
 
 
 Gradient: TypeAlias = "Callable[[Pullback], Sequence[Value | None]]"
 """Gives one cotangent per operand; None where there is none. For a pointwise operator broadcast
 operands are summed back to their shape, and dtypes cast back, by the caller."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The derivative is that of other code for the same value, which also gives what the
+    derivative needs: a pool with the positions of its results, a norm with its statistics.
+
+    `body(args, attrs)` emits the code. It stands for the call in the forward function of a
+    derivative, and nowhere else.
+    """
+
+    body: Callable[[tuple[Value, ...], Mapping[str, Any]], Value]
 
 
 @final
@@ -431,7 +449,7 @@ class Op:
     effect: Effect
     shape: ShapeBehaviour
     lowering: Lowering
-    grad: Gradient | NoGradient
+    grad: Gradient | Expansion | NoGradient
     hidden: tuple[Hidden, ...]
     hyper: tuple[Param, ...]
     torch_name: str | None

@@ -74,9 +74,7 @@ def _traced(
         return _call_body(op, call, operands, context)
     is_host = isinstance(op.lowering, Host)
     try:
-        term = trace(
-            body, context.code, [*device, *operands, *attrs], types, takes_torch=not is_host
-        )
+        term = trace(body, context, [*device, *operands, *attrs], types, takes_torch=not is_host)
     except NotTraceable:
         return _call_body(op, call, operands, context)
     if interior([term]) > MOST_INLINE:

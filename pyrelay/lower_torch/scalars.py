@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
 import torch
+from torch.nn import functional
 
 from ..ir.types import DType, DTypeKind
 from .constants import torch_dtype
+from .kernels import kernel
 
 TorchValue: TypeAlias = torch.Tensor | float
 
@@ -230,6 +232,55 @@ class TorchScalars:
                 return cast_integer(a, torch_dtype(dtype))
             case DTypeKind.BOOL:
                 return cast_bool(a)
+
+    def sub_product(self, a: TorchValue, b: TorchValue, c: TorchValue, /) -> TorchValue:
+        return a - b * c
+
+    def relu(self, a: TorchValue, /) -> TorchValue:
+        return torch.relu(a) if isinstance(a, torch.Tensor) else max(a, 0)
+
+    def leaky_relu(self, a: TorchValue, slope: float, /) -> TorchValue:
+        return functional.leaky_relu(self._tensor(a), slope)
+
+    def elu(self, a: TorchValue, alpha: float, /) -> TorchValue:
+        return functional.elu(self._tensor(a), alpha)
+
+    def gelu(self, a: TorchValue, approximate: str, /) -> TorchValue:
+        return functional.gelu(self._tensor(a), approximate=approximate)
+
+    def silu(self, a: TorchValue, /) -> TorchValue:
+        return functional.silu(self._tensor(a))
+
+    def softplus(self, a: TorchValue, beta: float, threshold: float, /) -> TorchValue:
+        return functional.softplus(self._tensor(a), beta, threshold)
+
+    def tanh_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
+        return self._torch(kernel("tanh_backward"), g, y)
+
+    def sigmoid_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
+        return self._torch(kernel("sigmoid_backward"), g, y)
+
+    def relu_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
+        return kernel("threshold_backward")(self._tensor(g), self._tensor(y), 0)
+
+    def leaky_relu_grad(self, g: TorchValue, a: TorchValue, slope: float, /) -> TorchValue:
+        return kernel("leaky_relu_backward")(self._tensor(g), self._tensor(a), slope, False)
+
+    def elu_grad(self, g: TorchValue, a: TorchValue, alpha: float, /) -> TorchValue:
+        return kernel("elu_backward")(self._tensor(g), alpha, 1, 1, False, self._tensor(a))
+
+    def gelu_grad(self, g: TorchValue, a: TorchValue, approximate: str, /) -> TorchValue:
+        backward = kernel("gelu_backward")
+        return backward(self._tensor(g), self._tensor(a), approximate=approximate)
+
+    def silu_grad(self, g: TorchValue, a: TorchValue, /) -> TorchValue:
+        return self._torch(kernel("silu_backward"), g, a)
+
+    def softplus_grad(
+        self, g: TorchValue, a: TorchValue, beta: float, threshold: float, /
+    ) -> TorchValue:
+        backward = kernel("softplus_backward")
+        return backward(self._tensor(g), self._tensor(a), beta, threshold)
 
 
 def _logical(combine: Callable[[Any, Any], TorchValue], a: TorchValue, b: TorchValue) -> TorchValue:

@@ -85,6 +85,10 @@ class Context(Protocol):
         """Give the body of an operator's lowering, as a global name."""
         ...
 
+    def kernel(self, name: str) -> ast.expr:
+        """Give the function `aten::name`, as a global name."""
+        ...
+
     def size(self, dim: Dim) -> ast.expr:
         """Give the integer value of a dim."""
         ...

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias, final
 
 from ..ir.types import DType, DTypeKind, bool_
@@ -163,6 +164,101 @@ class TextScalars:
         if a.is_bool:
             return Term((a,), lambda x: code.unary(ast.Invert(), x), a.form, bool_)
         return self.function("logical_not", a, dtype=bool_)
+
+    def sub_product(self, a: Term, b: Term, c: Term, /) -> Term:
+        """Give `a - b * c`, in one kernel where all are tensors."""
+        if not a.is_tensor or not b.is_tensor or (c.known is None and not c.is_tensor):
+            return self.sub(a, self.mul(b, c))
+        code, c = self.context.code, self.as_tensor(c)
+
+        def make(x: ast.expr, y: ast.expr, z: ast.expr) -> ast.expr:
+            callee = code.attribute(code.name("torch"), "addcmul")
+            return code.call(callee, (x, y, z), {"value": code.literal(-1)})
+
+        return Term((a, b, c), make, Form.TENSOR, a.dtype)
+
+    def relu(self, a: Term, /) -> Term:
+        """Give the larger of the value and 0."""
+        return self.method("relu", a) if a.is_tensor else self.maximum(a, self.const(0))
+
+    def leaky_relu(self, a: Term, slope: float, /) -> Term:
+        """Give the value where it is positive, else it times the slope."""
+        return self._functional("leaky_relu", a, slope)
+
+    def elu(self, a: Term, alpha: float, /) -> Term:
+        """Give the value where it is positive, else `alpha * expm1(a)`."""
+        return self._functional("elu", a, alpha)
+
+    def gelu(self, a: Term, approximate: str, /) -> Term:
+        """Give the value times the normal distribution function at it."""
+        return self._functional("gelu", a, approximate=approximate)
+
+    def silu(self, a: Term, /) -> Term:
+        """Give the value times its sigmoid."""
+        return self._functional("silu", a)
+
+    def softplus(self, a: Term, beta: float, threshold: float, /) -> Term:
+        """Give `log1p(exp(beta * a)) / beta`."""
+        return self._functional("softplus", a, beta, threshold)
+
+    def tanh_grad(self, g: Term, y: Term, /) -> Term:
+        """Give the derivative of `tanh`."""
+        return self._kernel("tanh_backward", g, y)
+
+    def sigmoid_grad(self, g: Term, y: Term, /) -> Term:
+        """Give the derivative of `sigmoid`."""
+        return self._kernel("sigmoid_backward", g, y)
+
+    def relu_grad(self, g: Term, y: Term, /) -> Term:
+        """Give the derivative of `relu`."""
+        return self._kernel("threshold_backward", g, y, 0)
+
+    def leaky_relu_grad(self, g: Term, a: Term, slope: float, /) -> Term:
+        """Give the derivative of `leaky_relu`."""
+        return self._kernel("leaky_relu_backward", g, a, slope, False)
+
+    def elu_grad(self, g: Term, a: Term, alpha: float, /) -> Term:
+        """Give the derivative of `elu`."""
+        return self._kernel("elu_backward", g, alpha, 1, 1, False, a)
+
+    def gelu_grad(self, g: Term, a: Term, approximate: str, /) -> Term:
+        """Give the derivative of `gelu`."""
+        return self._kernel("gelu_backward", g, a, approximate=approximate)
+
+    def silu_grad(self, g: Term, a: Term, /) -> Term:
+        """Give the derivative of `silu`."""
+        return self._kernel("silu_backward", g, a)
+
+    def softplus_grad(self, g: Term, a: Term, beta: float, threshold: float, /) -> Term:
+        """Give the derivative of `softplus`."""
+        return self._kernel("softplus_backward", g, a, beta, threshold)
+
+    def _functional(self, name: str, *args: Term | float, **named: str) -> Term:
+        code = self.context.code
+
+        def callee() -> ast.expr:
+            module = code.attribute(code.attribute(code.name("torch"), "nn"), "functional")
+            return code.attribute(module, name)
+
+        return self._called(callee, args, named)
+
+    def _kernel(self, name: str, *args: Term | float, **named: str) -> Term:
+        return self._called(lambda: self.context.kernel(name), args, named)
+
+    def _called(
+        self, callee: Callable[[], ast.expr], args: Sequence[Term | float], named: dict[str, str]
+    ) -> Term:
+        """Give a call on tensors and literals."""
+        code = self.context.code
+        inputs = tuple(
+            self.as_tensor(a) if isinstance(a, Term) else leaf(partial(code.literal, a), Form.OTHER)
+            for a in args
+        )
+
+        def make(*nodes: ast.expr) -> ast.expr:
+            return code.call(callee(), nodes, {k: code.literal(v) for k, v in named.items()})
+
+        return Term(inputs, make, Form.TENSOR, inputs[0].dtype)
 
     def where(self, condition: Term, a: Term, b: Term, /) -> Term:
         """Give `a` where the condition holds, else `b`."""

@@ -16,11 +16,12 @@ from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, Modul
 from typing import Any, Final, NoReturn, final
 
 import torch
+from torch._ops import OpOverloadPacket
 
 from ..ir.types import DType, TensorType, TupleType, Type
 from .code import Code
 from .constants import torch_dtype
-from .terms import DTYPE_NAMES, Form, Make, Term, leaf, part_of
+from .terms import DTYPE_NAMES, Context, Form, Make, Term, leaf, part_of
 
 
 class NotTraceable(Exception):  # noqa: N818  control flow of the emitter, not an error
@@ -29,7 +30,7 @@ class NotTraceable(Exception):  # noqa: N818  control flow of the emitter, not a
 
 def trace(
     body: Callable[..., Any],
-    code: Code,
+    context: Context,
     args: Sequence[Any],
     types: Sequence[Type | None],
     *,
@@ -40,9 +41,10 @@ def trace(
 
     Raises NotTraceable.
     """
+    code = context.code
     known = {a: t for a, t in zip(args, types, strict=False) if isinstance(a, Term)}
     stand_ins = [_stand_in(code, a, known) for a in args]
-    namespace = (_Namespace(code, torch, "torch"),) if takes_torch else ()
+    namespace = (_Namespace(context, torch, "torch"),) if takes_torch else ()
     try:
         result = body(*namespace, *stand_ins)
     except NotTraceable:
@@ -83,8 +85,8 @@ class _TensorClass(metaclass=_IsTensor):
 class _Namespace:
     """Stands for torch or a module in it."""
 
-    def __init__(self, code: Code, module: ModuleType, path: str) -> None:
-        self._code: Final = code
+    def __init__(self, context: Context, module: ModuleType, path: str) -> None:
+        self._context: Final = context
         self._module: Final = module
         self._path: Final = path
 
@@ -94,9 +96,11 @@ class _Namespace:
         found = getattr(self._module, name)
         path = f"{self._path}.{name}"
         if isinstance(found, ModuleType):
-            return _Namespace(self._code, found, path)
+            return _Namespace(self._context, found, path)
+        if isinstance(found, OpOverloadPacket):
+            return _kernel(self._context, name)
         if isinstance(found, FunctionType | BuiltinFunctionType | MethodDescriptorType):
-            return _function(self._code, path)
+            return _function(self._context.code, path)
         if isinstance(found, torch.dtype | int | float | bool):
             return found
         raise NotTraceable
@@ -108,6 +112,16 @@ def _function(code: Code, path: str) -> Callable[..., _Value]:
 
     def call(*args: Any, **keywords: Any) -> _Value:
         return _call(code, lambda: _dotted(code, path), args, keywords)
+
+    return call
+
+
+def _kernel(context: Context, name: str) -> Callable[..., _Value]:
+    if name.endswith("_"):
+        raise NotTraceable  # writes to its argument
+
+    def call(*args: Any, **keywords: Any) -> _Value:
+        return _call(context.code, lambda: context.kernel(name), args, keywords)
 
     return call
 

@@ -16,7 +16,17 @@ from pyrelay.ir.build import Builder, Names, Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Binding, Call, Expr, Function, Tuple, TupleGet, Var
 from pyrelay.ir.module import Module
-from pyrelay.ir.op import Clash, NoGradient, Op, Pointwise, Pullback, Sample, SampleArg, TensorSpec
+from pyrelay.ir.op import (
+    Clash,
+    Expansion,
+    NoGradient,
+    Op,
+    Pointwise,
+    Pullback,
+    Sample,
+    SampleArg,
+    TensorSpec,
+)
 from pyrelay.ir.types import (
     DTYPES,
     FnType,
@@ -237,7 +247,14 @@ class _Reverse:
         if isinstance(op.grad, NoGradient):
             return
         args = tuple(self._builder.value(a) for a in call.args)
-        parts = op.grad(Pullback(g, self._builder.value(var), args, call.attrs))
+        if isinstance(op.grad, Expansion):
+            start = len(self._builder.bindings)
+            self.add(op.grad.body(args, call.attrs).atom, g)
+            for binding in reversed(self._builder.bindings[start:]):
+                self.binding(binding)
+            return
+        wanted = tuple(is_differentiable(_known(a.ty)) for a in call.args)
+        parts = op.grad(Pullback(g, self._builder.value(var), args, call.attrs, wanted))
         for arg, part in zip(args, parts, strict=True):
             if part is None or not is_differentiable(arg.ty):
                 continue

@@ -117,6 +117,60 @@ def _written(x: torch.Tensor, indices: Any, value: Any, spec: Any, *, add: bool)
     return flat.index_put((places.reshape(-1),), value).reshape(x.shape)
 
 
+def _layer_statistics(
+    x: torch.Tensor, normalized_shape: Any, weight: Any = 1.0, bias: Any = 0.0, eps: float = 1e-5
+) -> Any:
+    dims = tuple(range(-len(normalized_shape), 0))
+    mean = x.mean(dims, keepdim=True)
+    factor = (x.var(dims, keepdim=True, correction=0) + eps).rsqrt()
+    return (x - mean) * factor * weight + bias, mean, factor
+
+
+def _layer_backward(
+    g: torch.Tensor,
+    input: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    normalized_shape: Any,
+    weight: Any = None,
+) -> Any:
+    dims = tuple(range(-len(normalized_shape), 0))
+    lead = tuple(range(input.dim() - len(normalized_shape)))
+    standard = (input - mean) * rstd
+    h = g if weight is None else g * weight
+    to_x = h - h.mean(dims, keepdim=True) - standard * (h * standard).mean(dims, keepdim=True)
+    return rstd * to_x, () if weight is None else (g * standard).sum(lead)
+
+
+def _by_channel(vector: Any, x: torch.Tensor) -> Any:
+    shape = (1, -1, *(1,) * (x.dim() - 2))
+    return vector.reshape(shape) if isinstance(vector, torch.Tensor) else vector
+
+
+def _batch_statistics(
+    x: torch.Tensor, weight: Any = 1.0, bias: Any = 0.0, eps: float = 1e-5
+) -> Any:
+    dims = tuple(d for d in range(x.dim()) if d != 1)
+    mean, factor = x.mean(dims), (x.var(dims, correction=0) + eps).rsqrt()
+    out = (x - _by_channel(mean, x)) * _by_channel(factor, x)
+    return out * _by_channel(weight, x) + _by_channel(bias, x), mean, factor, x.var(dims)
+
+
+def _batch_backward(
+    g: torch.Tensor,
+    input: torch.Tensor,
+    mean: torch.Tensor,
+    rstd: torch.Tensor,
+    weight: Any = None,
+    eps: float = 0.0,
+) -> Any:
+    dims = tuple(d for d in range(g.dim()) if d != 1)
+    standard = (input - _by_channel(mean, g)) * _by_channel(rstd, g)
+    h = g if weight is None else g * _by_channel(weight, g)
+    to_x = h - h.mean(dims, keepdim=True) - standard * (h * standard).mean(dims, keepdim=True)
+    return _by_channel(rstd, g) * to_x, () if weight is None else (g * standard).sum(dims)
+
+
 def _binary_cross_entropy(
     x: torch.Tensor,
     target: torch.Tensor,
@@ -139,16 +193,46 @@ def _to_number(dtype: torch.dtype) -> Callable[..., Any]:
     return lambda x: torch.as_tensor(x).reshape(()).to(dtype)
 
 
+def _slope(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """Give a function's own derivative by torch, which torch can differentiate again."""
+
+    def reference(grad: torch.Tensor, *, input: torch.Tensor, **rest: Any) -> torch.Tensor:  # noqa: A002  our name
+        with torch.enable_grad():
+            x = input if input.requires_grad else input.clone().requires_grad_(True)
+            (found,) = torch.autograd.grad(function(x, **rest), x, grad, create_graph=True)
+        return found
+
+    return reference
+
+
+def _softmax_slope(grad: torch.Tensor, output: torch.Tensor, dim: int) -> torch.Tensor:
+    return output * (grad - (grad * output).sum(dim, keepdim=True))
+
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
     "arange": _arange,
     "batch_norm": _batch_norm,
+    "batch_norm_backward": _batch_backward,
+    "batch_norm_with_statistics": _batch_statistics,
+    "layer_norm_backward": _layer_backward,
+    "layer_norm_with_statistics": _layer_statistics,
     "binary_cross_entropy_with_logits": _binary_cross_entropy,
     "conv1d": _without_warnings(functional.conv1d),
     "conv2d": _without_warnings(functional.conv2d),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
+    "elu_grad": _slope(functional.elu),
     "embedding": lambda x, **rest: functional.embedding(torch.as_tensor(x).long(), **rest),
+    "gelu_grad": _slope(functional.gelu),
     "index": _index,
     "index_accumulate": partial(_written, add=True),
+    "leaky_relu_grad": _slope(functional.leaky_relu),
+    "log_softmax_grad": lambda g, output, dim: g - output.exp() * g.sum(dim, keepdim=True),
+    "relu_grad": lambda g, output: torch.where(output > 0, g, 0.0),
+    "sigmoid_grad": lambda g, output: g * output * (1 - output),
+    "silu_grad": _slope(functional.silu),
+    "softmax_grad": _softmax_slope,
+    "softplus_grad": _slope(functional.softplus),
+    "tanh_grad": lambda g, output: g * (1 - output * output),
     "kl_div": _without_warnings(functional.kl_div),
     "set_at": partial(_written, add=False),
     "softmax_cross_entropy": lambda x, target: functional.cross_entropy(x, torch.as_tensor(target)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +24,16 @@ from ..op import (
 from ..rules import broadcast_shapes, numeric, same_dtype
 from ..types import UNIT, TensorType, Type
 from .compare import greater, greater_equal, less, less_equal, logical_and, logical_or, where
-from .math import erf, exp, tanh
+from .derivatives import (
+    approximation,
+    elu_grad,
+    gelu_grad,
+    leaky_relu_grad,
+    relu_grad,
+    sigmoid_grad,
+    silu_grad,
+    softplus_grad,
+)
 from .samples import filled, numeric_samples, real_samples
 
 if TYPE_CHECKING:
@@ -46,7 +54,7 @@ sigmoid: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.sigmoid(x)),
-    grad=lambda p: (p.g * (p.out * (1.0 - p.out)),),
+    grad=lambda p: (sigmoid_grad(p.g, p.out),),
     hidden=(),
     hyper=(),
     torch_name="sigmoid",
@@ -61,56 +69,24 @@ relu: Final = Op(
     type_rule=numeric,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(lambda k, x: k.maximum(x, k.const(0))),
-    grad=lambda p: (where(less_equal(p.out, 0.0), 0.0, p.g),),
+    lowering=Pointwise(lambda k, x: k.relu(x)),
+    grad=lambda p: (relu_grad(p.g, p.out),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.relu",
     samples=_at_kink,
 )
 
-_ROOT_HALF: Final = math.sqrt(0.5)
-_ROOT_TWO_OVER_PI: Final = math.sqrt(2.0 / math.pi)
-_CUBIC: Final = 0.044715
-
-
-def _gelu_kind(value: Any) -> str:
-    if value not in ("none", "tanh"):
-        raise TypeError(f'gelu\'s approximate is "none" or "tanh", not {value!r}')
-    return value
-
-
-def _gelu(k: Any, x: Any, approximate: str) -> Any:
-    half = k.mul(k.const(0.5), x)
-    if approximate == "none":
-        return k.mul(half, k.add(k.const(1.0), k.erf(k.mul(x, k.const(_ROOT_HALF)))))
-    cube = k.mul(k.mul(x, x), x)
-    inner = k.mul(k.const(_ROOT_TWO_OVER_PI), k.add(x, k.mul(k.const(_CUBIC), cube)))
-    return k.mul(half, k.add(k.const(1.0), k.tanh(inner)))
-
-
-def _gelu_grad(p: Pullback) -> Sequence[Value | None]:
-    x = p.args[0]
-    square = x * x
-    if p.attrs["approximate"] == "none":
-        share = 0.5 * (1.0 + erf(x * _ROOT_HALF))
-        density = exp(-0.5 * square) * (0.5 * _ROOT_TWO_OVER_PI)
-        return (p.g * (share + x * density),)
-    bent = tanh(_ROOT_TWO_OVER_PI * (x + _CUBIC * (square * x)))
-    slope = _ROOT_TWO_OVER_PI * (1.0 + 3.0 * _CUBIC * square)
-    return (p.g * (0.5 * (1.0 + bent) + 0.5 * x * ((1.0 - bent * bent) * slope)),)
-
-
 gelu: Final = Op(
     name="gelu",
     doc="Each element times the normal distribution function at it, or its tanh approximation.",
-    params=(operand("input", promote=True), attribute("approximate", "none", _gelu_kind)),
+    params=(operand("input", promote=True), attribute("approximate", "none", approximation)),
     promotion=Promotion.FLOAT,
     type_rule=same_dtype,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(_gelu),
-    grad=_gelu_grad,
+    lowering=Pointwise(lambda k, x, approximate: k.gelu(x, approximate)),
+    grad=lambda p: (gelu_grad(p.g, p.args[0], **p.attrs),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.gelu",
@@ -121,12 +97,6 @@ gelu: Final = Op(
 )
 
 
-def _silu_grad(p: Pullback) -> Sequence[Value | None]:
-    x = p.args[0]
-    share = sigmoid(x)
-    return (p.g * (share * (1.0 + x * (1.0 - share))),)
-
-
 silu: Final = Op(
     name="silu",
     doc="Each element times its sigmoid.",
@@ -135,25 +105,13 @@ silu: Final = Op(
     type_rule=same_dtype,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(lambda k, x: k.mul(x, k.sigmoid(x))),
-    grad=_silu_grad,
+    lowering=Pointwise(lambda k, x: k.silu(x)),
+    grad=lambda p: (silu_grad(p.g, p.args[0]),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.silu",
     samples=real_samples,
 )
-
-
-def _softplus(k: Any, x: Any, beta: float, threshold: float) -> Any:
-    scaled = k.mul(x, k.const(beta))
-    linear = k.gt(scaled, k.const(threshold))
-    return k.where(linear, x, k.div(k.log1p(k.exp(scaled)), k.const(beta)))
-
-
-def _softplus_grad(p: Pullback) -> Sequence[Value | None]:
-    scaled = p.args[0] * p.attrs["beta"]
-    linear = greater(scaled, p.attrs["threshold"])
-    return (where(linear, p.g, p.g * sigmoid(scaled)),)
 
 
 softplus: Final = Op(
@@ -168,8 +126,8 @@ softplus: Final = Op(
     type_rule=same_dtype,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(_softplus),
-    grad=_softplus_grad,
+    lowering=Pointwise(lambda k, x, beta, threshold: k.softplus(x, beta, threshold)),
+    grad=lambda p: (softplus_grad(p.g, p.args[0], **p.attrs),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.softplus",
@@ -182,14 +140,6 @@ softplus: Final = Op(
 )
 
 
-def _leaky_relu(k: Any, x: Any, negative_slope: float) -> Any:
-    return k.where(k.gt(x, k.const(0.0)), x, k.mul(x, k.const(negative_slope)))
-
-
-def _leaky_relu_grad(p: Pullback) -> Sequence[Value | None]:
-    return (where(greater(p.args[0], 0.0), p.g, p.g * p.attrs["negative_slope"]),)
-
-
 leaky_relu: Final = Op(
     name="leaky_relu",
     doc="Each element where it is positive, else the element times `negative_slope`.",
@@ -198,8 +148,8 @@ leaky_relu: Final = Op(
     type_rule=same_dtype,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(_leaky_relu),
-    grad=_leaky_relu_grad,
+    lowering=Pointwise(lambda k, x, slope: k.leaky_relu(x, slope)),
+    grad=lambda p: (leaky_relu_grad(p.g, p.args[0], **p.attrs),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.leaky_relu",
@@ -211,18 +161,6 @@ leaky_relu: Final = Op(
 )
 
 
-def _elu(k: Any, x: Any, alpha: float) -> Any:
-    # The arm not taken is kept at 0, where a large exponential cannot overflow.
-    below = k.expm1(k.minimum(x, k.const(0.0)))
-    return k.where(k.gt(x, k.const(0.0)), x, k.mul(k.const(alpha), below))
-
-
-def _elu_grad(p: Pullback) -> Sequence[Value | None]:
-    x, alpha = p.args[0], p.attrs["alpha"]
-    above = greater(x, 0.0)
-    return (where(above, p.g, p.g * (alpha * exp(where(above, 0.0, x)))),)
-
-
 elu: Final = Op(
     name="elu",
     doc="Each element where it is positive, else `alpha` times its exponential less 1.",
@@ -231,8 +169,8 @@ elu: Final = Op(
     type_rule=same_dtype,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Pointwise(_elu),
-    grad=_elu_grad,
+    lowering=Pointwise(lambda k, x, alpha: k.elu(x, alpha)),
+    grad=lambda p: (elu_grad(p.g, p.args[0], **p.attrs),),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.elu",

@@ -20,6 +20,7 @@ from ..op import (
     operand,
 )
 from ..rules import numeric, same_dtype
+from .derivatives import tanh_grad
 from .samples import filled, floats_between, real_samples, step_samples
 
 _TWO_OVER_ROOT_PI: Final = 2.0 / scalar_math.sqrt(scalar_math.pi)
@@ -199,7 +200,7 @@ tanh: Final = _function(
     name="tanh",
     doc="Hyperbolic tangent of each element.",
     body=lambda k, x: k.tanh(x),
-    grad=lambda p: (p.g * (1.0 - p.out * p.out),),
+    grad=lambda p: (tanh_grad(p.g, p.out),),
     samples=real_samples,
 )
 

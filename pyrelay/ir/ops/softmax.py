@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from ..op import (
     Effect,
     Library,
     Op,
     Promotion,
-    Pullback,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -20,13 +19,10 @@ from ..op import (
 )
 from ..rules import axis
 from ..types import TensorType, Type, float64
-from .math import exp
-from .operands import on_tensor
+from .derivatives import log_softmax_grad, softmax_grad
+from .operands import as_tensor
 from .reducing import float_dtype, one_dim
 from .samples import filled
-
-if TYPE_CHECKING:
-    from ..build import Value
 
 
 def _softmax_type(call: RuleCall) -> Type:
@@ -47,11 +43,14 @@ def _softmax_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((3, 4)),), {"dim": 1, "dtype": float64})
 
 
-def _softmax_grad(p: Pullback) -> Sequence[Value | None]:
-    dim = p.attrs["dim"]
-    weighted = p.g * p.out
-    total = weighted.sum((dim,), keepdim=True)
-    return ((weighted - p.out * total).cast(p.args[0].dtype),)
+def _in_dtype(function: str) -> Callable[..., Any]:
+    """Give the body that calls a method of tensors; without a dtype, which is a keyword less."""
+
+    def body(torch: Any, x: Any, dim: int, dtype: Any) -> Any:
+        method = getattr(as_tensor(torch, x), function)
+        return method(dim) if dtype is None else method(dim, dtype=dtype)
+
+    return body
 
 
 softmax: Final = Op(
@@ -66,18 +65,13 @@ softmax: Final = Op(
     type_rule=_softmax_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.softmax(dim, dtype=dtype))),
-    grad=_softmax_grad,
+    lowering=Library(_in_dtype("softmax")),
+    grad=lambda p: (softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
     hidden=(),
     hyper=(),
     torch_name="softmax",
     samples=_softmax_samples,
 )
-
-
-def _log_softmax_grad(p: Pullback) -> Sequence[Value | None]:
-    total = p.g.sum((p.attrs["dim"],), keepdim=True)
-    return ((p.g - exp(p.out) * total).cast(p.args[0].dtype),)
 
 
 log_softmax: Final = Op(
@@ -92,8 +86,8 @@ log_softmax: Final = Op(
     type_rule=_softmax_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.log_softmax(dim, dtype=dtype))),
-    grad=_log_softmax_grad,
+    lowering=Library(_in_dtype("log_softmax")),
+    grad=lambda p: (log_softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
     hidden=(),
     hyper=(),
     torch_name="log_softmax",
