@@ -76,20 +76,18 @@ class _Plan:
         recursive = {n for g in components(graph) for n in g if len(g) > 1 or n in graph[n]}
         for name, function in module.functions.items():
             once = self.mentions[name] == called[name] == 1
-            weight = _weight(function)
-            if name not in recursive and name != entry and (once or weight <= SMALL):
-                self.inlined[name] = _Callee(name, function, once, weight)
+            if name not in recursive and name != entry and (once or _is_small(function)):
+                self.inlined[name] = _Callee(name, function, once)
 
 
 @final
 class _Callee:
     """A global function to be inlined."""
 
-    def __init__(self, name: str, function: Function, once: bool, weight: int) -> None:
+    def __init__(self, name: str, function: Function, once: bool) -> None:
         self.name: Final = name
         self.function: Final = function
         self.once: Final = once
-        self.weight: Final = weight
         own = {p.name for p in function.type_params}
         self.own_sizes: Final = tuple(n for n in _sizes_in(function) if n not in own)
         """The sizes found while the function runs."""
@@ -118,7 +116,7 @@ class _Uses:
     @property
     def is_copied(self) -> bool:
         """Tell whether every call takes a copy of its body."""
-        return not self.others and _weight(self.function) <= SMALL
+        return not self.others and _is_small(self.function)
 
 
 @final
@@ -208,7 +206,7 @@ class _Inliner(Splicer):
         )
 
     def _global(self, callee: _Callee, call: Call) -> Function | None:
-        if not callee.once and callee.weight > self._budget:
+        if not callee.once and self._budget < SMALL:
             return None
         change = self._change(callee, call)
         given = {
@@ -223,7 +221,7 @@ class _Inliner(Splicer):
             if left != right and (left, right) not in allowed:
                 return None
         if not callee.once:
-            self._budget -= callee.weight
+            self._budget -= SMALL
         return self._copied(callee.function, change, callee.name)
 
     def _change(self, callee: _Callee, call: Call) -> Substitution:
@@ -262,5 +260,12 @@ def _sizes_in(function: Function) -> tuple[str, ...]:
     return tuple(dict.fromkeys(mentioned))
 
 
-def _weight(function: Function) -> int:
-    return sum(1 for node in post_order(function.body) if not is_atom(node))
+def _is_small(function: Function) -> bool:
+    """Tell whether a function has few nodes, atoms not counted. It looks at no more than that."""
+    count = 0
+    pending: list[Expr] = [function.body]
+    while pending and count <= SMALL:
+        node = pending.pop()
+        count += not is_atom(node)
+        pending += children(node)
+    return count <= SMALL

@@ -24,7 +24,7 @@ from ...ir.expr import (
 from ...ir.types import AdtType, FnType, Substitution, Type
 from ..code import Code
 from ..sizes import shown, uncovered
-from .captures import captured, mentions_type_variables, sizes_in, sizes_needed
+from .captures import Summary
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -75,13 +75,13 @@ class Caller:
         """Let the variables of a group of local functions stand for them as known functions."""
         instance = self._instance
         functions = {b.var: b.value for b in bindings if isinstance(b.value, Function)}
-        group = frozenset(functions)
-        outside = captured(tuple(functions.values()), group)
+        summaries = [self._program.summary(f) for f in functions.values()]
+        outside = dict.fromkeys(v for s in summaries for v in s.free if v not in functions)
         captures = tuple((var, instance.values[var]) for var in outside)
         leaves = [leaf for _, value in captures for leaf in _leaves(value)]
-        wanted = [instance.change.dim(d) for f in functions.values() for d in sizes_needed(f)]
+        wanted = [instance.change.dim(d) for s in summaries for d in s.wanted]
         leaves += self._size_values(wanted, leaves, code)
-        sizes = self._sizes(tuple(functions.values()), captures, leaves)
+        sizes = self._sizes(summaries, captures, leaves)
         members = self._program.targets.of_locals(
             instance, functions, captures, tuple(leaves), sizes
         )
@@ -105,16 +105,16 @@ class Caller:
 
     def _sizes(
         self,
-        functions: Sequence[Function],
+        summaries: Sequence[Summary],
         captures: Sequence[tuple[Var, Value]],
         leaves: Sequence[Var],
     ) -> tuple[str, ...]:
         """Give the names of the instance's sizes that local functions and captures mention."""
         instance = self._instance
-        mentioned = [instance.change.dim(Dim.of(n)) for f in functions for n in sizes_in(f)]
+        mentioned = [instance.change.dim(Dim.of(n)) for s in summaries for n in s.sizes]
         parts: list[Type | Dim] = [type_of(leaf) for leaf in leaves]
         parts += (d for _, value in captures if isinstance(value, Closure) for d in value.dims)
-        if any(map(mentions_type_variables, functions)):
+        if any(s.has_type_variables for s in summaries):
             parts += instance.change.types.values()
         known = dict.fromkeys(names_in(parts))
         known |= dict.fromkeys(n for n in names_in(mentioned) if n in instance.sizes)

@@ -23,6 +23,7 @@ from ..code import Code
 from ..matching import Matching
 from ..normal_form import is_tail
 from .calls import Caller
+from .captures import Summary, summarise
 from .closures import Closure, GlobalTarget, LocalTarget, NotFirstOrder, Target
 from .convert import Converter
 from .targets import Targets
@@ -58,6 +59,7 @@ class Program:
         self.table: Final = TypeTable(module.adts, Names(), module.functions[entry].span)
         self.units: Final = Units(self.table, names)
         self.targets: Final = Targets(module.functions, self.table)
+        self._summaries: Final[dict[Function, Summary]] = {}
         self._globals: Final[dict[str, Unit]] = {}
         self._locals: Final[dict[LocalTarget, Unit]] = {}
         self._applied: Final[dict[FunctionData, _Apply]] = {}
@@ -95,13 +97,24 @@ class Program:
         assert not isinstance(value, Closure)
         return value
 
+    def summary(self, function: Function) -> Summary:
+        """Give what a function of the source takes from around it."""
+        return self._summaries[function]
+
     def global_unit(self, name: str) -> Unit:
         """Give the unit of a global function of the source."""
         unit = self._globals.get(name)
         if unit is None:
             function = self._module.functions[name]
-            base = Substitution({}, {})
-            unit = self._globals[name] = Unit(name, function, function.type_params, base, None)
+            self._summaries.update(summarise(function))
+            unit = self._globals[name] = Unit(
+                name,
+                function,
+                function.type_params,
+                Substitution({}, {}),
+                None,
+                self.summary(function).sizes,
+            )
         return unit
 
     def local_unit(self, target: LocalTarget) -> Unit:
@@ -110,7 +123,12 @@ class Program:
         if unit is None:
             params = tuple(DimVar(s) for s in target.sizes)
             unit = self._locals[target] = Unit(
-                target.name, target.function, params, target.owner.change, target
+                target.name,
+                target.function,
+                params,
+                target.owner.change,
+                target,
+                self.summary(target.function).sizes,
             )
         return unit
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Expr, Function, Var, type_of
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
-from .captures import sizes_in
 from .closures import Closure, LocalTarget, NotFirstOrder, Value
 from .types import names_in
 
@@ -48,12 +47,14 @@ class Unit:
         type_params: tuple[TypeParam, ...],
         base: Substitution,
         target: LocalTarget | None,
+        mentioned: Sequence[str],
     ) -> None:
         self.name: Final = name
         self.function: Final = function
         self.type_params: Final = type_params
         self.base: Final = base
         self.target: Final = target
+        self._mentioned: Final = mentioned
 
     @cached_property
     def fixed(self) -> tuple[bool, ...]:
@@ -63,7 +64,7 @@ class Unit:
     @cached_property
     def sizes(self) -> frozenset[str]:
         """The names of the sizes that the function mentions, in terms of its type parameters."""
-        found = (self.base.dim(Dim.of(name)) for name in sizes_in(self.function))
+        found = (self.base.dim(Dim.of(name)) for name in self._mentioned)
         own = (p.name for p in self.type_params)
         return frozenset().union(own, *(d.names() for d in found))
 
