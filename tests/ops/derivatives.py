@@ -150,7 +150,7 @@ def _torch_gradient(case: Derivative, constant: Collection[str]) -> list[torch.T
     with torch.enable_grad():
         found = _in_torch(case, values)
     flat = [found] if isinstance(found, torch.Tensor) else list(found)
-    floats = [f for f in flat if f.is_floating_point()]
+    floats = [f for f in flat if isinstance(f, torch.Tensor) and f.is_floating_point()]
     pairs = [(f, s) for f, s in zip(floats, case.seeds, strict=False) if f.requires_grad]
     wanted = [v for v in values if v.requires_grad]
     grads = iter(_gradients(case, pairs, wanted))

@@ -122,13 +122,13 @@ def _layer_statistics(
 ) -> Any:
     dims = tuple(range(-len(normalized_shape), 0))
     mean = x.mean(dims, keepdim=True)
-    factor = (x.var(dims, keepdim=True, correction=0) + eps).rsqrt()
+    factor = ((x - mean).square().mean(dims, keepdim=True) + eps).rsqrt()
     return (x - mean) * factor * weight + bias, mean, factor
 
 
 def _layer_backward(
     g: torch.Tensor,
-    input: torch.Tensor,
+    input: torch.Tensor,  # noqa: A002  torch's name
     mean: torch.Tensor,
     rstd: torch.Tensor,
     normalized_shape: Any,
@@ -158,7 +158,7 @@ def _batch_statistics(
 
 def _batch_backward(
     g: torch.Tensor,
-    input: torch.Tensor,
+    input: torch.Tensor,  # noqa: A002  torch's name
     mean: torch.Tensor,
     rstd: torch.Tensor,
     weight: Any = None,

@@ -26,7 +26,7 @@ from ..op import (
     optional,
 )
 from ..rules import expect, floating, shape_tuple, with_rank
-from ..types import TensorType, Type
+from ..types import TensorType, TupleType, Type
 from . import join
 from .convolving import check_channels, conv_bias, conv_type, conv_weight, image_type, kernel_size
 from .linalg import parameter_dtype
@@ -72,12 +72,21 @@ def _conv2d_grad(p: Pullback) -> tuple[Value | None, ...]:
         attrs["padding"] = (0, 0)
     else:
         attrs["padding"] = tuple(before for before, _ in sides)
-    to_x = conv2d_input_grad(g, weight, input_size=image.shape, **attrs)
-    to_weight = conv2d_weight_grad(g, image, weight_size=weight.shape, **attrs)
+    wanted = (p.wanted[0], p.wanted[1], p.wanted[2] and is_given(bias))
+    if not any(wanted):
+        return None, None, None
+    found = conv2d_backward(g, image, weight, wanted=wanted, **attrs)
+    to_x, to_weight, to_bias = _by_operand(found, wanted)
+    if to_x is None:
+        return None, to_weight, to_bias
     if uneven:
         to_x = join.pad(to_x, pad=tuple(-side for pair in reversed(sides) for side in pair))
-    to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
     return to_x.reshape(*x.shape), to_weight, to_bias
+
+
+def _by_operand(found: Value, wanted: Sequence[bool]) -> list[Value | None]:
+    """Give what `conv2d_backward` gave for each operand, None where it was not asked to."""
+    return [found[sum(wanted[:i])] if wanted[i] else None for i in range(len(wanted))]
 
 
 def _padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, ...]) -> Any:
@@ -161,9 +170,11 @@ def _conv1d_grad(p: Pullback) -> tuple[Value | None, ...]:
     args = (x.unsqueeze(-2), weight.unsqueeze(-2), bias)
     rows = replace(p, g=p.g.unsqueeze(-2), args=args, attrs=attrs)
     to_x, to_weight, to_bias = _conv2d_grad(rows)
-    assert to_x is not None
-    assert to_weight is not None
-    return to_x.reshape(*x.shape), to_weight.reshape(*weight.shape), to_bias
+    return (
+        None if to_x is None else to_x.reshape(*x.shape),
+        None if to_weight is None else to_weight.reshape(*weight.shape),
+        to_bias,
+    )
 
 
 def _conv1d(
@@ -330,6 +341,92 @@ conv2d_weight_grad: Final = Op(
         ),
         Sample((TensorSpec((0, 4, 4, 4)), TensorSpec((0, 3, 6, 5))), {"weight_size": (4, 3, 3, 2)}),
     ),
+)
+
+
+def _backward_type(call: RuleCall) -> Type:
+    g = floating(call, 0)
+    parts = (
+        with_rank(call, 1, 4),
+        with_rank(call, 2, 4),
+        TensorType((with_rank(call, 0, 4).shape[1],), g.dtype),
+    )
+    return TupleType(tuple(p for p, w in zip(parts, call.attrs["wanted"], strict=True) if w))
+
+
+def _conv2d_backward(
+    torch: Any, g: Any, x: Any, weight: Any, wanted: tuple[bool, ...], *attrs: Any
+) -> Any:
+    stride, padding, dilation, groups = attrs
+    found = torch.ops.aten.convolution_backward(
+        g, x, weight, (weight.shape[0],), stride, padding, dilation, False, (0, 0), groups, wanted
+    )
+    return tuple(found[i] for i in range(3) if wanted[i])
+
+
+def _conv2d_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
+    (g, x, weight), attrs = p.args, _window_attrs(p)
+    of_x, of_weight, of_bias = (
+        None if part is None or part.builder.is_zero(part) else part
+        for part in _by_operand(p.g, p.attrs["wanted"])
+    )
+    to_g: list[Value] = []
+    to_x = to_weight = None
+    if of_x is not None:
+        to_g.append(conv2d(of_x, weight, None, **attrs))
+        to_weight = conv2d_weight_grad(g, of_x, weight_size=weight.shape, **attrs)
+    if of_weight is not None:
+        to_g.append(conv2d(x, of_weight, None, **attrs))
+        to_x = conv2d_input_grad(g, of_weight, input_size=x.shape, **attrs)
+    if of_bias is not None:
+        to_g.append(of_bias.reshape(of_bias.shape[0], 1, 1).expand(g.shape))
+    return (reduce(operator.add, to_g) if to_g else None), to_x, to_weight
+
+
+def _conv2d_backward_samples() -> Iterable[Sample]:
+    g, x, weight = TensorSpec((2, 4, 4, 4)), TensorSpec((2, 3, 6, 5)), TensorSpec((4, 3, 3, 2))
+    yield Sample((g, x, weight), {"wanted": (True, True, True)})
+    yield Sample((g, x, weight), {"wanted": (False, True, True)})
+    yield Sample((g, x, weight), {"wanted": (True, False, False)})
+    yield Sample((g, x, weight), {"wanted": (False, False, True)})
+    yield Sample(
+        (TensorSpec((2, 4, 3, 2)), x, weight),
+        {"wanted": (True, True, False), "stride": 2, "padding": (1, 0)},
+    )
+    yield Sample(
+        (TensorSpec((2, 4, 4, 4)), TensorSpec((2, 2, 5, 5)), TensorSpec((4, 1, 2, 2))),
+        {"wanted": (True, True, True), "groups": 2},
+    )
+    strided = TensorSpec((2, 4, 4, 4), contiguous=False)
+    yield Sample((strided, x, weight), {"wanted": (True, True, True)})
+    empty = (TensorSpec((0, 4, 4, 4)), TensorSpec((0, 3, 6, 5)))
+    yield Sample((*empty, weight), {"wanted": (True, True, True)})
+
+
+conv2d_backward: Final = Op(
+    name="conv2d_backward",
+    doc="The cotangents of those operands of `conv2d` that are `wanted`, of its input, its weight "
+    "and its bias, from that of its result.",
+    params=(
+        operand("grad", promote=True),
+        operand("input", promote=True),
+        operand("weight", promote=True),
+        attribute("wanted", convert=static_tuple),
+        attribute("stride", 1, static_pair),
+        attribute("padding", 0, static_pair),
+        attribute("dilation", 1, static_pair),
+        attribute("groups", 1, static),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_backward_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_conv2d_backward),
+    grad=_conv2d_backward_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_conv2d_backward_samples,
 )
 
 

@@ -1,18 +1,19 @@
 """Normalisation: tensors shifted and scaled to a mean of 0 and a variance of 1.
 
-The derivatives are written out in means of the operands, which is what an efficient kernel
-computes, and which can be differentiated again.
+A derivative takes `layer_norm` and `batch_norm` as the operators of `statistics.py`; those of the
+other norms are written out in means of the operands, and can be differentiated again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import ONE, Dim, product
+from ..dims import Dim, product
 from ..op import (
     MODE,
     Effect,
+    Expansion,
     Hidden,
     Holder,
     Init,
@@ -30,28 +31,26 @@ from ..op import (
 )
 from ..rules import expect, floating, shape_tuple
 from ..types import TensorType, TupleType, Type, show
-from . import math, reduce
+from . import activation, math
 from .linalg import parameter_dtype
 from .operands import is_given, static
+from .statistics import (
+    along_channels,
+    batch_norm_with_statistics,
+    layer_norm_with_statistics,
+    mean_over,
+    through_standard,
+)
 
 if TYPE_CHECKING:
     from ..build import Value
 
 
-def _mean(x: Value, dims: Sequence[int]) -> Value:
-    return reduce.mean(x, dim=tuple(dims), keepdim=True)
-
-
 def _standard(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value]:
     """Give the tensor with mean 0 and variance 1 along dims, and the factor that made it so."""
-    centred = x - _mean(x, dims)
-    factor = math.rsqrt(_mean(centred * centred, dims) + eps)
+    centred = x - mean_over(x, dims)
+    factor = math.rsqrt(mean_over(centred * centred, dims) + eps)
     return centred * factor, factor
-
-
-def _through_standard(h: Value, standard: Value, factor: Value, dims: Sequence[int]) -> Value:
-    """Give the cotangent of what was standardised, from that of the result."""
-    return factor * (h - _mean(h, dims) - standard * _mean(h * standard, dims))
 
 
 def _channels(call: RuleCall) -> TensorType:
@@ -92,24 +91,23 @@ def _batch_norm(
     return out, mean, var
 
 
-def _along_channels(vector: Value, rank: int) -> Value:
-    return vector.reshape(vector.shape[0], *(ONE,) * (rank - 2))
-
-
-def _batch_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, running_mean, running_var, weight, bias = p.args
-    g, eps = p.g[0], p.attrs["eps"]
-    dims = tuple(d for d in range(x.rank) if d != 1)
-    h = g * _along_channels(weight, x.rank) if is_given(weight) else g
-    if p.attrs["training"]:
-        standard, factor = _standard(x, dims, eps)
-        to_x = _through_standard(h, standard, factor, dims)
-    else:
-        factor = _along_channels(math.rsqrt(running_var + eps), x.rank)
-        standard = (x - _along_channels(running_mean, x.rank)) * factor
-        to_x = h * factor
-    to_weight = (g * standard).sum(dims) if is_given(weight) else None
-    return to_x, None, None, to_weight, g.sum(dims) if is_given(bias) else None
+def _batch_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give batch_norm in operators that keep the statistics of the batch for the derivative."""
+    x, running_mean, running_var, weight, bias = args
+    eps, momentum = attrs["eps"], attrs["momentum"]
+    if not attrs["training"]:
+        factor = along_channels(math.rsqrt(running_var + eps), x.rank)
+        out = (x - along_channels(running_mean, x.rank)) * factor
+        out = out * along_channels(weight, x.rank) if is_given(weight) else out
+        out = out + along_channels(bias, x.rank) if is_given(bias) else out
+        return x.builder.tuple((out, running_mean, running_var))
+    found = batch_norm_with_statistics(x, weight, bias, eps=eps)
+    new = [found[1].cast(x.dtype), found[3].cast(x.dtype)]
+    kept = [
+        old * (1.0 - momentum) + activation.stop_gradient(now) * momentum
+        for old, now in zip((running_mean, running_var), new, strict=True)
+    ]
+    return x.builder.tuple((found[0], *kept))
 
 
 _VECTOR: Final = TensorSpec((3,))
@@ -136,7 +134,7 @@ batch_norm: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_batch_norm),
-    grad=_batch_norm_grad,
+    grad=Expansion(_batch_norm_code),
     hidden=(
         Hidden("running_mean", Holder.BUFFER, Init.ZEROS, _per_channel),
         Hidden("running_var", Holder.BUFFER, Init.ONES, _per_channel),
@@ -193,22 +191,6 @@ def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, .
     return tuple(range(first)), tuple(range(first, x.rank))
 
 
-def _sum_lead(value: Value, lead: tuple[int, ...]) -> Value:
-    return value.sum(lead) if lead else value
-
-
-def _layer_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, weight, bias = p.args
-    lead, dims = _last(x, p.attrs["normalized_shape"])
-    standard, factor = _standard(x, dims, p.attrs["eps"])
-    h = p.g * weight if is_given(weight) else p.g
-    return (
-        _through_standard(h, standard, factor, dims),
-        _sum_lead(p.g * standard, lead) if is_given(weight) else None,
-        _sum_lead(p.g, lead) if is_given(bias) else None,
-    )
-
-
 def _layer_norm(
     torch: Any, x: Any, weight: Any, bias: Any, shape: tuple[int, ...], eps: float
 ) -> Any:
@@ -230,7 +212,7 @@ layer_norm: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_layer_norm),
-    grad=_layer_norm_grad,
+    grad=Expansion(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
     hidden=(
         Hidden(
             "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
@@ -268,11 +250,13 @@ def _rms_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
     x, weight = p.args
     lead, dims = _last(x, p.attrs["normalized_shape"])
     eps = p.attrs["eps"]
-    factor = math.rsqrt(_mean(x * x, dims) + (_EPSILON[x.dtype.name] if eps is None else eps))
+    factor = math.rsqrt(mean_over(x * x, dims) + (_EPSILON[x.dtype.name] if eps is None else eps))
     scaled = x * factor
     h = p.g * weight if is_given(weight) else p.g
-    to_weight = _sum_lead(p.g * scaled, lead) if is_given(weight) else None
-    return factor * (h - scaled * _mean(h * scaled, dims)), to_weight
+    to_weight = None
+    if is_given(weight):
+        to_weight = (p.g * scaled).sum(lead) if lead else p.g * scaled
+    return factor * (h - scaled * mean_over(h * scaled, dims)), to_weight
 
 
 def _rms_norm(torch: Any, x: Any, weight: Any, shape: tuple[int, ...], eps: float | None) -> Any:
@@ -333,8 +317,8 @@ def _group_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
     groups = p.attrs["num_groups"]
     split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
     standard, factor = _standard(x.reshape(*split), (2,), p.attrs["eps"])
-    h = p.g * _along_channels(weight, x.rank) if is_given(weight) else p.g
-    to_x = _through_standard(h.reshape(*split), standard, factor, (2,)).reshape(*x.shape)
+    h = p.g * along_channels(weight, x.rank) if is_given(weight) else p.g
+    to_x = through_standard(h.reshape(*split), standard, factor, (2,)).reshape(*x.shape)
     dims = tuple(d for d in range(x.rank) if d != 1)
     to_weight = (p.g * standard.reshape(*x.shape)).sum(dims) if is_given(weight) else None
     return to_x, to_weight, p.g.sum(dims) if is_given(bias) else None

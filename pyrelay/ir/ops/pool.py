@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..dims import Dim
 from ..op import (
     Effect,
+    Expansion,
     Library,
     Op,
     Promotion,
@@ -52,12 +53,6 @@ def _attrs(p: Pullback, *names: str) -> dict[str, Any]:
 _MAX_ATTRS: Final = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 
 
-def _max_pool_grad(p: Pullback) -> tuple[Value]:
-    attrs = _attrs(p, *_MAX_ATTRS)
-    places = max_pool2d_with_indices(p.args[0], **attrs)[1]
-    return (_max_unpool(p.g, places, p),)
-
-
 def _max_unpool(g: Value, places: Value, p: Pullback) -> Value:
     size = p.args[0].shape
     return max_pool2d_backward(g, places, input_size=size, **_attrs(p, *_MAX_ATTRS))
@@ -95,7 +90,7 @@ max_pool2d: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_max_pool2d),
-    grad=_max_pool_grad,
+    grad=Expansion(lambda args, attrs: max_pool2d_with_indices(*args, **attrs)[0]),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.max_pool2d",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
+    Expansion,
     Library,
     Op,
     Promotion,
@@ -19,7 +21,7 @@ from ..op import (
 )
 from ..rules import floating
 from ..types import TensorType, Type, show
-from . import pool
+from . import pool, view
 from .operands import static_tuple
 from .window import optional_single, pooled
 
@@ -36,21 +38,16 @@ def _pool_type(call: RuleCall) -> Type:
     return TensorType(pooled(call, source.shape, 1), source.dtype)
 
 
-def _flat(p: Pullback) -> dict[str, Any]:
+def _flat(attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Give the attributes for an image of height 1."""
     ones = {"kernel_size": 1, "stride": 1, "dilation": 1, "padding": 0}
-    stride = p.attrs["stride"] or p.attrs["kernel_size"]
-    attrs = {**p.attrs, "stride": stride}
-    return {k: (ones[k], *v) if k in ones else v for k, v in attrs.items()}
+    full = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
+    return {k: (ones[k], *v) if k in ones else v for k, v in full.items()}
 
 
-def _max_grad(p: Pullback) -> tuple[Value]:
-    x, attrs = p.args[0], _flat(p)
-    image = x.unsqueeze(-2)
-    places = pool.max_pool2d_with_indices(image, **attrs)[1]
-    g = p.g.unsqueeze(-2)
-    spread = pool.max_pool2d_backward(g, places, input_size=image.shape, **attrs)
-    return (spread.reshape(*x.shape),)
+def _max_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    found = pool.max_pool2d_with_indices(args[0].unsqueeze(-2), **_flat(attrs))
+    return view.squeeze(found[0], dim=-2)
 
 
 def _max_pool1d(torch: Any, x: Any, *attrs: Any) -> Any:
@@ -73,7 +70,7 @@ max_pool1d: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_max_pool1d),
-    grad=_max_grad,
+    grad=Expansion(_max_code),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.max_pool1d",
@@ -91,7 +88,7 @@ max_pool1d: Final = Op(
 def _avg_grad(p: Pullback) -> tuple[Value]:
     x = p.args[0]
     size = x.unsqueeze(-2).shape
-    spread = pool.avg_pool2d_backward(p.g.unsqueeze(-2), input_size=size, **_flat(p))
+    spread = pool.avg_pool2d_backward(p.g.unsqueeze(-2), input_size=size, **_flat(p.attrs))
     return (spread.reshape(*x.shape),)
 
 
