@@ -61,7 +61,7 @@ def declare(
         effect=effect,
         shape=shape,
         lowering=Library(body),
-        grad=NoGradient("declared without one") if grad is None else grad,
+        grad=NoGradient("declared without one", is_zero=False) if grad is None else grad,
         hidden=(),
         hyper=(),
         torch_name=None,

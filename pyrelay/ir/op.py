@@ -329,9 +329,14 @@ Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Hos
 @final
 @dataclass(frozen=True, slots=True)
 class NoGradient:
-    """A statement that the derivative is zero or meaningless, and why."""
+    """A statement that the derivative is zero or meaningless, and why.
+
+    `is_zero` is False where there is a derivative that nobody has stated: then a gradient that
+    needs it is refused.
+    """
 
     why: str
+    is_zero: bool = True
 
 
 @final
