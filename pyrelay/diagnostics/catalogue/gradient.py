@@ -125,7 +125,7 @@ class GradientThroughCell:
             title="no gradient flows through a cell",
             primary=Label(self.span, "read here"),
             secondary=(Label(self.made, f"made here, in the gradient of `{self.function}`"),),
-            help="use a variable in place of the cell; `relay.stop_gradient` states that it is meant",
+            help="use a variable instead, or state that it is meant: `relay.stop_gradient`",
         )
 
 
@@ -145,4 +145,27 @@ class GrowingData:
             code="RL306",
             title=f"`{self.name}` grows with every level, so it has no gradient type",
             primary=Label(self.span, "differentiated here"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoDerivative:
+    """The result depends on an operator whose derivative nobody has stated.
+
+    An operator of your own has a gradient if it is declared with one: `grad=` in
+    `relay.operator`. Where the value is meant to count as a constant, say so with
+    `relay.stop_gradient`.
+    """
+
+    span: Span
+    operator: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL307",
+            title=f"`{self.operator}` has no gradient: {self.why}",
+            primary=Label(self.span, "on the way from what is differentiated to the result"),
+            help="declare it with `grad=`, or hold its operands constant: `relay.stop_gradient`",
         )

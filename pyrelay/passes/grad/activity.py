@@ -22,6 +22,9 @@ from ...ir.expr import (
     If,
     Match,
     Pattern,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -77,6 +80,8 @@ class Activity:
         self._leaves: Final = leaves
         self._varied: Final[dict[tuple[str, int], Flow]] = {}
         self._useful: Final[dict[tuple[str, int], Flow]] = {}
+        self.tainted: Final[dict[Expr, Expr]] = {}
+        """Reads of cells that hold varied values, with where the cell was made."""
 
     def varied(self, name: str, mask: int) -> Steps[Flow]:
         """Give the flow from varied parameters of a function to results."""
@@ -139,6 +144,11 @@ def join_masks(leaves: Leaves, atoms: Sequence[Expr], masks: Masks) -> int:
     return total
 
 
+def _is_zero(op: Op) -> bool:
+    """Tell whether the derivative of an operator is stated to be zero."""
+    return isinstance(op.grad, NoGradient) and op.grad.is_zero
+
+
 @final
 class _Varied:
     """One walk forwards over a function."""
@@ -151,6 +161,10 @@ class _Varied:
         self._leaves: Final = leaves
         self._flow: Final = flow
         self.masks: Final[Masks] = {}
+        self._cells: Final[dict[Expr, RefCreate]] = {}
+        """Cells made in this function, by variable."""
+        self._tainted: Final[set[Expr]] = set()
+        """Those of them into which something varied has been put."""
 
     def body(self, body: Body) -> Steps[int]:
         """Mark every variable of a body; give the mask of its result."""
@@ -161,7 +175,24 @@ class _Varied:
             if mask is None:
                 mask = yield (self._branches(step) if step.arms else self._call(step.value))
             self.masks[step.var] = mask
+            self._cell(step)
         return self._atom(body.result)
+
+    def _cell(self, step: Step) -> None:
+        """Follow varied values through a cell: what is read from it has no cotangent."""
+        match step.value:
+            case RefCreate(value) as made:
+                self._cells[step.var] = made
+                if self._atom(value):
+                    self._tainted.add(step.var)
+            case RefWrite(ref, value) if ref in self._cells and self._atom(value):
+                self._tainted.add(ref)
+            case RefRead(ref) as read if ref in self._tainted:
+                # Were it useful, its cotangent would be lost: the sweep refuses that.
+                self.masks[step.var] = ones(self._leaves.width(type_of(read)))
+                self._activity.tainted[read] = self._cells[ref]
+            case _:
+                pass
 
     def _atom(self, expr: Expr) -> int:
         return self.masks.get(expr, 0) if isinstance(expr, Var) else 0
@@ -177,7 +208,7 @@ class _Varied:
                 skipped = self._leaves.offset(type_of(value), index)
                 return self._atom(value) >> skipped & ones(width)
             case Call(Op() as op, args):
-                varied = not isinstance(op.grad, NoGradient) and any(map(self._atom, args))
+                varied = not _is_zero(op) and any(map(self._atom, args))
                 return ones(self._leaves.width(type_of(expr))) if varied else 0
             case Call(Constructor(), args):
                 varied = any(map(self._atom, args))
@@ -275,7 +306,7 @@ class _Useful:
             case TupleGet(value, index):
                 self.use(value, mask << self._leaves.offset(type_of(value), index))
             case Call(Op() as op, args):
-                if mask and not isinstance(op.grad, NoGradient):
+                if mask and not _is_zero(op):
                     self._use_all(args, -1)
             case Call(Constructor(), args):
                 self._use_all(args, -1 if mask else 0)

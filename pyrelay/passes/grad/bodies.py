@@ -146,14 +146,18 @@ class Reader:
         return step
 
     def _expansion(self, var: Var, value: Expr) -> tuple[Step, ...]:
+        """Give the code for an operator that is differentiated through other ones, if it is."""
         match value:
             case Call(Op(grad=Expansion(body)), args):
                 builder = Builder(value.span, self._names)
                 result = body(tuple(builder.value(a) for a in args), value.attrs)
                 *first, last = builder.bindings
                 assert last.var is result.atom, "an expansion ends in its result"
-                bindings = (*first, Binding(var, last.value))
-                return tuple(Step(b.var, b.value, (), False) for b in bindings)
+                steps: list[Step] = []
+                for binding in (*first, Binding(var, last.value)):
+                    inside = self._expansion(binding.var, binding.value)
+                    steps += inside or (Step(binding.var, binding.value, (), False),)
+                return tuple(steps)
             case _:
                 return ()
 

@@ -31,6 +31,7 @@ from .residuals import Planner, packed_type
 from .sweep import Sweep
 
 if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
     from .activity import Flow
     from .bodies import Source, Step
     from .store import Store
@@ -46,6 +47,7 @@ class Derivation:
         self.cotangents: Final = Cotangents(store, self.leaves)
         self.graph: Final = CallGraph(store, self.leaves)
         self.activity: Final = Activity(self.graph, self.leaves)
+        self.problems: list[Problem] = []
         self._instances: Final[dict[tuple[str, int, int], Instance]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:

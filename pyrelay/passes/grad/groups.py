@@ -27,7 +27,7 @@ from .residuals import Planner, arguments, packed_type
 from .sweep import Sweep
 
 if TYPE_CHECKING:
-    from .activity import Activity, Flow
+    from .activity import Flow
     from .bodies import Source
     from .store import Store
     from .sweep import Tools
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
         """What the derivation of a group needs from the whole derivation."""
 
         store: Store
-        activity: Activity
 
         def new_instance(self, name: str, varied: int, useful: int) -> Instance:
             """Give an instance that is still to be derived."""

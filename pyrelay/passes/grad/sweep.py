@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, final
 
+from ...diagnostics.catalogue.gradient import GradientThroughCell, NoDerivative
 from ...ir.build import Builder, Value
 from ...ir.expr import (
     Binding,
@@ -23,6 +24,7 @@ from ...ir.expr import (
     GlobalVar,
     Match,
     Pattern,
+    RefRead,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -39,7 +41,9 @@ from .instances import bits
 from .operators import pull_operator
 
 if TYPE_CHECKING:
+    from ...diagnostics.diagnostic import Problem
     from ...ir.build import Names
+    from .activity import Activity
     from .bodies import Arm, Body, Step
     from .callgraph import CallGraph
     from .cotangents import Cotangents
@@ -54,6 +58,9 @@ class Tools(Protocol):
     graph: CallGraph
     leaves: Leaves
     cotangents: Cotangents
+    activity: Activity
+    problems: list[Problem]
+    """What stands in the way, collected while everything else is derived."""
 
     def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
         """Give how a call is differentiated, `given` leaves of its result having a cotangent;
@@ -164,12 +171,27 @@ class Sweep:
             return
         match step.value:
             case Call(Op() as op) as call:
-                if not isinstance(op.grad, NoGradient | Expansion):
-                    pull_operator(self, step.var, call, op.grad, cts)
+                self._operator(step.var, call, op, cts)
             case Call(Constructor()) as call:
                 self._constructor(call, cts)
+            case RefRead() as read:
+                made = self._tools.activity.tainted.get(read)
+                if made is not None:
+                    name = self._work.source.name
+                    problem = GradientThroughCell(read.span, made.span, name)
+                    self._tools.problems.append(problem)
             case _:
                 self._part(step.value, cts)
+
+    def _operator(self, var: Var, call: Call, op: Op, cts: list[Expr | None]) -> None:
+        match op.grad:
+            case NoGradient(why, is_zero):
+                if not is_zero and any(map(self.is_varied_anywhere, call.args)):
+                    self._tools.problems.append(NoDerivative(call.span, op.name, why))
+            case Expansion():
+                raise AssertionError("expansions have been read in place of the operator")
+            case rule:
+                pull_operator(self, var, call, rule, cts)
 
     def _part(self, expr: Expr, cts: list[Expr | None]) -> None:
         """Reverse an expression whose leaves are leaves of its operands."""

@@ -78,9 +78,12 @@ class _Expansion:
     def __init__(self, module: Module) -> None:
         self.store: Final = Store(module)
         self.problems: Final[list[Problem]] = []
-        self._expanded: Final = Expanded(Derivation(self.store))
+        self._derivation: Final = Derivation(self.store)
+        self._expanded: Final = Expanded(self._derivation)
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
+        self._mentioned_before: dict[str, dict[str, None]] = {}
+        """What each closed function reached before the program was converted."""
 
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""
@@ -90,7 +93,7 @@ class _Expansion:
         reasons = self._convert_programs()
         self._expand_all()
         for site in self._waiting:
-            if site.owner in self.store.functions and _is_closed(self.store.functions[site.owner]):
+            if site.owner in reasons or not self._is_converted(site.owner):
                 why, place = reasons.get(site.owner, ("the function comes from outside", None))
                 self.problems.append(UnknownFunction(site.span, why, place))
         if not self.problems:
@@ -149,10 +152,13 @@ class _Expansion:
         wrt = tuple(i + len(known.captures) for i in transform.wrt)
         wanted = Wanted(transform.rule, known.name, wrt, transform.single, transform.has_aux)
         try:
-            return self._expanded.name(wanted)
+            name = self._expanded.name(wanted)
         except GrowingType as found:
             self.problems.append(GrowingData(transform.span, str(found)))
             return None
+        self.problems.extend(self._derivation.problems)
+        self._derivation.problems.clear()
+        return name
 
     def _make_first_order(self, name: str) -> None:
         if name in self._first_order:
@@ -165,8 +171,10 @@ class _Expansion:
         waiting = {site.owner for site in self._waiting}
         reasons: dict[str, tuple[str, Span | None]] = {}
         for name, function in list(self.store.functions.items()):
-            if not _is_closed(function) or not waiting & _reachable(self.store, name).keys():
+            reached = _reachable(self.store, name)
+            if not _is_closed(function) or not waiting & reached.keys():
                 continue
+            self._mentioned_before[name] = reached
             try:
                 lay_over(
                     self.store, first_order(Module(self.store.functions, self.store.adts), name)
@@ -174,6 +182,14 @@ class _Expansion:
             except NotFirstOrder as found:
                 reasons[name] = (found.why, found.span)
         return reasons
+
+    def _is_converted(self, owner: str) -> bool:
+        """Tell whether a function that waits for a function has a caller that knows it."""
+        functions = self.store.functions
+        return not _is_closed(functions[owner]) and any(
+            _is_closed(f) and owner in self._mentioned_before.get(name, ())
+            for name, f in functions.items()
+        )
 
     def _drop_open(self) -> None:
         """Drop functions that wait for a function from a caller: those that call them have
