@@ -24,14 +24,14 @@ from ..ir.expr import (
     is_atom,
     type_of,
 )
-from ..ir.traverse import Steps, bound_vars, children, free_globals, post_order, rebuild
+from ..ir.traverse import Steps, children, free_globals, post_order, rebuild
 from ..ir.types import Substitution, substitution
 from .code import Code
-from .first_order.types import names_in
 from .matching import Matching
 from .retype import Retyping, types_in
-from .sizes import needed, shown, uncovered
+from .sizes import shown, uncovered
 from .splice import Splicer
+from .summary import names_in, summarise
 
 if TYPE_CHECKING:
     from ..ir.module import Module
@@ -89,13 +89,10 @@ class _Callee:
         self.function: Final = function
         self.once: Final = once
         own = {p.name for p in function.type_params}
-        self.own_sizes: Final = tuple(n for n in _sizes_in(function) if n not in own)
+        summary = summarise(function)[function]
+        self.own_sizes: Final = tuple(n for n in summary.sizes if n not in own)
         """The sizes found while the function runs."""
-        wanted = dict.fromkeys(d for node in post_order(function) for d in needed(node))
-        inside = {
-            d for node in post_order(function.body) for v in bound_vars(node) for d in shown(v.ty)
-        }
-        self.wanted: Final = tuple(d for d in wanted if any(uncovered(d, inside)))
+        self.taken: Final = summary.taken
         """The dims whose value it takes from its parameters."""
 
 
@@ -213,7 +210,7 @@ class _Inliner(Splicer):
             *self._shown,
             *(d for p in callee.function.params for d in shown(change(type_of(p)))),
         }
-        if any(True for d in callee.wanted for _ in uncovered(change.dim(d), given)):
+        if any(True for d in callee.taken for _ in uncovered(change.dim(d), given)):
             return None
         allowed = {(a.left, a.right) for a in self._function.assumptions}
         for found in callee.function.assumptions:
@@ -252,12 +249,6 @@ class _Inliner(Splicer):
         assert isinstance(copy, Function)
         self._look_at(copy)
         return copy
-
-
-def _sizes_in(function: Function) -> tuple[str, ...]:
-    """Give the names of the sizes that a function mentions, in order."""
-    mentioned = (n for node in post_order(function) for n in names_in(types_in(node)))
-    return tuple(dict.fromkeys(mentioned))
 
 
 def _is_small(function: Function) -> bool:

@@ -24,7 +24,7 @@ from ...ir.expr import (
 from ...ir.types import AdtType, FnType, Substitution, Type
 from ..code import Code
 from ..sizes import shown, uncovered
-from .captures import Summary
+from ..summary import Summary, names_in
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -36,7 +36,6 @@ from .closures import (
     TransformTarget,
     Value,
 )
-from .types import names_in
 from .units import change
 
 if TYPE_CHECKING:

@@ -40,9 +40,9 @@ from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
 from ..code import Code
 from ..normal_form import is_tail
+from ..summary import names_in
 from .calls import Caller
 from .closures import Value
-from .types import names_in
 from .units import Instance
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from ...ir.types import AdtType, FnType, Substitution, Type, TypeVar, substituti
 from ..code import Code
 from ..matching import Matching
 from ..normal_form import is_tail
+from ..summary import Summary, summarise
 from .calls import Caller
-from .captures import Summary, summarise
 from .closures import Closure, GlobalTarget, LocalTarget, NotFirstOrder, Target
 from .convert import Converter
 from .targets import Targets

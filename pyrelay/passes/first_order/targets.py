@@ -15,6 +15,7 @@ from ...ir.types import (
     TypeParam,
 )
 from ..matching import Matching
+from ..summary import names_in
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -26,7 +27,7 @@ from .closures import (
     TransformTarget,
     Value,
 )
-from .types import TypeTable, names_in
+from .types import TypeTable
 from .units import Instance, change
 
 

@@ -9,7 +9,7 @@ since inference lets one stand for the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
@@ -26,6 +26,7 @@ from ...ir.types import (
     substitution,
     subtypes,
 )
+from ..summary import names_in
 from .closures import NotFirstOrder
 
 if TYPE_CHECKING:
@@ -141,13 +142,6 @@ class TypeTable:
         )
         params = tuple(DimVar(n) for n in names_in((ty,)))
         return AdtDef(name, params, constructors, source.span)
-
-
-def names_in(parts: Iterable[Type | Dim]) -> Iterator[str]:
-    """Give the names of sizes in types and dims, in order, repeats included."""
-    for part in parts:
-        for dim in (part,) if isinstance(part, Dim) else dims(part):
-            yield from (a.name for a in dim.atoms() if isinstance(a, DimVar))
 
 
 def _numbered(ty: Type) -> Type:

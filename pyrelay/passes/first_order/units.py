@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Expr, Function, Var, type_of
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
+from ..summary import names_in
 from .closures import Closure, LocalTarget, NotFirstOrder, Value
-from .types import names_in
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
