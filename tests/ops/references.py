@@ -209,6 +209,34 @@ def _softmax_slope(grad: torch.Tensor, output: torch.Tensor, dim: int) -> torch.
     return output * (grad - (grad * output).sum(dim, keepdim=True))
 
 
+def _nll_slope(
+    grad: torch.Tensor,
+    *,
+    input: torch.Tensor,  # noqa: A002  our name
+    target: torch.Tensor,
+    total_weight: torch.Tensor,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    dim = min(1, input.dim() - 1)
+    share = (grad / total_weight if reduction == "mean" else grad).expand(target.shape)
+    hit = functional.one_hot(target, input.shape[dim]).movedim(-1, dim)
+    return -(hit * share.unsqueeze(dim))
+
+
+def _table_slope(
+    grad: torch.Tensor,
+    *,
+    input: torch.Tensor,  # noqa: A002  our name
+    num_embeddings: int,
+    padding_idx: int | None = None,
+) -> torch.Tensor:
+    kept = grad if padding_idx is None else grad * (input != padding_idx).unsqueeze(-1)
+    table = grad.new_zeros(num_embeddings, grad.shape[-1])
+    return table.index_add(
+        0, input.reshape(-1), kept.flatten(0, -2) if grad.dim() > 1 else kept[None]
+    )
+
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
     "arange": _arange,
     "batch_norm": _batch_norm,
@@ -222,11 +250,13 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),
     "elu_grad": _slope(functional.elu),
     "embedding": lambda x, **rest: functional.embedding(torch.as_tensor(x).long(), **rest),
+    "embedding_grad": _table_slope,
     "gelu_grad": _slope(functional.gelu),
     "index": _index,
     "index_accumulate": partial(_written, add=True),
     "leaky_relu_grad": _slope(functional.leaky_relu),
     "log_softmax_grad": lambda g, output, dim: g - output.exp() * g.sum(dim, keepdim=True),
+    "nll_loss_grad": _nll_slope,
     "relu_grad": lambda g, output: torch.where(output > 0, g, 0.0),
     "sigmoid_grad": lambda g, output: g * output * (1 - output),
     "silu_grad": _slope(functional.silu),

@@ -12,6 +12,7 @@ from pyrelay.ir.dims import Dim, maximum
 from pyrelay.ir.op import Clash, Op, RuleCall, Stuck
 from pyrelay.ir.ops import (
     conv,
+    conv_transpose,
     create,
     distance,
     einsum,
@@ -89,7 +90,7 @@ KERNEL = floats(20, 1, 5, 5)
         ),
         (conv.conv1d, (floats("N", 4, "t"), floats(8, 2, 3), UNIT), {"groups": 2}, "N, 8, t - 2"),
         (
-            conv.conv_transpose2d,
+            conv_transpose.conv_transpose2d,
             (floats("N", 3, "h", 4), floats(3, 8, 2, 2), UNIT),
             {"stride": 2},
             "N, 8, 2*h, 8",
@@ -125,7 +126,7 @@ def test_a_shape_follows_from_named_dims(
         (linalg.matmul, floats("n", 784), {}, (None, 10), "784, 10"),
         (linalg.linear, floats("n", 784), {}, (10, None), "10, 784"),
         (conv.conv2d, IMAGE, {}, (20, None, 5, 5), "20, 1, 5, 5"),
-        (conv.conv_transpose2d, floats("n", 7, 3, 3), {}, (None, 2, 2, 2), "7, 2, 2, 2"),
+        (conv_transpose.conv_transpose2d, floats("n", 7, 3, 3), {}, (None, 2, 2, 2), "7, 2, 2, 2"),
     ],
 )
 def test_the_input_tells_the_unknown_dim_of_a_weight(
@@ -338,7 +339,7 @@ def hidden_type(op: Op, name: str, x: TensorType, attrs: Mapping[str, Any]) -> s
             "4, 6, 3",
         ),
         (
-            conv.conv_transpose2d,
+            conv_transpose.conv_transpose2d,
             "weight",
             floats("n", 6, 9, 9),
             {"out_channels": 4, "kernel_size": 3},

@@ -3,8 +3,10 @@ derivatives of any order stay within the family."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
@@ -25,11 +27,10 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import expect, floating, shape_tuple, with_rank
+from ..rules import floating, shape_tuple, with_rank
 from ..types import TensorType, TupleType, Type
 from . import join
-from .convolving import check_channels, conv_bias, conv_type, conv_weight, image_type, kernel_size
-from .linalg import parameter_dtype
+from .convolving import batched, conv_bias, conv_type, conv_weight, window_attrs
 from .operands import is_given, static, static_pair, static_tuple
 from .window import padding_pair, padding_single, same_padding
 
@@ -40,10 +41,6 @@ _HIDDEN: Final = (
     Hidden("weight", Holder.PARAMETER, Init.FAN_IN, conv_weight),
     Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
 )
-
-
-def _batched(x: Value, rank: int) -> Value:
-    return x if x.rank == rank else x.unsqueeze(0)
 
 
 def _explicit_padding(p: Pullback, kernel: Sequence[Dim]) -> list[tuple[int, int]]:
@@ -62,7 +59,7 @@ def _explicit_padding(p: Pullback, kernel: Sequence[Dim]) -> list[tuple[int, int
 
 def _conv2d_grad(p: Pullback) -> tuple[Value | None, ...]:
     x, weight, bias = p.args
-    g, image = _batched(p.g, 4), _batched(x, 4)
+    g, image = batched(p.g, 4), batched(x, 4)
     sides = _explicit_padding(p, weight.shape[2:])
     attrs = {k: p.attrs[k] for k in ("stride", "dilation", "groups")}
     uneven = any(before != after for before, after in sides)
@@ -251,10 +248,6 @@ def _conv2d_input_grad(
     )[0]  # fmt: skip
 
 
-def _window_attrs(p: Pullback) -> dict[str, Any]:
-    return {k: p.attrs[k] for k in ("stride", "padding", "dilation", "groups")}
-
-
 conv2d_input_grad: Final = Op(
     name="conv2d_input_grad",
     doc="The cotangent of the input of `conv2d` from that of its result.",
@@ -273,8 +266,8 @@ conv2d_input_grad: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_conv2d_input_grad),
     grad=lambda p: (
-        conv2d(p.g, p.args[1], None, **_window_attrs(p)),
-        conv2d_weight_grad(p.args[0], p.g, weight_size=p.args[1].shape, **_window_attrs(p)),
+        conv2d(p.g, p.args[1], None, **window_attrs(p)),
+        conv2d_weight_grad(p.args[0], p.g, weight_size=p.args[1].shape, **window_attrs(p)),
     ),
     hidden=(),
     hyper=(),
@@ -323,8 +316,8 @@ conv2d_weight_grad: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_conv2d_weight_grad),
     grad=lambda p: (
-        conv2d(p.args[1], p.g, None, **_window_attrs(p)),
-        conv2d_input_grad(p.args[0], p.g, input_size=p.args[1].shape, **_window_attrs(p)),
+        conv2d(p.args[1], p.g, None, **window_attrs(p)),
+        conv2d_input_grad(p.args[0], p.g, input_size=p.args[1].shape, **window_attrs(p)),
     ),
     hidden=(),
     hyper=(),
@@ -365,7 +358,7 @@ def _conv2d_backward(
 
 
 def _conv2d_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
-    (g, x, weight), attrs = p.args, _window_attrs(p)
+    (g, x, weight), attrs = p.args, window_attrs(p)
     of_x, of_weight, of_bias = (
         None if part is None or part.builder.is_zero(part) else part
         for part in _by_operand(p.g, p.attrs["wanted"])
@@ -427,96 +420,4 @@ conv2d_backward: Final = Op(
     hyper=(),
     torch_name=None,
     samples=_conv2d_backward_samples,
-)
-
-
-def _transposed_type(call: RuleCall) -> Type:
-    source, weight = image_type(call, 2), with_rank(call, 1, 4)
-    groups, kernel = call.attrs["groups"], weight.shape[2:]
-    check_channels(call, source.shape[-3], weight.shape[0])
-    out = weight.shape[1] * groups
-    if call.given(2):
-        expect(
-            call,
-            2,
-            TensorType((out,), source.dtype),
-            f"`{call.op.name}` takes one bias per channel",
-        )
-    for more, stride in zip(call.attrs["output_padding"], call.attrs["stride"], strict=True):
-        if more >= stride:
-            call.clash(f"`{call.op.name}` takes an output_padding below its stride {stride}")
-    counts = [
-        (size - 1) * s - Dim.of(p) * 2 + (k - 1) * d + more + 1
-        for size, k, s, p, d, more in zip(
-            source.shape[-2:],
-            kernel,
-            *(call.attrs[n] for n in ("stride", "padding", "dilation", "output_padding")),
-            strict=True,
-        )
-    ]
-    return TensorType((*source.shape[:-3], out, *counts), source.dtype)
-
-
-def _transposed_weight(call: RuleCall) -> TensorType:
-    channels = image_type(call, 2).shape[-3]
-    out, groups = call.attrs["out_channels"], call.attrs["groups"]
-    kernel = kernel_size(call, 2)
-    return TensorType((channels, Dim.of(out) // groups, *kernel), parameter_dtype(call))
-
-
-def _transposed_grad(p: Pullback) -> tuple[Value | None, ...]:
-    x, weight, bias = p.args
-    g, image, attrs = _batched(p.g, 4), _batched(x, 4), _window_attrs(p)
-    to_x = conv2d(g, weight, None, **attrs)
-    # With an output padding the windows may not reach the end; what they give is the input's.
-    to_weight = conv2d_weight_grad(image, g, weight_size=weight.shape, **attrs)
-    to_bias = g.sum((0, 2, 3)) if is_given(bias) else None
-    return to_x.reshape(*x.shape), to_weight, to_bias
-
-
-def _conv_transpose2d(torch: Any, x: Any, weight: Any, bias: Any, *attrs: Any) -> Any:
-    return torch.nn.functional.conv_transpose2d(x, weight, bias, *attrs)
-
-
-def _transposed_samples() -> Iterable[Sample]:
-    image, weight, bias = TensorSpec((2, 4, 3, 3)), TensorSpec((4, 3, 3, 2)), TensorSpec((3,))
-    yield Sample((image, weight, bias))
-    yield Sample((image, weight, None), {"stride": 2, "padding": 1, "output_padding": 1})
-    yield Sample((image, weight, bias), {"stride": (2, 1), "dilation": (1, 2)})
-    yield Sample((image, TensorSpec((4, 2, 2, 2)), None), {"groups": 2})
-    yield Sample((TensorSpec((4, 3, 3)), weight, bias))
-    yield Sample((TensorSpec((0, 4, 3, 3)), weight, bias))
-    yield Sample((TensorSpec((2, 4, 3, 3), contiguous=False), weight, None))
-
-
-conv_transpose2d: Final = Op(
-    name="conv_transpose2d",
-    doc="The transpose of `conv2d`; the weight is (in, out / groups, kH, kW).",
-    params=(
-        operand("input", promote=True),
-        operand("weight", promote=True),
-        optional("bias"),
-        attribute("stride", 1, static_pair),
-        attribute("padding", 0, static_pair),
-        attribute("output_padding", 0, static_pair),
-        attribute("groups", 1, static),
-        attribute("dilation", 1, static_pair),
-    ),
-    promotion=Promotion.COMMON,
-    type_rule=_transposed_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_conv_transpose2d),
-    grad=_transposed_grad,
-    hidden=(
-        Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _transposed_weight),
-        Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
-    ),
-    hyper=(
-        attribute("out_channels", convert=static),
-        attribute("kernel_size", convert=static_pair),
-        attribute("bias", True),
-    ),
-    torch_name="nn.functional.conv_transpose2d",
-    samples=_transposed_samples,
 )

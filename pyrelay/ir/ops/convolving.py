@@ -1,4 +1,4 @@
-"""The type rules of convolutions.
+"""What convolutions share: above all their type rules.
 
 The sizes of a result are floordiv polynomials in those of the operand, so they hold for images of
 any size; channels flow between the operand and its weight, in both directions.
@@ -7,15 +7,18 @@ any size; channels flow between the operand and its weight, in both directions.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
-from ..op import Clash, RuleCall
+from ..op import Clash, Pullback, RuleCall
 from ..rules import expect, with_rank
 from ..types import TensorType, Type, show
 from .linalg import parameter_dtype
 from .operands import static_tuple
 from .window import check_count, known, window_count
+
+if TYPE_CHECKING:
+    from ..build import Value
 
 _IMAGE_LAYOUT: Final = {1: "(batch, channels, length)", 2: "(batch, channels, height, width)"}
 
@@ -109,3 +112,13 @@ def kernel_size(call: RuleCall, n: int) -> tuple[Dim, ...]:
 def conv_bias(call: RuleCall) -> TensorType:
     """Give the type of the hidden bias of a convolution. Raises Stuck or Clash."""
     return TensorType((Dim.of(call.attrs["out_channels"]),), parameter_dtype(call))
+
+
+def batched(x: Value, rank: int) -> Value:
+    """Give a tensor with a batch dim, if it has none a new one of size 1."""
+    return x if x.rank == rank else x.unsqueeze(0)
+
+
+def window_attrs(p: Pullback) -> dict[str, Any]:
+    """Give the attributes that a convolution shares with its derivatives."""
+    return {k: p.attrs[k] for k in ("stride", "padding", "dilation", "groups")}

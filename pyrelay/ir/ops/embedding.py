@@ -21,9 +21,9 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import integral, with_rank
+from ..rules import expect, floating, integral, with_rank
 from ..types import TensorType, Type, float32, is_float, show
-from . import compare, create, index
+from . import compare, create
 from .operands import as_positions, static
 
 if TYPE_CHECKING:
@@ -49,19 +49,16 @@ def _embedding_weight(call: RuleCall) -> TensorType:
 
 def _embedding_grad(p: Pullback) -> tuple[None, Value]:
     numbers, table = p.args
-    g, padding = p.g, p.attrs["padding_idx"]
+    padding = p.attrs["padding_idx"]
     if padding is not None:
-        place = table.shape[0] + padding if padding < 0 else padding
-        hit = compare.equal(numbers, g.builder.size(place)).unsqueeze(-1)
-        g = compare.where(hit, create.zeros_like(g), g)
-    zeros = table.builder.zeros(table.ty)
-    picked = g.builder.tuple((numbers,))
-    return None, index.index_accumulate(zeros, picked, g, spec=(("int", 0),))
+        padding = table.shape[0] + padding if padding < 0 else Dim.of(padding)
+    rows = table.shape[0]
+    return None, embedding_grad(p.g, numbers, num_embeddings=rows, padding_idx=padding)
 
 
 def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
     numbers = as_positions(torch, numbers, table)
-    return torch.nn.functional.embedding(numbers, table, padding)
+    return torch.embedding(table, numbers)
 
 
 embedding: Final = Op(
@@ -89,5 +86,62 @@ embedding: Final = Op(
         Sample((TensorSpec((9,), "int64", 0, 4), TensorSpec((4, 3))), {"padding_idx": -2}, False),
         Sample((TensorSpec((0,), "int64", 0, 4), TensorSpec((4, 3)))),
         Sample((TensorSpec((6,), "int32", 0, 4), TensorSpec((4, 3), contiguous=False))),
+    ),
+)
+
+
+def _embedding_grad_type(call: RuleCall) -> Type:
+    g = floating(call, 0)
+    numbers = integral(call, 1)
+    message = "`embedding_grad` takes a row per number"
+    expect(call, 0, TensorType((*numbers.shape, g.shape[-1]), g.dtype), message)
+    return TensorType((Dim.of(call.attrs["num_embeddings"]), g.shape[-1]), g.dtype)
+
+
+def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int, padding: int | None) -> Any:
+    numbers = as_positions(torch, numbers, g)
+    skipped = -1 if padding is None else padding
+    return torch.ops.aten.embedding_dense_backward(g, numbers, rows, skipped, False)
+
+
+def _embedding_grad_grad(p: Pullback) -> tuple[Value, None]:
+    numbers, padding = p.args[1], p.attrs["padding_idx"]
+    found = embedding(numbers, p.g)
+    if padding is not None:
+        hit = compare.equal(numbers, p.g.builder.size(padding)).unsqueeze(-1)
+        found = compare.where(hit, create.zeros_like(found), found)
+    return found, None
+
+
+embedding_grad: Final = Op(
+    name="embedding_grad",
+    doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0.",
+    params=(
+        operand("grad"),
+        operand("input"),
+        attribute("num_embeddings", convert=Dim.of),
+        attribute("padding_idx", None, lambda value: None if value is None else Dim.of(value)),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_embedding_grad_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_embedding_backward),
+    grad=_embedding_grad_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample(
+            (TensorSpec((2, 5, 3)), TensorSpec((2, 5), "int64", 0, 4)),
+            {"num_embeddings": 4, "padding_idx": 1},
+        ),
+        Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample(
+            (TensorSpec((6, 3), contiguous=False), TensorSpec((6,), "int32", 0, 4)),
+            {"num_embeddings": 4},
+        ),
     ),
 )

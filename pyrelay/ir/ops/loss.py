@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from ..dims import ONE, product
+from ..dims import product
 from ..op import (
     Clash,
     Effect,
+    Expansion,
     Library,
     Op,
     Promotion,
@@ -22,8 +23,8 @@ from ..op import (
     optional,
 )
 from ..rules import broadcast_shapes, expect, floating, integral
-from ..types import TensorType, Type, is_float, show
-from . import activation, compare, create, index, math, softmax
+from ..types import TensorType, TupleType, Type, is_float, show
+from . import activation, compare, create, math, softmax
 from .operands import as_positions, as_tensor, is_given
 from .reduction import paired_samples, reduced, spread
 
@@ -75,28 +76,15 @@ def _cross_entropy(torch: Any, x: Any, target: Any) -> Any:
     return torch.nn.functional.cross_entropy(x, target)
 
 
-def _as_distribution(source: Value, target: Value, dim: int) -> Value:
-    """Give classes as distributions: 1 at the class, 0 elsewhere, along the class dim."""
-    if is_float(target.dtype):
-        return target
-    builder = source.builder
-    classes = builder.call(create.arange, (), {"end": source.shape[dim], "dtype": target.dtype})
-    trailing = (ONE,) * (source.rank - 1 - dim)
-    hits = compare.equal(classes.reshape(source.shape[dim], *trailing), target.unsqueeze(dim))
-    return hits.cast(source.dtype)
-
-
-def _cross_entropy_grad(p: Pullback) -> tuple[Value, Value | None]:
-    source, target = p.args
+def _cross_entropy_code(args: tuple[Value, ...], _: Mapping[str, Any]) -> Value:
+    """Give the cross entropy with log chances of its own, of which the derivative is cheap."""
+    source, target = args
     dim = _class_dim(source.rank)
-    count = product((*source.shape[:dim], *source.shape[dim + 1 :]))
-    each = p.g / p.g.builder.size(count)
-    chances = softmax.softmax(source, dim=dim)
+    chances = softmax.log_softmax(source, dim=dim)
     if not is_float(target.dtype):
-        return (chances - _as_distribution(source, target, dim)) * each, None
-    # The weights of a distribution need not sum to 1.
-    to_source = (chances * target.sum((dim,), keepdim=True) - target) * each
-    return to_source, -(softmax.log_softmax(source, dim=dim) * each)
+        return nll_loss(chances, target)
+    count = product((*source.shape[:dim], *source.shape[dim + 1 :]))
+    return -((chances * target).sum() / source.builder.size(count))
 
 
 def _cross_entropy_samples() -> Iterable[Sample]:
@@ -119,7 +107,7 @@ softmax_cross_entropy: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_cross_entropy),
-    grad=_cross_entropy_grad,
+    grad=Expansion(_cross_entropy_code),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.cross_entropy",
@@ -239,12 +227,22 @@ def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
     return torch.nn.functional.nll_loss(x, target, reduction=reduction)
 
 
-def _nll_grad(p: Pullback) -> tuple[Value, None]:
-    source, target = p.args
-    dim = _class_dim(source.rank)
-    each = spread(p, target).unsqueeze(dim)
-    zeros = source.builder.zeros(source.ty)
-    return index.scatter_add(zeros, target.unsqueeze(dim), -each, dim=dim), None
+def _nll_samples() -> Iterable[Sample]:
+    yield Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)))
+    yield Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)), {"reduction": "sum"})
+    yield Sample((TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)), {"reduction": "none"})
+    yield Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3)))
+    yield Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 3)), {"reduction": "sum"})
+    yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4,), "int64", 0, 3)))
+
+
+_NUMBER: Final = TensorSpec(())
+_TOTAL: Final = TensorSpec((), low=1.0, high=4.0)
+_REDUCTIONS: Final = {"none": 0, "mean": 1, "sum": 2}
+"""The numbers by which torch's kernels call the reductions."""
+
+_IGNORED: Final = -100
+"""The class that torch's losses leave out."""
 
 
 nll_loss: Final = Op(
@@ -256,17 +254,121 @@ nll_loss: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll),
-    grad=_nll_grad,
+    grad=Expansion(
+        lambda args, attrs: nll_loss_with_total(*args, **attrs)[0],
+    ),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.nll_loss",
+    samples=_nll_samples,
+)
+
+
+def _nll_total_type(call: RuleCall) -> Type:
+    loss = _nll_type(call)
+    assert isinstance(loss, TensorType)
+    return TupleType((loss, TensorType((), loss.dtype)))
+
+
+def _as_images(x: Any, target: Any) -> tuple[Any, Any, str]:
+    """Give scores and classes in a form for which torch has a kernel, and the kernel's name."""
+    if x.dim() <= 2:
+        return x, target, "nll_loss"
+    return x.flatten(2).unsqueeze(2), target.flatten(1).unsqueeze(1), "nll_loss2d"
+
+
+def _nll_with_total(torch: Any, x: Any, target: Any, reduction: str) -> Any:
+    place = as_positions(torch, target, x)
+    scores, classes, name = _as_images(x, place)
+    forward = getattr(torch.ops.aten, f"{name}_forward")
+    found = forward(scores, classes, None, _REDUCTIONS[reduction], _IGNORED)
+    is_spread = reduction == "none" and x.dim() > 2
+    return (found[0].reshape(place.shape) if is_spread else found[0]), found[1]
+
+
+nll_loss_with_total: Final = Op(
+    name="nll_loss_with_total",
+    doc="`nll_loss`, and the number of classes that a mean is taken over.",
+    params=(operand("input"), operand("target"), attribute("reduction", "mean")),
+    promotion=Promotion.NONE,
+    type_rule=_nll_total_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_nll_with_total),
+    grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_nll_samples,
+)
+
+
+def _nll_backward_type(call: RuleCall) -> Type:
+    source = floating(call, 1)
+    floating(call, 0)
+    integral(call, 2)
+    expect(call, 3, TensorType((), source.dtype), f"`{call.op.name}` takes the total of the loss")
+    return source
+
+
+def _nll_backward(torch: Any, g: Any, x: Any, target: Any, total: Any, reduction: str) -> Any:
+    place = as_positions(torch, target, x)
+    scores, classes, name = _as_images(x, place)
+    if reduction == "none" and x.dim() > 2:
+        g = g.flatten(1).unsqueeze(1)
+    backward = getattr(torch.ops.aten, f"{name}_backward")
+    found = backward(g, scores, classes, None, _REDUCTIONS[reduction], _IGNORED, total)
+    return found.reshape(x.shape) if x.dim() > 2 else found
+
+
+def _nll_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
+    _, _, target, total = p.args
+    if p.attrs["reduction"] != "mean":
+        return nll_loss(p.g, target, **p.attrs), None, None, None
+    to_g = nll_loss(p.g, target, reduction="sum") / total
+    return to_g, None, None, -((p.g * p.out).sum() / total)
+
+
+nll_loss_grad: Final = Op(
+    name="nll_loss_grad",
+    doc="The cotangent of the log chances of `nll_loss`; `total_weight` is the second result of "
+    "`nll_loss_with_total`.",
+    params=(
+        operand("grad"),
+        operand("input"),
+        operand("target"),
+        operand("total_weight"),
+        attribute("reduction", "mean"),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_nll_backward_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_nll_backward),
+    grad=_nll_backward_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
     samples=lambda: (
-        Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3))),
-        Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)), {"reduction": "sum"}),
-        Sample((TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)), {"reduction": "none"}),
-        Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3))),
-        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 3)), {"reduction": "sum"}),
-        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4,), "int64", 0, 3))),
+        Sample((_NUMBER, TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3), _TOTAL)),
+        Sample(
+            (_NUMBER, TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3), _TOTAL),
+            {"reduction": "sum"},
+        ),
+        Sample(
+            (TensorSpec((2, 5)), TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3), _TOTAL),
+            {"reduction": "none"},
+        ),
+        Sample((_NUMBER, TensorSpec((3,)), TensorSpec((), "int64", 0, 3), _TOTAL)),
+        Sample(
+            (
+                TensorSpec((4,)),
+                TensorSpec((4, 3), contiguous=False),
+                TensorSpec((4,), "int64", 0, 3),
+                _TOTAL,
+            ),
+            {"reduction": "none"},
+        ),
     ),
 )
 

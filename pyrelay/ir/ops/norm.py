@@ -194,7 +194,7 @@ def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, .
 def _layer_norm(
     torch: Any, x: Any, weight: Any, bias: Any, shape: tuple[int, ...], eps: float
 ) -> Any:
-    return torch.nn.functional.layer_norm(x, shape, weight, bias, eps)
+    return torch.layer_norm(x, shape, weight, bias, eps)
 
 
 layer_norm: Final = Op(

@@ -20,7 +20,7 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import INDEX_DTYPE, floating, integral, shape_tuple
+from ..rules import INDEX_DTYPE, expect, floating, integral, shape_tuple
 from ..types import TensorType, TupleType, Type, show
 from . import index, view
 from .operands import static, static_pair
@@ -54,8 +54,7 @@ _MAX_ATTRS: Final = ("kernel_size", "stride", "padding", "dilation", "ceil_mode"
 
 
 def _max_unpool(g: Value, places: Value, p: Pullback) -> Value:
-    size = p.args[0].shape
-    return max_pool2d_backward(g, places, input_size=size, **_attrs(p, *_MAX_ATTRS))
+    return max_pool2d_backward(g, p.args[0], places, **_attrs(p, *_MAX_ATTRS))
 
 
 def _max_samples() -> Iterable[Sample]:
@@ -71,7 +70,8 @@ def _max_samples() -> Iterable[Sample]:
 
 
 def _max_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
-    return torch.nn.functional.max_pool2d(x, *attrs)
+    kernel, stride, *rest = attrs
+    return torch.max_pool2d(x, kernel, stride or (), *rest)
 
 
 max_pool2d: Final = Op(
@@ -131,38 +131,44 @@ max_pool2d_with_indices: Final = Op(
 )
 
 
-def _backward_type(call: RuleCall) -> Type:
-    g = floating(call, 0)
-    if call.op is max_pool2d_backward:
-        integral(call, 1)
-    return TensorType(call.attrs["input_size"], g.dtype)
+def _max_backward_type(call: RuleCall) -> Type:
+    source = floating(call, 1)
+    places = integral(call, 2)
+    message = "`max_pool2d_backward` takes a cotangent per window"
+    expect(call, 0, TensorType(places.shape, source.dtype), message)
+    return source
 
 
-def _max_pool2d_backward(
-    torch: Any, g: Any, places: Any, input_size: tuple[int, ...], *attrs: Any
-) -> Any:
+def _max_pool2d_backward(torch: Any, g: Any, x: Any, places: Any, *attrs: Any) -> Any:
     kernel, stride, padding, dilation, ceil_mode = attrs
-    blank = g.new_empty(1).expand(input_size)
     return torch.ops.aten.max_pool2d_with_indices_backward(
-        g.contiguous(), blank, kernel, stride or (), padding, dilation, ceil_mode, places
+        g, x, kernel, stride or (), padding, dilation, ceil_mode, places
     )
 
 
-def _max_pool2d_backward_grad(p: Pullback) -> tuple[Value, None]:
-    _, places = p.args
+def _max_pool2d_backward_grad(p: Pullback) -> tuple[Value, None, None]:
+    places = p.args[2]
     # The derivative of a sum over places is a read at these places.
     flat = view.flatten(p.g, start_dim=-2)
     read = index.gather(flat, view.flatten(places, start_dim=-2), dim=-1)
-    return read.reshape(*places.shape), None
+    return read.reshape(*places.shape), None, None
+
+
+def _max_backward_sample(*size: int, window: tuple[int, ...], strided: bool = False) -> Sample:
+    g = TensorSpec((*size[:-2], *window), contiguous=not strided)
+    places = TensorSpec((*size[:-2], *window), "int64", 0, size[-1] * size[-2])
+    stride = 1 if window == (size[-2] - 1, size[-1] - 1) else 2
+    return Sample((g, TensorSpec(size), places), {"kernel_size": 2, "stride": stride})
 
 
 max_pool2d_backward: Final = Op(
     name="max_pool2d_backward",
-    doc="The cotangent of the input of `max_pool2d`: each element added where it came from.",
+    doc="The cotangent of the input of `max_pool2d`: each element added where it came from; of "
+    "the input only the shape matters.",
     params=(
         operand("grad"),
+        operand("input"),
         operand("indices"),
-        attribute("input_size", convert=shape_tuple),
         attribute("kernel_size", convert=static_pair),
         attribute("stride", None, optional_pair),
         attribute("padding", 0, static_pair),
@@ -170,7 +176,7 @@ max_pool2d_backward: Final = Op(
         attribute("ceil_mode", False),
     ),
     promotion=Promotion.NONE,
-    type_rule=_backward_type,
+    type_rule=_max_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_max_pool2d_backward),
@@ -179,27 +185,16 @@ max_pool2d_backward: Final = Op(
     hyper=(),
     torch_name=None,
     samples=lambda: (
-        Sample(
-            (TensorSpec((2, 3, 3, 2)), TensorSpec((2, 3, 3, 2), "int64", 0, 20)),
-            {"input_size": (2, 3, 6, 4), "kernel_size": 2},
-        ),
-        Sample(
-            (TensorSpec((3, 3, 2)), TensorSpec((3, 3, 2), "int64", 0, 20)),
-            {"input_size": (3, 6, 5), "kernel_size": 2},
-        ),
-        Sample(
-            (
-                TensorSpec((2, 3, 5, 4), contiguous=False),
-                TensorSpec((2, 3, 5, 4), "int64", 0, 20),
-            ),
-            {"input_size": (2, 3, 6, 5), "kernel_size": 2, "stride": 1},
-        ),
-        Sample(
-            (TensorSpec((0, 3, 3, 2)), TensorSpec((0, 3, 3, 2), "int64", 0, 20)),
-            {"input_size": (0, 3, 6, 4), "kernel_size": 2},
-        ),
+        _max_backward_sample(2, 3, 6, 4, window=(3, 2)),
+        _max_backward_sample(3, 6, 5, window=(3, 2)),
+        _max_backward_sample(2, 3, 6, 5, window=(5, 4), strided=True),
+        _max_backward_sample(0, 3, 6, 4, window=(3, 2)),
     ),
 )
+
+
+def _backward_type(call: RuleCall) -> Type:
+    return TensorType(call.attrs["input_size"], floating(call, 0).dtype)
 
 
 _AVG_ATTRS: Final = (

@@ -60,6 +60,13 @@ def _sum_grad(p: Pullback) -> Sequence[Value | None]:
     return (to_operand(kept(p.g, x, p.attrs["dim"]).expand(x.shape), x),)
 
 
+def _sum(torch: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dtype is not None:
+        return x.sum(dim, keepdim, dtype=dtype)
+    # An argument less is a fifth of the time of a small sum.
+    return x.sum(dim, keepdim) if keepdim else x.sum(dim)
+
+
 sum_: Final = Op(
     name="sum",
     doc="Sum of elements; 0 for none. Integers and bools are summed as int64.",
@@ -73,9 +80,7 @@ sum_: Final = Op(
     type_rule=reduced_type(accumulated_dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Reduction(
-        "add", on_tensor(lambda torch, x, dim, keepdim, dtype: x.sum(dim, keepdim, dtype=dtype))
-    ),
+    lowering=Reduction("add", on_tensor(_sum)),
     grad=_sum_grad,
     hidden=(),
     hyper=(),

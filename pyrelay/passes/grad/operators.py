@@ -15,6 +15,7 @@ from ...ir.build import Builder, Value
 from ...ir.expr import Binding, Call, Expr, Tuple, Var, type_of
 from ...ir.op import Op, Pointwise, Pullback
 from ...ir.ops.create import full, zeros
+from ...ir.ops.embedding import embedding_grad
 from ...ir.ops.index import index_accumulate, scatter_add
 from ...ir.types import UNIT, DType, TensorType, TupleType, Type, is_float
 
@@ -128,6 +129,16 @@ def _add_into(builder: Builder, value: Value, old: Expr, start: int) -> bool:
                 return False
             call = replace(last.value, args=(old, *rest))
             builder.bindings[-1] = Binding(last.var, call)
+            return True
+        case Call(callee, (g, rows), attrs=attrs) if callee is embedding_grad:
+            if attrs["padding_idx"] is not None:
+                return False
+            del builder.bindings[-1]
+            picked = builder.tuple((builder.value(rows),))
+            operands = (builder.value(old), picked, builder.value(g))
+            added = builder.call(index_accumulate, operands, {"spec": (("int", 0),)})
+            assert builder.bindings[-1].var is added.atom
+            builder.bindings[-1] = Binding(last.var, builder.bindings[-1].value)
             return True
         case _:
             return False
