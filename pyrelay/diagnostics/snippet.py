@@ -177,10 +177,11 @@ def _underlines(marks: Sequence[_Mark]) -> list[Line]:
     """Give the rows below a line for the marks within it: underlines, then hanging texts."""
     if not marks:
         return []
-    ordered = sorted(marks, key=lambda m: (m.start, m.end))
+    ordered = sorted(marks, key=lambda m: (m.start, m.end, m.role is Role.PRIMARY))
     beside = _beside(ordered)
     canvas = _Canvas()
-    for mark in sorted(ordered, key=lambda m: m.role is Role.PRIMARY):
+    # A short underline stays visible on top of a long one.
+    for mark in sorted(ordered, key=lambda m: (m.start - m.end, m.role is Role.PRIMARY)):
         canvas.put(0, mark.start, mark.stroke * (mark.end - mark.start), mark.role)
     row = 0
     if beside is not None:

@@ -99,5 +99,5 @@ def test_no_message_speaks_of_the_compilers_insides(text: Path) -> None:
     words = set(re.findall(r"\w+", text.read_text(encoding="utf-8")))
     users = set(re.findall(r"\w+", text.with_suffix(".py").read_text(encoding="utf-8")))
     assert words & internal_names() - users == set()
-    for sign in ("?dtype", "?dim", "?hole", "pyrelay/", "object at 0x"):
-        assert sign not in text.read_text(encoding="utf-8")
+    for sign in (r"\?\w*\d", r"\?hole", "pyrelay/", "object at 0x"):
+        assert not re.search(sign, text.read_text(encoding="utf-8"))

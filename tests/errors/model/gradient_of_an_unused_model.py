@@ -15,7 +15,6 @@ def loss(x: Tensor[Float, (N, 784)], y: Tensor[Int, (N,)]) -> Float:
     return relay.softmax_cross_entropy(net(x), y)
 
 
-
 @relay
 def norm(x: Tensor[Float, (N, 784)]) -> Float:
     return (x * x).sum()

@@ -17,7 +17,6 @@ def loss(x: Tensor[Float, (N, 784)], y: Tensor[Int, (N,)]) -> Float:
     return relay.softmax_cross_entropy(net(x), y)
 
 
-
 @relay_model
 def other(x: Tensor[Float, (N, 784)]) -> Tensor[Float, (N, 10)]:
     return relay.linear(x, out_features=10)

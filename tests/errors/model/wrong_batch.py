@@ -17,7 +17,6 @@ def loss(x: Tensor[Float, (N, 784)], y: Tensor[Int, (N,)]) -> Float:
     return relay.softmax_cross_entropy(net(x), y)
 
 
-
 def main() -> None:
     """Pass images instead of vectors."""
     model = relay.create_model(net)

@@ -7,5 +7,7 @@ N = Dim("N")
 
 @relay
 def 損失(λ: Tensor[Float, (N, 3)], ω: Tensor[Float, (4,)]):
-    return (λ  # 正則化
-            + ω)
+    return (
+        λ  # 正則化
+        + ω
+    )

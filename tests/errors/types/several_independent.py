@@ -8,5 +8,5 @@ N = Dim("N")
 @relay
 def both(x: Tensor[Float, (N, 3)], y: Tensor[Float, (4,)]):
     a = x + y
-    b = x @ x
+    b = x @ relay.reshape(y, (2, 2))
     return a.sum() + b.sum()

@@ -29,16 +29,16 @@ WRONG = """
     N = Dim("N")
 
     @relay
-    def product(x: Tensor[Float, (N, 3)], y: Tensor[Float, (N, 3)]):
+    def product(x: Tensor[Float, (N, 3)], y: Tensor[Float, (4, 5)]):
         return x @ y
 
     @relay
-    def twice(x: Tensor[Float, (N, 3)]):
-        return product(x, x) + product(x, x)
+    def twice(x: Tensor[Float, (N, 3)], y: Tensor[Float, (4, 5)]):
+        return product(x, y) + product(x, y)
 
     @relay
     def other(x: Float) -> Float:
-        return relay.tahn(x)
+        return relay.tanhh(x)
 """
 
 

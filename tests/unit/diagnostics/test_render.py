@@ -106,6 +106,37 @@ def test_a_label_inside_another_keeps_both_texts_apart() -> None:
     )
 
 
+def test_a_label_inside_the_primary_one_stays_visible() -> None:
+    assert_drawn(
+        """
+        error[RL999]: a mistake
+         --> train.py:5:9
+          |
+        5 |     h = dense(x, w1)
+          |         ^^^^^^-^^^^^
+          |         |     |
+          |         |     this is a vector
+          |         the call
+        """,
+        mistake(label("dense(x, w1)", "the call"), label("x", "this is a vector", nth=2)),
+    )
+
+
+def test_of_two_labels_at_one_place_the_primary_text_stands_beside_the_line() -> None:
+    assert_drawn(
+        """
+        error[RL999]: a mistake
+         --> train.py:5:9
+          |
+        5 |     h = dense(x, w1)
+          |         ^^^^^ not a function
+          |         |
+          |         defined here
+        """,
+        mistake(label("dense", "not a function"), label("dense", "defined here")),
+    )
+
+
 def test_tabs_and_wide_characters_keep_underlines_under_their_text() -> None:
     assert_drawn(
         """
