@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..build import bind_attrs
 from ..dims import Dim
 from ..op import Missing, Op, Param
 
@@ -18,7 +17,7 @@ from ..op import Missing, Op, Param
 def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
     """Give the attributes of a checked call that its text must have.
 
-    They are such that `complete` gives all attributes back; where it cannot, they are all there.
+    They are such that `bind_attrs` gives all attributes back; where it cannot, all are there.
     """
     if list(attrs) != [p.name for p in op.attributes]:
         return dict(attrs)
@@ -30,12 +29,6 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
         plain = _plain(value)
         shown[param.name] = plain if same(_bound(param, plain), value) else value
     return shown
-
-
-def complete(op: Op, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give all attributes of a checked call from those in its text. Raises TypeError."""
-    known = {p.name for p in op.attributes}
-    return bind_attrs(op, attrs) if known.issuperset(attrs) else attrs
 
 
 def _bound(param: Param, value: Any) -> Any:

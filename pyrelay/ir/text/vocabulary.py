@@ -16,11 +16,11 @@ from ...diagnostics.catalogue.text import (
 )
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
+from ..build import bind_attrs
 from ..expr import Call, Constructor, Expr, GlobalVar, Tuple
 from ..module import AdtDef
 from ..op import Missing, Op, Role
 from ..types import UNIT
-from .attributes import complete
 from .lexis import TRANSFORMS
 from .place import Place, nearest
 
@@ -121,7 +121,7 @@ class Vocabulary:
             raise self._refusal(op, call, f"`{op.name}` needs its operand `{missing[0].name}`")
         args = call.args + tuple(omitted(call.span, typed=typed) for _ in missing)
         try:
-            attrs = complete(op, call.attrs) if typed else call.attrs
+            attrs = bind_attrs(op, call.attrs) if typed else call.attrs
         except (TypeError, ValueError) as error:
             raise self._refusal(op, call, str(error)) from error
         return Call(op, args, attrs, call.type_args, span=call.span)
