@@ -1,0 +1,82 @@
+"""Every operator's generated code, and the meaning of the arithmetic that has kernels of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay.ir.expr import Function
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Effect, Op, Pointwise
+from pyrelay.ir.ops.table import ALL
+from pyrelay.ir.scalars import Scalars
+from pyrelay.ir.types import FnType
+from pyrelay.lower_torch.scalars import TorchScalars
+from pyrelay.passes.effects import with_flavours
+from pyrelay.runtime.host import compile_module
+from tests.ops.checks import assert_equal, operands_of, samples
+from tests.ops.materials import tensors
+from tests.ops.programs import CPU, call_program
+from tests.ops.references import promoted
+
+quiet = [op for op in ALL if not op.effect & (Effect.IO | Effect.RANDOM)]
+pointwise = [op for op in ALL if isinstance(op.lowering, Pointwise)]
+
+
+def composed(name: str) -> bool:
+    """Tell whether a method of `Scalars` is made of others: those alone say what they mean."""
+    return getattr(Scalars, name).__doc__ is not None
+
+
+def _primitive(name: str) -> Callable[..., Any]:
+    return lambda self, *args: getattr(self.torch, name)(*args)
+
+
+class Composed(Scalars):
+    """Arithmetic on torch tensors in which what is made of other methods stays so."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self.torch = TorchScalars(dtype, CPU)
+
+
+for _name in vars(Scalars):
+    if not _name.startswith("_") and not composed(_name):
+        setattr(Composed, _name, _primitive(_name))
+
+
+@pytest.mark.parametrize("op", quiet, ids=lambda op: op.name)
+def test_generated_code_gives_the_value_of_the_evaluator(op: Op) -> None:
+    for sample in samples(op):
+        program, result = call_program(op, sample, {})
+        expected = program.run(result, tensors(sample))
+        types = tuple(p.ty for p in program.params if p.ty is not None)
+        function = Function(
+            tuple(program.params),
+            program.builder.block(result),
+            result.ty,
+            ty=FnType(types, result.ty),
+            span=program.builder.span,
+        )
+        module = with_flavours(Module({"main": function}, {}))
+        actual = compile_module(module, "main", CPU)(*tensors(sample))
+        if expected != ():
+            assert_equal(actual, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("op", pointwise, ids=lambda op: op.name)
+def test_a_kernel_computes_what_its_arithmetic_is_made_of(op: Op) -> None:
+    assert isinstance(op.lowering, Pointwise)
+    for sample in samples(op):
+        operands = promoted(op, operands_of(sample, tensors(sample)))
+        program, result = call_program(op, sample, {})
+        floats = [
+            v.dtype for v in operands if isinstance(v, torch.Tensor) and v.is_floating_point()
+        ]
+        scalars = Composed(floats[0] if floats else torch.int64)
+        attrs = program.builder.bindings[-1].value.attrs.values()
+        actual = op.lowering.body(scalars, *operands, *attrs)
+        expected = program.run(result, tensors(sample))
+        assert_equal(actual, expected, dtype=False, rtol=1e-5, atol=1e-6)
