@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -56,10 +56,15 @@ class Unit:
         self.target: Final = target
         self._mentioned: Final = mentioned
 
-    @cached_property
-    def fixed(self) -> tuple[bool, ...]:
-        """Tell, for each type parameter, whether an instance fixes it: not if it is a size."""
-        return tuple(isinstance(p, TypeVar) for p in self.type_params)
+    def fixed(self, values: Sequence[Value]) -> tuple[bool, ...]:
+        """Tell, for each type parameter, whether an instance for arguments fixes it: a type
+        variable, or a size in the type of a parameter that is a known function. What the function
+        was made of speaks of the same sizes."""
+        sizes: set[str] = set()
+        for param, value in zip(self.function.params, values, strict=True):
+            if isinstance(value, Closure):
+                sizes.update(names_in((self.base(type_of(param)),)))
+        return tuple(isinstance(p, TypeVar) or p.name in sizes for p in self.type_params)
 
     @cached_property
     def sizes(self) -> frozenset[str]:
@@ -115,17 +120,25 @@ class Request:
 @final
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What an instance is asked for with: fixed arguments and known functions, in the caller's
-    terms, and the names of the caller's sizes in them."""
+    """What an instance is asked for with, in the caller's terms: type arguments, those that it
+    fixes and those that stay its own, arguments, and the names of the caller's sizes in what is
+    fixed."""
 
-    fixed: tuple[_Arg, ...]
+    fixed: tuple[tuple[TypeParam, _Arg], ...]
+    kept: tuple[tuple[TypeParam, _Arg], ...]
     values: tuple[Value, ...]
-    names: tuple[str, ...] = field(init=False)
+    names: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        dims = (d for v in self.values if isinstance(v, Closure) for d in v.dims)
-        names = tuple(dict.fromkeys(names_in((*self.fixed, *dims))))
-        object.__setattr__(self, "names", names)
+    @staticmethod
+    def of(unit: Unit, type_args: Sequence[_Arg], values: tuple[Value, ...]) -> _Wanted:
+        """Give what is asked for by a call."""
+        flags = unit.fixed(values)
+        pairs = tuple(zip(unit.type_params, type_args, strict=True))
+        fixed = tuple(p for p, flag in zip(pairs, flags, strict=True) if flag)
+        kept = tuple(p for p, flag in zip(pairs, flags, strict=True) if not flag)
+        dims = (d for v in values if isinstance(v, Closure) for d in v.dims)
+        names = tuple(dict.fromkeys(names_in((*(a for _, a in fixed), *dims))))
+        return _Wanted(fixed, kept, values, names)
 
     @property
     def has_known(self) -> bool:
@@ -135,7 +148,7 @@ class _Wanted:
     def key(self, unit: Unit) -> object:
         """Give what tells instances apart: everything, with the sizes called by number."""
         rename = Substitution({n: Dim.of(f"'{i}") for i, n in enumerate(self.names)}, {})
-        fixed = tuple(change(rename, a) for a in self.fixed)
+        fixed = tuple(change(rename, a) for _, a in self.fixed)
         shapes = tuple(
             (v.target.number, tuple(rename.dim(d) for d in v.dims))
             if isinstance(v, Closure)
@@ -170,12 +183,11 @@ class Units:
         as_data: Callable[[Value], Expr],
     ) -> Request:
         """Give the instance for a call; `as_data` gives a known function as a plain atom."""
-        fixed = tuple(a for a, f in zip(type_args, unit.fixed, strict=True) if f)
         shallow = tuple(as_data(v) if _grows(v) else v for v in values)
-        wanted = _Wanted(fixed, shallow)
+        wanted = _Wanted.of(unit, type_args, shallow)
         count = self._counts.get(unit.function, 0)
         if wanted.has_known and count >= MAX_KNOWN and wanted.key(unit) not in self._instances:
-            wanted = _Wanted(fixed, tuple(as_data(v) for v in shallow))
+            wanted = _Wanted.of(unit, type_args, tuple(as_data(v) for v in shallow))
         key = wanted.key(unit)
         instance = self._instances.get(key)
         if instance is None:
@@ -185,17 +197,16 @@ class Units:
             instance = self._instances[key] = self._make(unit, wanted)
             self._counts[unit.function] = count + 1
             self.pending.append((instance, unit))
-        kept = tuple(a for a, f in zip(type_args, unit.fixed, strict=True) if not f)
+        kept = (a for _, a in wanted.kept)
         named = tuple(Dim.of(n) for n in wanted.names)
         return Request(instance, (*kept, *named), (*leaves, *_flat(wanted.values)))
 
     def _make(self, unit: Unit, wanted: _Wanted) -> Instance:
-        kept = tuple(p for p, f in zip(unit.type_params, unit.fixed, strict=True) if not f)
-        fixed = tuple(p for p, f in zip(unit.type_params, unit.fixed, strict=True) if f)
-        own = _own_names(wanted.names, unit.sizes)
+        own = _own_names(wanted.names, unit.sizes - {p.name for p, _ in wanted.fixed})
         here = Substitution({n: Dim.of(own[n]) for n in wanted.names}, {})
-        inner = substitution(fixed, tuple(change(here, a) for a in wanted.fixed))
-        params = (*kept, *(DimVar(own[n]) for n in wanted.names))
+        fixed = tuple(p for p, _ in wanted.fixed)
+        inner = substitution(fixed, tuple(change(here, a) for _, a in wanted.fixed))
+        params = (*(p for p, _ in wanted.kept), *(DimVar(own[n]) for n in wanted.names))
         name, span = self._name(unit, wanted), unit.function.span
         instance = Instance(name, unit.name, _composed(unit.base, inner), params, span)
         if unit.target is not None:
