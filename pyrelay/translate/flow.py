@@ -166,6 +166,20 @@ def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
                 pass
 
 
+def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Give the statements and all inside them, whatever they are, nested functions included."""
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.stmt):
+            yield node
+        for field_name in _BODIES:
+            pending += reversed(getattr(node, field_name, ()))
+
+
+_BODIES: Final = ("body", "handlers", "cases", "orelse", "finalbody")
+
+
 def assigned_in(body: Sequence[ast.stmt], *, items: bool = True) -> Iterator[str]:
     """Give the names bound anywhere in a body, in order, repeats included."""
     for stmt in statements_in(body):

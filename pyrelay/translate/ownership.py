@@ -15,18 +15,18 @@ from ..ir.op import Op, View
 from ..ir.ops.index import index
 from .context import Context
 from .definition import meaning
-from .flow import statements_in
+from .flow import all_statements, statements_in
 from .static import static_value
 from .tables import METHODS
 
 
 def writes_items(body: Sequence[ast.stmt]) -> bool:
     """Tell whether a body assigns to an item anywhere, nested functions included."""
-    return any(
-        isinstance(n, ast.Subscript) and not isinstance(n.ctx, ast.Load)
-        for stmt in body
-        for n in ast.walk(stmt)
-    )
+    for stmt in all_statements(body):
+        targets = getattr(stmt, "targets", None) or [getattr(stmt, "target", None)]
+        if any(isinstance(n, ast.Subscript) for t in targets if t for n in ast.walk(t)):
+            return True
+    return False
 
 
 def shared_by(cx: Context, node: ast.expr) -> Iterator[ast.Name]:

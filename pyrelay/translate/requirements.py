@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 from ..ir.intrinsics import Intrinsic
 from .context import Program
 from .definition import Definition, DerivedFunction, Kind, StaticValue, meaning
-from .flow import locals_of
+from .flow import all_statements, locals_of
 from .scope import MISSING, Scope, is_plain
 from .signature import Parameter
 
@@ -85,9 +85,7 @@ class _Mentions:
         self._node: Final = definition.source.node
         self._locals: Final = locals_of(self._node)
         self._nested: Final = {
-            n.name: n
-            for n in ast.walk(self._node)
-            if isinstance(n, ast.FunctionDef) and n is not self._node
+            n.name: n for n in all_statements(self._node.body) if isinstance(n, ast.FunctionDef)
         }
         self._models: Final = self._local_models(program.signature(definition).parameters)
         self._seen: Final[set[tuple[str, Supplied]]] = set()
@@ -198,7 +196,7 @@ class _Mentions:
             if parameter.model is not None:
                 definition = meaning(parameter.model.definition)
                 found[parameter.name] = definition if isinstance(definition, Definition) else None
-        for node in ast.walk(self._node):
+        for node in all_statements(self._node.body):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
                     definition = self._created(call)

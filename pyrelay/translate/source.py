@@ -18,6 +18,7 @@ from typing import Final, final
 from ..diagnostics.catalogue.language import NoSource, SourceChanged, Unsupported
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
+from .flow import all_statements
 
 
 @final
@@ -46,14 +47,10 @@ class _ParsedFile:
     def __init__(self, name: str, text: str) -> None:
         self.file: Final = SourceFile(name, text)
         tree = ast.parse(text, name)
-        self.defs: Final = {_place(n): n for n in ast.walk(tree) if isinstance(n, _DEFS)}
-        self.methods: Final = {
-            _place(n)
-            for c in ast.walk(tree)
-            if isinstance(c, ast.ClassDef)
-            for n in c.body
-            if isinstance(n, _DEFS)
-        }
+        statements = list(all_statements(tree.body))
+        self.defs: Final = {_place(n): n for n in statements if isinstance(n, _DEFS)}
+        classes = [s for s in statements if isinstance(s, ast.ClassDef)]
+        self.methods: Final = {_place(n) for c in classes for n in c.body if isinstance(n, _DEFS)}
         module = compile(tree, name, "exec", dont_inherit=True)
         self.codes: Final = {(c.co_name, c.co_firstlineno): c for c in _codes(module)}
 
@@ -136,11 +133,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
         pending += (c for c in current.co_consts if isinstance(c, CodeType))
 
 
-def _same_code(running: CodeType, written: CodeType, node: ast.AST) -> bool:
+def _same_code(
+    running: CodeType, written: CodeType, node: ast.FunctionDef | ast.AsyncFunctionDef
+) -> bool:
     """Tell whether the code that runs is what the text compiles to."""
     if _signature(running) != _signature(written):
         return False
-    if any(isinstance(n, ast.Assert) for n in ast.walk(node)):
+    if any(isinstance(s, ast.Assert) for s in all_statements(node.body)):
         # pytest rewrites the asserts of test files: their functions hold more than is written.
         return set(_constants(written)) <= set(_constants(running))
     pairs = zip(_codes(running), _codes(written), strict=False)
