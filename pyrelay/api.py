@@ -15,7 +15,7 @@ from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .ir.expr import Rule
 from .runtime.arguments import describe
-from .runtime.bound import BoundFunction, dispatcher_of
+from .runtime.bound import PureFunction, dispatcher_of
 from .runtime.create import create
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
@@ -59,8 +59,8 @@ def vjp(f: Any, wrt: str | tuple[str, ...] | None = None) -> Any:
 
 
 def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: bool) -> Any:
-    if isinstance(f, BoundFunction):
-        return f.derived(rule, wrt, has_aux=has_aux)
+    if isinstance(f, PureFunction):
+        return f.transformed(rule, has_aux=has_aux)
     dispatcher_of(f)
     names = (wrt,) if isinstance(wrt, str) else wrt
     single = names is None or isinstance(wrt, str)
@@ -155,7 +155,7 @@ def sgd(params: Params, grads: Grads, lr: float) -> Params:
 def with_params(f: Any) -> Any:
     """Give a pure function of a model's parameters: `with_params(f)(params, *args)`, where the
     first argument is a `Params` record of the one model that `f` mentions."""
-    return dispatcher_of(f).with_params()
+    return PureFunction(f)
 
 
 def export_model(model: Model) -> Exported:

@@ -1,4 +1,7 @@
-"""A function with models bound as its implicit instances: `model.bind(loss)`."""
+"""Functions together with the models whose parameters they use.
+
+`model.bind(loss)` supplies a model, `with_params(loss)` makes the parameters an argument.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.catalogue.model import NotAModel
 from ..diagnostics.diagnostic import RunError
+from ..ir.expr import Rule
+from .arguments import describe
+from .records import Params
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
@@ -14,7 +20,7 @@ if TYPE_CHECKING:
 
 @final
 class BoundFunction:
-    """A relay function together with the models whose parameters it uses."""
+    """A relay function with models as its implicit instances."""
 
     def __init__(self, models: tuple[Model, ...], function: Any) -> None:
         self._models: Final = models
@@ -29,6 +35,39 @@ class BoundFunction:
         self._dispatcher.check_with(self._models)
 
 
+@final
+class PureFunction:
+    """A relay function of a `Params` record and its own arguments; no model is changed."""
+
+    def __init__(self, function: Any) -> None:
+        self._dispatcher: Final = dispatcher_of(function)
+
+    def __call__(self, params: Params, *args: Any, **kwargs: Any) -> Any:
+        """Run the function with these parameters. Raises CheckError and RunError."""
+        return self._dispatcher.call((_params(params),), args, kwargs)
+
+    def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
+        """Give a transform in the parameters: a function of the same arguments."""
+
+        def call(params: Params, *args: Any) -> Any:
+            source = (_params(params),)
+            return self._dispatcher.of_models(rule, source, args, single=True, has_aux=has_aux)
+
+        return call
+
+
+def _params(value: Any) -> Params:
+    if isinstance(value, Params):
+        return value
+    raise RunError(
+        NotAModel(
+            "the first argument is the parameters of a model",
+            describe(value),
+            "pass model.params, or what relay.sgd gives",
+        )
+    )
+
+
 def dispatcher_of(function: Any) -> Dispatcher:
     """Give what runs a relay function. Raises RunError for anything else."""
     found = getattr(function, "dispatcher", None)
@@ -36,7 +75,7 @@ def dispatcher_of(function: Any) -> Dispatcher:
         raise RunError(
             NotAModel(
                 "this takes a function decorated with @relay",
-                f"a {type(function).__name__}",
+                describe(function),
                 "decorate the function with @relay",
             )
         )

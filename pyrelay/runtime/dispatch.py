@@ -29,11 +29,13 @@ from .derive import derive
 from .entry import Entry
 from .model import Model
 from .program import Program
-from .records import Grads
+from .records import Grads, Params
 from .show import stage_text, type_text
 from .values import Cell
 
 Statics: TypeAlias = tuple[tuple[str, Any], ...]
+Source: TypeAlias = Model | Params
+"""Where the parameters of an implicit model come from."""
 
 
 @final
@@ -88,17 +90,16 @@ class Dispatcher:
         return self.call((), args, kwargs)
 
     def call(
-        self, models: tuple[Model, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
         values, statics = self._bind(args, kwargs)
-        compiled = self._entry(models, values, statics, None)
-        return self._run(compiled, models, values)
+        return self._run(self._entry(models, values, statics, None), models, values)
 
     def of_models(
         self,
         rule: Rule,
-        models: tuple[Model, ...],
+        models: tuple[Source, ...],
         args: tuple[Any, ...],
         *,
         single: bool,
@@ -130,7 +131,7 @@ class Dispatcher:
         finally:
             finish()
 
-    def _run(self, compiled: Compiled, models: tuple[Model, ...], values: tuple[Any, ...]) -> Any:
+    def _run(self, compiled: Compiled, models: tuple[Source, ...], values: tuple[Any, ...]) -> Any:
         host, finish = _host_values(models, values)
         try:
             return compiled.entry(host)
@@ -148,9 +149,11 @@ class Dispatcher:
             head = self._base.source.head
             raise RunError(WrongCall(self._base.name, head, str(error))) from None
         bound.apply_defaults()
-        statics = tuple((n, bound.arguments[n]) for n in self._statics)
-        values = tuple(v for n, v in bound.arguments.items() if n not in self._statics)
-        return values, statics
+        names = self._statics
+        values = tuple(v for n, v in bound.arguments.items() if n not in names)
+        if self._base.kind is Kind.MODEL:
+            return values, ()  # an instance has its static arguments already
+        return values, tuple((n, bound.arguments[n]) for n in names)
 
     @cached_property
     def _signature(self) -> inspect.Signature:
@@ -175,7 +178,7 @@ class Dispatcher:
 
     def _entry(
         self,
-        models: tuple[Model, ...],
+        models: tuple[Source, ...],
         values: tuple[Any, ...],
         statics: Statics,
         transformed: Transformed | None,
@@ -183,7 +186,7 @@ class Dispatcher:
         key = (
             statics,
             transformed,
-            tuple([(m.blueprint, m.training) for m in models]),
+            tuple([_mode(m) for m in models]),
             tuple([(v.blueprint, v.training) for v in values if isinstance(v, Model)]),
         )
         known = self._compiled.get(key)
@@ -196,7 +199,7 @@ class Dispatcher:
 
     def _make(
         self,
-        models: tuple[Model, ...],
+        models: tuple[Source, ...],
         values: tuple[Any, ...],
         statics: Statics,
         transformed: Transformed | None,
@@ -222,16 +225,16 @@ class Dispatcher:
         )
 
     def _translation(
-        self, models: tuple[Model, ...], values: tuple[Any, ...], statics: Statics
+        self, models: tuple[Source, ...], values: tuple[Any, ...], statics: Statics
     ) -> Translation:
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in values if isinstance(v, Model)]
         return translate(self._function, dict(statics), implicit, explicit)
 
-    def _check_models(self, translation: Translation, models: tuple[Model, ...]) -> None:
+    def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
         head, name = self._base.source.head, self._base.name
         wanted = [spec.definition for spec in translation.implicit]
-        given = [m.blueprint.spec.definition for m in models]
+        given = [_use(m).definition for m in models]
         missing = [d for d in wanted if d not in given]
         if missing:
             raise RunError(ModelMissing(name, missing[0].name, head))
@@ -251,7 +254,7 @@ class Dispatcher:
         """Check the function and everything it reaches. Raises CheckError."""
         _ = self._looked_at.derived
 
-    def check_with(self, models: Sequence[Model]) -> None:
+    def check_with(self, models: Sequence[Source]) -> None:
         """Check the function with its implicit models. Raises CheckError and RunError."""
         translation = translate(self._function, {}, [_use(m) for m in models], [])
         self._check_models(translation, tuple(models))
@@ -291,9 +294,15 @@ class Dispatcher:
         return translation.implicit[0], program.function
 
 
-def _use(model: Model) -> ModelUse:
-    spec = model.blueprint.spec
-    return ModelUse(spec.definition, model.training, spec.statics)
+def _mode(source: Source) -> tuple[Blueprint, bool]:
+    if isinstance(source, Model):
+        return source.blueprint, source.training
+    return source.home.blueprint, source.home.training
+
+
+def _use(source: Source) -> ModelUse:
+    blueprint, training = _mode(source)
+    return ModelUse(blueprint.spec.definition, training, blueprint.spec.statics)
 
 
 def _parameters(function: Function) -> tuple[Parameter, ...]:
@@ -314,17 +323,21 @@ def _pullback(program: Program, translation: Translation) -> Program | None:
 
 
 def _host_values(
-    models: tuple[Model, ...], values: tuple[Any, ...]
+    models: tuple[Source, ...], values: tuple[Any, ...]
 ) -> tuple[list[Any], Callable[[], None]]:
     """Give the values of an entry's parameters, and what to do when the call has ended, however:
     an interrupted loop leaves the last whole update."""
     host: list[Any] = []
     after: list[Callable[[], None]] = []
-    for model in models:
-        state, cells = model.state_cells()
-        host += (model.params_tree(), state)
+    for source in models:
+        if isinstance(source, Params):
+            cells = [Cell(value) for value in source.home.state]
+            host += (source.tree, source.home.blueprint.state_tree(cells))
+            continue
+        state, cells = source.state_cells()
+        host += (source.params_tree(), state)
         if cells:
-            after.append(lambda m=model, c=cells: m.store_state(c))
+            after.append(lambda m=source, c=cells: m.store_state(c))
     for value in values:
         if not isinstance(value, Model):
             host.append(value)
@@ -342,7 +355,7 @@ def _host_values(
 
 
 def _with_grads(
-    rule: Rule, result: Any, models: tuple[Model, ...], *, single: bool, has_aux: bool
+    rule: Rule, result: Any, models: tuple[Source, ...], *, single: bool, has_aux: bool
 ) -> Any:
     """Give a result with its gradients as mappings by parameter name."""
     if rule is Rule.GRAD and not has_aux:
@@ -353,11 +366,7 @@ def _with_grads(
     return first, _grads(second, models, single=single)
 
 
-def _grads(tree: Any, models: tuple[Model, ...], *, single: bool) -> Any:
+def _grads(tree: Any, models: tuple[Source, ...], *, single: bool) -> Any:
     trees = (tree,) if single else tree
-    found = tuple(_record(m.blueprint, t) for m, t in zip(models, trees, strict=True))
+    found = tuple(Grads(m.home, t) for m, t in zip(models, trees, strict=True))
     return found[0] if single else found
-
-
-def _record(blueprint: Blueprint, tree: Any) -> Grads:
-    return Grads(blueprint.name, blueprint.param_names, tree)

@@ -194,6 +194,7 @@ class _Evaluator:
                 case Call(callee=Op()) | Call(callee=Constructor()):
                     return (yield self._value(expr, frame))
                 case Call(callee, args):
+                    assert not isinstance(callee, Op)
                     function = yield self._value(callee, frame)
                     values = yield self._values(args, frame)
                     if not isinstance(function, _Closure):
@@ -213,6 +214,32 @@ class _Evaluator:
 
     def _value(self, expr: Expr, frame: _Frame) -> Steps[Any]:
         match expr:
+            case Call(callee=Op()):
+                return (yield self._operator(expr, frame))
+            case Call(callee=Constructor(adt, name), args=args):
+                fields = yield self._values(args, frame)
+                return construct(self._module.adts[adt].tag(name), tuple(fields))
+            case Call() | LetBlock() | If() | Match():
+                return (yield self._finish(expr, frame))
+            case Tuple(fields):
+                return tuple((yield self._values(fields, frame)))
+            case TupleGet(value, index):
+                return (yield self._value(value, frame))[index]
+            case RefCreate(value):
+                return Cell((yield self._value(value, frame)))
+            case RefRead(ref):
+                return (yield self._value(ref, frame)).value
+            case RefWrite(ref, value):
+                cell = yield self._value(ref, frame)
+                cell.value = yield self._value(value, frame)
+                return ()
+            case _:
+                return self._leaf(expr, frame)
+
+    def _leaf(
+        self, expr: Var | GlobalVar | Constant | Constructor | Function | Transform, frame: _Frame
+    ) -> Any:
+        match expr:
             case Var():
                 return frame.lookup(expr)
             case GlobalVar(name):
@@ -222,27 +249,8 @@ class _Evaluator:
             case Constructor(adt, name):
                 tag = self._module.adts[adt].tag(name)
                 return lambda *fields: construct(tag, fields)
-            case Tuple(fields):
-                return tuple((yield self._values(fields, frame)))
-            case TupleGet(value, index):
-                return (yield self._value(value, frame))[index]
             case Function():
                 return _Closure(self, expr, frame)
-            case RefCreate(value):
-                return Cell((yield self._value(value, frame)))
-            case RefRead(ref):
-                return (yield self._value(ref, frame)).value
-            case RefWrite(ref, value):
-                cell = yield self._value(ref, frame)
-                cell.value = yield self._value(value, frame)
-                return ()
-            case Call(callee=Op()):
-                return (yield self._operator(expr, frame))
-            case Call(callee=Constructor(adt, name), args=args):
-                fields = yield self._values(args, frame)
-                return construct(self._module.adts[adt].tag(name), tuple(fields))
-            case Call() | LetBlock() | If() | Match():
-                return (yield self._finish(expr, frame))
             case Transform():
                 raise AssertionError("transforms are expanded before anything runs")
             case other:

@@ -19,7 +19,7 @@ from ..ir.types import DType, TensorType
 from .arguments import torch_dtype
 from .autograd import tensors
 from .blueprint import Blueprint, Leaf
-from .records import Params
+from .records import Home, Params
 from .values import Cell
 
 if TYPE_CHECKING:
@@ -87,7 +87,13 @@ class Model(nn.Module):
     @property
     def params(self) -> Params:
         """The parameters as an immutable record, shared with the model until it is updated."""
-        return Params(self.blueprint.name, self.blueprint.param_names, self.params_tree())
+        return Params(self.home, self.params_tree())
+
+    @property
+    def home(self) -> Home:
+        """What a record of this model's tensors remembers of it."""
+        state = tuple(table[name] for table, name in self._state_slots)
+        return Home(self.blueprint, self.training, state)
 
     def flat_params(self) -> list[torch.Tensor]:
         """Give the parameters in program order."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Self, final
 
 import torch
@@ -15,21 +16,35 @@ import torch
 from ..diagnostics.catalogue.model import NoSuchParameter
 from ..diagnostics.diagnostic import RunError
 from .autograd import Tree, tensors, with_tensors
+from .blueprint import Blueprint
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Home:
+    """The model that a record belongs to, as it was: its tree, its mode, and its state."""
+
+    blueprint: Blueprint
+    training: bool
+    state: tuple[torch.Tensor, ...]
 
 
 class TensorRecord(Mapping[str, torch.Tensor]):
     """Tensors by name, in the order of the program. `tree` is the same as nested tuples."""
 
-    def __init__(self, owner: str, names: tuple[str, ...], tree: Tree) -> None:
-        self._owner: Final = owner
-        self._names: Final = names
+    def __init__(self, home: Home, tree: Tree) -> None:
+        self.home: Final = home
         self.tree: Final = tree
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.home.blueprint.param_names
 
     def __getitem__(self, name: str) -> torch.Tensor:
         """Give the tensor of a parameter. Raises RunError with the nearest name."""
         if name not in self._names:
             near = difflib.get_close_matches(name, self._names, n=1)
-            raise RunError(NoSuchParameter(self._owner, name, near[0] if near else None))
+            raise RunError(NoSuchParameter(self.home.blueprint.name, name, near[0] if near else None))
         return tensors(self.tree)[self._names.index(name)]
 
     def __contains__(self, name: object) -> bool:
@@ -54,7 +69,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
         with torch.no_grad():
             found = [function(*row) for row in zip(*columns, strict=True)]
-        return type(self)(self._owner, self._names, with_tensors(self.tree, found))
+        return type(self)(self.home, with_tensors(self.tree, found))
 
     def __add__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.add, other)

@@ -96,7 +96,7 @@ class OperatorCall:
         hyper = {p.name for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
-        self._fill_hidden(solver, {**self.attrs, **given})
+        self._fill_hidden(solver, {**given, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
         solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
 

@@ -8,7 +8,7 @@ step of `ir.traverse.run`, so no program nests too deeply for the compiler itsel
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Final, final
 
@@ -122,6 +122,13 @@ class BodyWriter:
         self.frame.writes.add(name)
         self.emit(self.code.assign(name, value))
 
+    def give(self, name: str | None, value: ast.expr) -> None:
+        """Add an assignment, or if there is no name the bare expression."""
+        if name is None:
+            self.evaluate(value)
+        else:
+            self.assign(name, value)
+
     def evaluate(self, value: ast.expr) -> None:
         """Add an expression for its effect, if it can have one."""
         if not isinstance(value, ast.Name | ast.Constant):
@@ -133,7 +140,7 @@ class BodyWriter:
             self.emit(self.code.delete([self.names.of(v) for v in variables]))
 
     @contextmanager
-    def nested(self) -> Iterator[list[ast.stmt]]:
+    def nested(self) -> Generator[list[ast.stmt]]:
         """Collect the statements of a nested block; what it learns of sizes stays inside."""
         outer, sizes = self.frame.statements, self._sizes
         self.frame.statements, self._sizes = [], sizes.copy()
@@ -143,7 +150,7 @@ class BodyWriter:
         self.frame.statements, self._sizes = outer, sizes
 
     @contextmanager
-    def inside(self, frame: Frame) -> Iterator[None]:
+    def inside(self, frame: Frame) -> Generator[None]:
         """Write into another Python function."""
         outer, sizes, live = self.frame, self._sizes, self.live
         self.frame, self._sizes = frame, sizes.copy()
@@ -239,10 +246,7 @@ class BodyWriter:
             self._terms[var] = term  # written where the operator is called
             return
         node = write(term, self, var.name)
-        if target is None:
-            self.evaluate(node)
-        else:
-            self.assign(target, node)
+        self.give(target, node)
         self.define(var, term.form)
 
     def _result(self, expr: Expr, region: Region, position: int, exit_: Exit) -> Steps[None]:
@@ -265,10 +269,8 @@ class BodyWriter:
             case Returned():
                 self._return(value)
                 return
-            case Assigned(None):
-                self.evaluate(value)
             case Assigned(name):
-                self.assign(name, value)
+                self.give(name, value)
             case _:
                 self.emit(self.code.returned(self.code.tuple([self.code.literal(-1), value])))
                 return

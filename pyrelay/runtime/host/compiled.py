@@ -47,10 +47,9 @@ def compile_module(
 
 def _write_global(writer: BodyWriter, planned: Planned) -> Steps[None]:
     base = writer.program.name(planned)
-    first: list[ast.FunctionDef] = []
-    for mode in functions.modes_of(writer, planned):
-        first.append((yield functions.write_unit(writer, planned, base, mode)))
-    writer.written[:0] = first
+    for place, mode in enumerate(functions.modes_of(writer, planned)):
+        written = yield functions.write_unit(writer, planned, base, mode)
+        writer.written.insert(place, written)
 
 
 @final

@@ -186,10 +186,8 @@ def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
     if callee is None:
         assert isinstance(expr.callee, Var | GlobalVar | Constructor)
         return _call_value(writer, writer.nodes([expr.callee])[0], args, is_tail=is_tail)
-    if callee.owner is None:
-        base = writer.program.name(callee)
-    else:
-        base = writer.bases[callee]
+    is_global = callee.owner is None
+    base = writer.program.name(callee) if is_global else writer.bases[callee]
     if not callee.is_deep:
         return writer.code.call(_function(writer, base), args)
     match writer.frame.mode:
@@ -257,11 +255,8 @@ def _use(writer: BodyWriter, result: ast.expr, exit_: Exit, used: Sequence[Var])
     if writer.frame.mode is Mode.STEPS:
         result = _step(writer, result, is_tail=False)
     match exit_:
-        case Assigned(None):
-            writer.emit(code.evaluate(result))
-            writer.delete(used)
         case Assigned(name):
-            writer.assign(name, result)
+            writer.give(name, result)
             writer.delete(used)
         case InLoop():
             outcome = writer.names.fresh("outcome")

@@ -106,25 +106,26 @@ class Liveness:
                 self._visit(condition, region, position)
                 self._open((expr, 0), then, region, position, ())
                 self._open((expr, 1), otherwise, region, position, ())
-            case Match(value, clauses):
-                self._visit(value, region, position)
-                for i, clause in enumerate(clauses):
-                    bound = pattern_vars(clause.pattern)
-                    self._open((expr, 2 * i), clause.body, region, position, bound)
-                    if clause.guard is not None:
-                        # It sees what the pattern binds, and is over before the body starts.
-                        inside = self.region(expr, 2 * i)
-                        self._open((expr, 2 * i + 1), clause.guard, inside, -1, ())
+            case Match():
+                self._visit_match(expr, region, position)
             case Call(callee=Op(), args=args):
                 for arg in args:
                     self._visit_operand(arg, region, position)
-            case Call(args=args):
-                for part in children(expr) if self._plan.callee(expr) is None else args:
-                    self._visit(part, region, position)
+            case Call():
                 self._enter(expr, region, position)
             case _:
                 for part in children(expr):
                     self._visit(part, region, position)
+
+    def _visit_match(self, node: Match, region: Region, position: int) -> None:
+        self._visit(node.value, region, position)
+        for i, clause in enumerate(node.clauses):
+            bound = pattern_vars(clause.pattern)
+            self._open((node, 2 * i), clause.body, region, position, bound)
+            if clause.guard is not None:
+                # It sees what the pattern binds, and is over before the body starts.
+                inside = self.region(node, 2 * i)
+                self._open((node, 2 * i + 1), clause.guard, inside, -1, ())
 
     def _visit_operand(self, arg: Expr, region: Region, position: int) -> None:
         self._visit(arg, region, position)
@@ -138,6 +139,8 @@ class Liveness:
     def _enter(self, call: Call, region: Region, position: int) -> None:
         """Go into the body of a function that stands at this call; jumps do not enter again."""
         callee = self._plan.callee(call)
+        for part in children(call) if callee is None else call.args:
+            self._visit(part, region, position)
         if callee is None or callee.place is None or (callee.function, 0) in self._regions:
             return
         function = callee.function

@@ -140,18 +140,21 @@ class Plan:
             case LetBlock():
                 self._visit_block(expr, owner, is_tail)
             case If(condition, then, otherwise):
-                self._pending += ((otherwise, owner, is_tail), (then, owner, is_tail))
+                self._pending.extend(((otherwise, owner, is_tail), (then, owner, is_tail)))
                 self._pending.append((condition, owner, False))
-            case Match(value, clauses):
-                for clause in reversed(clauses):
-                    self._pending.append((clause.body, owner, is_tail))
-                    if clause.guard is not None:
-                        self._pending.append((clause.guard, owner, False))
-                self._pending.append((value, owner, False))
+            case Match():
+                self._visit_match(expr, owner, is_tail)
             case Call():
                 self._visit_call(expr, owner, is_tail)
             case _:
-                self._pending += ((c, owner, False) for c in reversed(children(expr)))
+                self._pending.extend((c, owner, False) for c in reversed(children(expr)))
+
+    def _visit_match(self, node: Match, owner: Planned, is_tail: bool) -> None:
+        for clause in reversed(node.clauses):
+            self._pending.append((clause.body, owner, is_tail))
+            if clause.guard is not None:
+                self._pending.append((clause.guard, owner, False))
+        self._pending.append((node.value, owner, False))
 
     def _visit_block(self, block: LetBlock, owner: Planned, is_tail: bool) -> None:
         self._pending.append((block.body, owner, is_tail))

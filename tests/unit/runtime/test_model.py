@@ -1,0 +1,318 @@
+"""Models: parameters by call site, torch's own interchange, modes, state, updates and export."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from pyrelay import CheckError, Dim, Float, Int, Model, RunError, Tensor, relay, relay_model
+
+N, K = Dim("N"), Dim("K")
+
+
+@relay_model
+def perceptron(x: Tensor[Float, (N, 4)], *, hidden: int = 8) -> Tensor[Float, (N, 3)]:
+    h = relay.tanh(relay.linear(x, out_features=hidden))
+    out = relay.linear(h, out_features=3)
+    return out
+
+
+@relay
+def loss(x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
+    return relay.softmax_cross_entropy(perceptron(x), y)
+
+
+@relay
+def train(
+    model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)], steps: Int
+) -> Float:
+    value = 0.0
+    for _ in range(steps):
+        value, grads = relay.value_and_grad(model, loss, (x, y))
+        relay.update_model_params(model, grads, lr=0.5)
+    return value
+
+
+@relay_model
+def block(x: Tensor[Float, (N, 6)]) -> Tensor[Float, (N, 6)]:
+    return relay.relu(relay.linear(x, out_features=6))
+
+
+@relay_model
+def deep(x: Tensor[Float, (N, 6)]) -> Tensor[Float, (N, 6)]:
+    for _ in relay.layers(3):
+        x = block(x)
+    return x
+
+
+@relay_model
+def shared(x: Tensor[Float, (N, 6)]) -> Tensor[Float, (N, 6)]:
+    for _ in range(3):
+        x = block(x)
+    return x
+
+
+@relay_model
+def open_net(x: Tensor[Float, (N, K)]) -> Tensor[Float, (N, 2)]:
+    return relay.linear(x, out_features=2)
+
+
+@relay_model
+def normed(x: Tensor[Float, (N, 3, 5, 5)]) -> Tensor[Float, (N, 3, 5, 5)]:
+    bn = relay.batch_norm(x)
+    return bn
+
+
+@relay_model
+def dropped(x: Tensor[Float, (N, 100)]) -> Tensor[Float, (N, 100)]:
+    return relay.dropout(x, p=0.5)
+
+
+def batch(n: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give inputs and labels that are the same every time."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(n, 4, generator=generator)
+    return x, torch.randint(0, 3, (n,), generator=generator)
+
+
+def torch_perceptron() -> nn.Module:
+    """Give the same network as torch modules."""
+    return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def test_parameters_are_named_after_their_call_sites() -> None:
+    model = relay.create_model(perceptron, seed=0)
+    shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
+    assert shapes == {
+        "linear_1.weight": (8, 4),
+        "linear_1.bias": (8,),
+        "out.weight": (3, 8),
+        "out.bias": (3,),
+    }
+
+
+def test_the_seed_decides_the_first_values() -> None:
+    first, again = (relay.create_model(perceptron, seed=3) for _ in range(2))
+    other = relay.create_model(perceptron, seed=4)
+    for name, value in first.state_dict().items():
+        assert torch.equal(value, again.state_dict()[name])
+    assert not torch.equal(first.state_dict()["out.weight"], other.state_dict()["out.weight"])
+    assert torch.count_nonzero(first.state_dict()["out.bias"]) == 0
+
+
+def test_a_static_parameter_shapes_the_model() -> None:
+    model = relay.create_model(perceptron, seed=0, hidden=16)
+    assert dict(model.named_parameters())["linear_1.weight"].shape == (16, 4)
+    assert model(batch()[0]).shape == (5, 3)
+
+
+def test_state_dicts_interchange_with_the_torch_module() -> None:
+    model, reference = relay.create_model(perceptron, seed=0), torch_perceptron()
+    rename = {"0": "linear_1", "2": "out"}
+    model.load_state_dict(reference.state_dict(), rename=rename)
+    x, _ = batch()
+    assert torch.allclose(model(x), reference(x), atol=1e-6)
+    back = {k.replace("linear_1", "0").replace("out", "2"): v for k, v in model.state_dict().items()}
+    reference.load_state_dict(back)
+
+
+def test_gradients_of_a_model_are_torchs() -> None:
+    model, reference = relay.create_model(perceptron, seed=0), torch_perceptron()
+    model.load_state_dict(reference.state_dict(), rename={"0": "linear_1", "2": "out"})
+    x, y = batch()
+    value, grads = relay.value_and_grad(model, loss, (x, y))
+    expected = F.cross_entropy(reference(x), y)
+    expected.backward()
+    assert torch.allclose(value, expected.detach(), atol=1e-6)
+    for name, parameter in zip(grads, reference.parameters(), strict=True):
+        assert torch.allclose(grads[name], parameter.grad, atol=1e-6), name
+    assert torch.allclose(relay.grad(model, loss, (x, y))["out.bias"], grads["out.bias"])
+
+
+def test_a_call_joins_torch_autograd() -> None:
+    model, reference = relay.create_model(perceptron, seed=0), torch_perceptron()
+    model.load_state_dict(reference.state_dict(), rename={"0": "linear_1", "2": "out"})
+    x, _ = batch()
+    ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
+    model(ours).sum().backward()
+    reference(theirs).sum().backward()
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-6)  # pyright: ignore[reportArgumentType]
+    for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+        assert torch.allclose(mine.grad, other.grad, atol=1e-6)  # pyright: ignore[reportArgumentType]
+    with torch.no_grad():
+        assert not model(x).requires_grad
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_training_loop_gives_torchs_numbers(inside: bool) -> None:
+    model, reference = relay.create_model(perceptron, seed=0), torch_perceptron()
+    model.load_state_dict(reference.state_dict(), rename={"0": "linear_1", "2": "out"})
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.5)
+    x, y = batch()
+    expected = torch.tensor(0.0)
+    for _ in range(10):
+        optimizer.zero_grad()
+        expected = F.cross_entropy(reference(x), y)
+        expected.backward()
+        optimizer.step()
+    if inside:
+        value = train(model, x, y, 10)
+    else:
+        value = torch.tensor(0.0)
+        for _ in range(10):
+            value, grads = relay.value_and_grad(model, loss, (x, y))
+            relay.update_model_params(model, grads, lr=0.5)
+    assert torch.allclose(value, expected.detach(), atol=1e-5)
+    for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
+        assert torch.allclose(mine, other, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (lambda: relay.optim.sgd(lr=0.1, momentum=0.9), lambda p: torch.optim.SGD(p, 0.1, 0.9)),
+        (lambda: relay.optim.adam(lr=0.1), lambda p: torch.optim.Adam(p, 0.1)),
+        (lambda: relay.optim.adamw(lr=0.1), lambda p: torch.optim.AdamW(p, 0.1)),
+    ],
+)
+def test_optimisers_take_torchs_steps(ours: object, theirs: object) -> None:
+    mine = relay.create_model(perceptron, seed=0)
+    other = copy.deepcopy(mine)
+    first, second = ours(), theirs(other.parameters())  # pyright: ignore
+    x, y = batch()
+    for _ in range(5):
+        _, grads = relay.value_and_grad(mine, loss, (x, y))
+        relay.update_model_params(mine, grads, optimizer=first)
+        _, grads = relay.value_and_grad(other, loss, (x, y))
+        relay.update_model_params(other, grads, optimizer=second)
+    for a, b in zip(mine.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+
+
+def test_layers_have_parameters_each_and_a_loop_shares_its_own() -> None:
+    assert len(list(relay.create_model(deep).parameters())) == 6
+    model = relay.create_model(shared)
+    assert len(list(model.parameters())) == 2
+    x = torch.randn(4, 6)
+    weight, bias = model.parameters()
+    expected = x
+    for _ in range(3):
+        expected = torch.relu(F.linear(expected, weight, bias))
+    assert torch.allclose(model(x), expected, atol=1e-6)
+
+
+def test_open_sizes_are_given_or_named() -> None:
+    assert relay.create_model(open_net, dims={K: 7})(torch.randn(2, 7)).shape == (2, 2)
+    with pytest.raises(CheckError) as caught:
+        relay.create_model(open_net)
+    assert caught.value.codes == ("RL402",)
+
+
+def test_training_mode_updates_running_statistics_and_eval_mode_uses_them() -> None:
+    model, reference = relay.create_model(normed), nn.BatchNorm2d(3)
+    assert {f"bn.{k}" for k in reference.state_dict() if k != "num_batches_tracked"} == set(
+        model.state_dict()
+    )
+    for _ in range(3):
+        x = torch.randn(8, 3, 5, 5) * 2 + 1
+        assert torch.allclose(model(x), reference(x), atol=1e-5)
+    mean = model.state_dict()["bn.running_mean"]
+    assert torch.allclose(mean, reference.running_mean, atol=1e-5)  # pyright: ignore
+    model.eval()
+    reference.eval()
+    x = torch.randn(8, 3, 5, 5)
+    assert torch.allclose(model(x), reference(x), atol=1e-5)
+    assert torch.equal(mean, model.state_dict()["bn.running_mean"])
+
+
+def test_dropout_draws_anew_in_training_and_does_nothing_in_eval_mode() -> None:
+    model = relay.create_model(dropped)
+    x = torch.ones(10, 100)
+    first, second = model(x), model(x)
+    assert not torch.equal(first, second)
+    assert 0.35 < (first == 0).float().mean() < 0.65
+    assert torch.allclose(first[first != 0], torch.tensor(2.0))
+    assert torch.equal(model.eval()(x), x)
+    assert not model.state_dict()
+
+
+def test_copies_are_independent_and_share_the_definition() -> None:
+    model = relay.create_model(perceptron)
+    other = copy.deepcopy(model)
+    x, y = batch()
+    before = model(x)
+    _, grads = relay.value_and_grad(other, loss, (x, y))
+    relay.update_model_params(other, grads, lr=1.0)
+    assert torch.equal(model(x), before)
+    assert not torch.equal(other(x), before)
+
+
+def test_an_exported_model_is_frozen_and_pickles_by_value() -> None:
+    model = relay.create_model(perceptron)
+    x, y = batch()
+    predict = relay.export_model(model)
+    before = predict(x)
+    _, grads = relay.value_and_grad(model, loss, (x, y))
+    relay.update_model_params(model, grads, lr=1.0)
+    assert torch.equal(predict(x), before)
+    assert torch.equal(pickle.loads(pickle.dumps(predict))(x), before)  # noqa: S301  our own bytes
+    assert torch.allclose(before, predict(x=x))
+
+
+def test_gradients_are_a_mapping_with_arithmetic() -> None:
+    model = relay.create_model(perceptron)
+    _, grads = relay.value_and_grad(model, loss, batch())
+    assert list(grads) == list(model.state_dict())
+    assert torch.allclose((grads + grads).norm(), 2 * grads.norm())
+    assert torch.allclose((grads * 0.5 - grads / 2).norm(), torch.tensor(0.0))
+    with pytest.raises(RunError, match=r"did you mean `out\.weight`"):
+        _ = grads["out.wieght"]
+
+
+def test_a_bound_function_runs_with_its_model() -> None:
+    model = relay.create_model(perceptron)
+    x, y = batch()
+    value, _ = relay.value_and_grad(model, loss, (x, y))
+    assert torch.allclose(model.bind(loss)(x, y), value)
+    with pytest.raises(RunError) as caught:
+        loss(x, y)
+    assert caught.value.codes == ("RL401",)
+
+
+def test_pure_parameters_leave_the_model_alone() -> None:
+    model = relay.create_model(perceptron)
+    x, y = batch()
+    pure = relay.with_params(loss)
+    params = model.params
+    value, grads = relay.value_and_grad(model, loss, (x, y))
+    assert torch.allclose(pure(params, x, y), value)
+    moved = relay.sgd(params, grads, 0.5)
+    assert torch.allclose(relay.value_and_grad(model, loss, (x, y))[0], value)
+    relay.update_model_params(model, grads, lr=0.5)
+    assert torch.allclose(pure(moved, x, y), model.bind(loss)(x, y))
+
+
+def test_an_interrupted_loop_leaves_the_last_whole_update() -> None:
+    @relay
+    def broken(model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
+        value = 0.0
+        for i in range(3):
+            assert i < 1, "stop here"
+            value, grads = relay.value_and_grad(model, loss, (x, y))
+            relay.update_model_params(model, grads, lr=0.5)
+        return value
+
+    model = relay.create_model(perceptron)
+    other = copy.deepcopy(model)
+    x, y = batch()
+    with pytest.raises(RunError, match="stop here"):
+        broken(model, x, y)
+    _, grads = relay.value_and_grad(other, loss, (x, y))
+    relay.update_model_params(other, grads, lr=0.5)
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        assert torch.allclose(a, b)
