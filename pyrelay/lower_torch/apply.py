@@ -86,7 +86,7 @@ def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:
         case DType():
             return torch_dtype(value)
         case tuple():
-            return tuple(run_time_attr(v, size) for v in value)  # pyright: ignore
+            return tuple(run_time_attr(v, size) for v in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         case _:
             return value
 

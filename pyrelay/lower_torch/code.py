@@ -9,11 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypedDict, final
 
 from ..diagnostics.source import SourceFile, Span
 
-Place: TypeAlias = dict[str, int]
+
+class Place(TypedDict):
+    """Where a node stands, as `ast` counts."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
 Literal: TypeAlias = int | float | bool | str | EllipsisType | None
 
 LOAD: Final = ast.Load()
@@ -116,14 +125,11 @@ class Code:
         """Give `a, b = x, y`, all values before any target; `a = x` for one."""
         if len(targets) == 1:
             return self.assign(targets[0], values[0])
-        names = [ast.Name(t, STORE, **self._place) for t in targets]
-        return ast.Assign(
-            [ast.Tuple(names, STORE, **self._place)], self.tuple(values), **self._place
-        )
+        return self.unpack(targets, self.tuple(values))
 
     def unpack(self, targets: Sequence[str], value: ast.expr) -> ast.Assign:
         """Give `a, b = value`, also for one target."""
-        names = [ast.Name(t, STORE, **self._place) for t in targets]
+        names: list[ast.expr] = [ast.Name(t, STORE, **self._place) for t in targets]
         return ast.Assign([ast.Tuple(names, STORE, **self._place)], value, **self._place)
 
     def set_attribute(self, value: ast.expr, name: str, new: ast.expr) -> ast.Assign:

@@ -97,6 +97,7 @@ class CompiledProgram:
         return lambda *args: function(*map(_deep_argument, args, types), *budget)
 
     def __call__(self, *args: Any) -> Any:
+        """Give the value of the entry at run-time values."""
         try:
             if self._entry.function.assumptions:
                 check_assumptions(self._entry.function, args)

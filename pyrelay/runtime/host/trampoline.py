@@ -49,6 +49,7 @@ class DeepFunction:
         self.steps: Final = steps
 
     def __call__(self, *args: Any) -> Any:
+        """Give the result of the function, from a fresh budget of depth."""
         return self.plain(*args, DEPTH)
 
 

@@ -409,7 +409,8 @@ def test_many_cases_are_not_one_chain() -> None:
 
 
 def test_sizes_are_read_once_and_only_where_they_are_needed() -> None:
-    source = """def @main[N: Dim, M: Dim](%x: Tensor[(N, M), float32], %p: (float32, Tensor[(M,), float32])) {
+    source = """def @main[N: Dim, M: Dim](%x: Tensor[(N, M), float32],
+                                %p: (float32, Tensor[(M,), float32])) {
       let %a = reshape(%x, shape=(N * M,));
       let %b = zeros(size=(2 * N, 3), dtype=float32);
       (%a, %b, size(dim=N * M + 1))
