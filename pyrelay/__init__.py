@@ -17,6 +17,7 @@ from .annotations import int16 as int16
 from .annotations import int32 as int32
 from .annotations import int64 as int64
 from .annotations import uint8 as uint8
+from .config import no_compile as no_compile
 from .config import options as options
 from .decorators import relay as relay
 from .decorators import relay_model as relay_model

@@ -177,3 +177,24 @@ def _environment() -> Options:
 _override: Final[ContextVar[Options | None]] = ContextVar("pyrelay_options", default=None)
 _levelled: Final[list[str]] = []
 """The loggers whose level was set here, to be unset before the next setting."""
+
+
+_MAY_COMPILE: Final[ContextVar[bool]] = ContextVar("may_compile", default=True)
+
+
+@contextmanager
+def no_compile() -> Generator[None, None, None]:
+    """Refuse to compile anything in the block: a call that would have to raises RunError.
+
+    For code in which a compilation would be a mistake, such as a server's request or a timed loop.
+    """
+    token = _MAY_COMPILE.set(False)
+    try:
+        yield
+    finally:
+        _MAY_COMPILE.reset(token)
+
+
+def may_compile() -> bool:
+    """Tell whether compiling is allowed here."""
+    return _MAY_COMPILE.get()

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias, final
 
-from ..diagnostics.catalogue.call import WrongCall
+from ..config import may_compile
+from ..diagnostics.catalogue.call import WouldCompile, WrongCall
 from ..diagnostics.catalogue.model import ModelMissing, WrongModel
 from ..diagnostics.diagnostic import RunError
 from ..ir.expr import Function, Rule
@@ -22,6 +23,8 @@ from ..ir.module import Module
 from ..ir.types import is_differentiable
 from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
 from ..translate.models import ModelSpec
+from ..translate.scope import Scope
+from ..translate.signature import read_signature
 from ..translate.translator import Translation, translate
 from .arguments import Parameter
 from .blueprint import Blueprint
@@ -172,7 +175,8 @@ class Dispatcher:
     def _statics(self) -> tuple[str, ...]:
         if not self._keyword_only:
             return ()
-        return tuple(p.name for p in self._translation((), (), ()).signature.statics)
+        signature = read_signature(self._base, Scope(self._base.function), lambda _: None)
+        return tuple(p.name for p in signature.statics)
 
     # Entries.
 
@@ -204,6 +208,9 @@ class Dispatcher:
         statics: Statics,
         transformed: Transformed | None,
     ) -> Compiled:
+        if not may_compile():
+            why = "its captured values changed" if self._compiled else "this is its first call"
+            raise RunError(WouldCompile(self._base.name, why))
         translation = self._translation(models, values, statics)
         self._check_models(translation, models)
         module, name = translation.module, translation.entry

@@ -34,6 +34,13 @@ class FunctionSource:
         return self.file.span_of_ast(node)
 
     @property
+    def text(self) -> str:
+        """The text of the function, decorators included."""
+        first = min([self.node.lineno, *(d.lineno for d in self.node.decorator_list)])
+        last = self.node.end_lineno or self.node.lineno
+        return "\n".join(self.file.line(n) for n in range(first, last + 1))
+
+    @property
     def head(self) -> Span:
         """The span of the line that names the function."""
         start = self.file.offset(self.node.lineno, self.node.col_offset)

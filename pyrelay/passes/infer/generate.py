@@ -49,6 +49,7 @@ from ...ir.types import (
     FnType,
     RefType,
     SizeType,
+    Substitution,
     TensorType,
     TupleType,
     Type,
@@ -111,8 +112,8 @@ class Generator:
         """Give the parameters of a global function their annotated types."""
         for param in function.params:
             self._declare_var(param)
-        result = self._annotation(function.result)
         params = tuple(self.vars[p] for p in function.params)
+        result = self._result(function.result, params)
         self._functions[name] = function
         self.monomorphic[name] = FnType(params, result)
 
@@ -134,6 +135,13 @@ class Generator:
             found = self.solver.fill_unknown(var.ty)
         self.vars[var] = found
         return found
+
+    def _result(self, ty: Type | None, params: tuple[Type, ...]) -> Type:
+        """Give an annotated result type; a size that no parameter mentions is one to be found."""
+        known = frozenset[str]().union(*(dim_names(p) for p in params))
+        found = self._annotation(ty)
+        sizes = {n: self.solver.fresh_dim_hole() for n in sorted(dim_names(found) - known)}
+        return Substitution(sizes, {})(found)
 
     def _annotation(self, ty: Type | None) -> Type:
         return self.solver.fresh() if ty is None else self.solver.fill_unknown(ty)

@@ -110,6 +110,8 @@ def _declared(function: Function) -> Scheme | None:
         return None
     known = tuple(ty for ty in types if ty is not None)
     params = tuple(dict.fromkeys(p for ty in known[:-1] for p in _names_in(ty)))
+    if not set(params).issuperset(_names_in(known[-1])):
+        return None  # the result has a size that is still to be found
     return Scheme(FnType(known[:-1], known[-1], params), function)
 
 

@@ -1,0 +1,286 @@
+"""Calls from scripts: arguments, results, guards, static parameters, gradients and autograd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from pyrelay import Bool, CheckError, Dim, Float, Fn, Int, RunError, Tensor, relay
+
+N, M = Dim("N"), Dim("M")
+SCALE = 3.0
+
+
+@relay
+def double(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    return x * 2
+
+
+@relay
+def dot(x: Tensor[Float, (N,)], y: Tensor[Float, (N,)]) -> Float:
+    return (x * y).sum()
+
+
+@relay
+def power(x: Float, n: int) -> Float:
+    result = 1.0
+    while n > 0:
+        result = result * x
+        n = n - 1
+    return result
+
+
+@relay
+def factorial(n: Int) -> Int:
+    return 1 if n <= 1 else n * factorial(n - 1)
+
+
+@relay
+def identity(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    return x
+
+
+def test_tensors_arrays_and_dlpack_are_taken() -> None:
+    x = torch.arange(3.0)
+    assert torch.equal(double(x), x * 2)
+    assert torch.equal(double(np.arange(3, dtype=np.float32)), x * 2)
+
+    class Foreign:
+        def __dlpack__(self, **kwargs: object) -> object:
+            return x.__dlpack__()
+
+        def __dlpack_device__(self) -> object:
+            return x.__dlpack_device__()
+
+    assert torch.equal(double(Foreign()), x * 2)
+
+
+def test_wrong_arguments_are_refused_with_the_way_out() -> None:
+    with pytest.raises(RunError, match=r"cast it: x\.float\(\)"):
+        double(torch.arange(3))
+    with pytest.raises(RunError, match=r"cast it: x\.float\(\)"):
+        double(np.arange(3.0))
+    with pytest.raises(RunError, match="unsqueeze"):
+        double(torch.tensor(1.0))
+    with pytest.raises(RunError, match="torch.tensor"):
+        double([1.0, 2.0])
+    with pytest.raises(RunError, match="missing a required argument"):
+        double()
+    with pytest.raises(RunError, match="multiple values"):
+        double(torch.ones(2), x=torch.ones(2))
+
+
+def test_sizes_that_share_a_name_must_agree() -> None:
+    assert dot(torch.ones(3), torch.ones(3)) == 3
+    with pytest.raises(RunError) as caught:
+        dot(torch.ones(3), torch.ones(4))
+    assert caught.value.codes == ("RL551",)
+    assert "dimension 0 of `y` is 4, not 3" in str(caught.value)
+
+
+def test_an_assumption_is_checked_at_entry() -> None:
+    @relay
+    def add(x: Tensor[Float, (N,)], y: Tensor[Float, (M,)]) -> Float:
+        return (x + y).sum()
+
+    assert "where" in add.type
+    assert add(torch.ones(2), torch.ones(2)) == 4
+    with pytest.raises(RunError) as caught:
+        add(torch.ones(2), torch.ones(3))
+    assert caught.value.codes == ("RL552",)
+
+
+def test_results_are_fresh() -> None:
+    x = torch.arange(3.0)
+    y = identity(x)
+    assert y is not x
+    y += 1
+    assert torch.equal(x, torch.arange(3.0))
+
+    @relay
+    def constant() -> Tensor[Float, (2,)]:
+        return relay.zeros((2,))
+
+    first = constant()
+    first += 1
+    assert torch.equal(constant(), torch.zeros(2))
+
+
+def test_scalars_come_back_as_annotated() -> None:
+    @relay
+    def as_number(x: Tensor[Float, (N,)]) -> float:
+        return x.sum()
+
+    @relay
+    def as_flag(x: Int) -> bool:
+        return x > 2
+
+    @relay
+    def both(x: Int) -> tuple[Int, Bool]:
+        return x + 1, x > 2
+
+    assert as_number(torch.ones(3)) == 3.0
+    assert isinstance(as_number(torch.ones(3)), float)
+    assert as_flag(3) is True
+    first, second = both(3)
+    assert first.dtype is torch.int64
+    assert second.dtype is torch.bool
+    assert factorial(20).item() == 2432902008176640000
+
+
+def test_loops_and_recursion_run() -> None:
+    assert power(torch.tensor(2.0), 10) == 1024
+    assert power(2.0, 3) == 8
+
+
+def test_a_captured_number_that_changes_changes_the_program() -> None:
+    global SCALE  # noqa: PLW0603  the point of the test
+
+    @relay
+    def scaled(x: Float) -> Float:
+        return x * SCALE
+
+    assert scaled(2.0) == 6
+    SCALE = 5.0
+    assert scaled(2.0) == 10
+    SCALE = 3.0
+    assert scaled(2.0) == 6
+
+
+def test_static_parameters_make_programs_of_their_own() -> None:
+    @relay
+    def tiled(x: Tensor[Float, (N,)], *, times: int, negate: bool = False) -> Tensor[Float, (M,)]:
+        y = relay.cat((x,) * 1) if times == 1 else relay.tile(x, (times,))
+        return -y if negate else y
+
+    x = torch.arange(2.0)
+    assert tiled(x, times=3).shape == (6,)
+    assert torch.equal(tiled(x, times=1, negate=True), -x)
+    assert tiled.cache_info().entries == 2
+
+
+def test_gradients_of_functions() -> None:
+    x, y = torch.randn(4), torch.randn(4)
+    gx, gy = relay.grad(dot)(x, y)
+    assert torch.allclose(gx, y)
+    assert torch.allclose(gy, x)
+    assert torch.allclose(relay.grad(dot, wrt="y")(x, y), x)
+    value, gradient = relay.value_and_grad(dot, wrt="x")(x, y)
+    assert torch.allclose(value, dot(x, y))
+    assert torch.allclose(gradient, y)
+    assert torch.allclose(relay.grad(power)(torch.tensor(3.0), 4), torch.tensor(108.0))
+    second = relay.grad(relay.grad(power))(torch.tensor(3.0), 4)
+    assert torch.allclose(second, torch.tensor(108.0))
+
+
+def test_a_pullback_maps_cotangents() -> None:
+    x = torch.randn(3)
+    value, pullback = relay.vjp(double)(x)
+    assert torch.allclose(value, 2 * x)
+    assert torch.allclose(pullback(torch.ones(3)), torch.full((3,), 2.0))
+
+
+def test_the_gradient_of_a_vector_is_refused() -> None:
+    with pytest.raises(CheckError) as caught:
+        relay.grad(double)(torch.ones(2))
+    assert "vjp" in str(caught.value)
+
+
+def test_calls_join_autograd_only_when_asked() -> None:
+    x = torch.randn(3, requires_grad=True)
+    dot(x, x).backward()
+    assert torch.allclose(x.grad, 2 * x)  # pyright: ignore[reportArgumentType]
+    assert not dot(x.detach(), x.detach()).requires_grad
+    with torch.no_grad():
+        assert not dot(x, x).requires_grad
+    composed = (double(x) ** 2).sum() + dot(x, double(x))
+    composed.backward()
+
+
+def test_the_evaluator_agrees_with_the_compiled_program() -> None:
+    x = torch.randn(4)
+    assert torch.allclose(dot.interpret(x, x), dot(x, x))
+    assert torch.allclose(power.interpret(torch.tensor(2.0), 5), torch.tensor(32.0))
+
+
+def test_every_stage_can_be_shown() -> None:
+    for stage in ("source", "translated", "typed", "anf", "grad", "simplified", "host"):
+        assert "dot" in dot.show(stage)
+    assert "+++" in dot.diff("typed", "simplified") or dot.diff("typed", "simplified") == ""
+    assert dot.type == "(x: Tensor[Float, (N,)], y: Tensor[Float, (N,)]) -> Float"
+
+
+def test_functions_are_passed_to_functions() -> None:
+    @relay
+    def twice(f: Fn[[Float], Float], x: Float) -> Float:
+        return f(f(x))
+
+    @relay
+    def square(x: Float) -> Float:
+        return x * x
+
+    @relay
+    def fourth(x: Float) -> Float:
+        return twice(square, x)
+
+    @relay
+    def shifted(x: Float, by: Float) -> Float:
+        return twice(lambda v: v + by, x)
+
+    assert fourth(2.0) == 16
+    assert shifted(1.0, 2.0) == 5
+    assert relay.grad(fourth)(torch.tensor(2.0)) == 32
+    assert twice(square, torch.tensor(3.0)) == 81
+
+
+def test_operators_apply_to_tensors_in_scripts() -> None:
+    x = torch.randn(3, 4)
+    assert torch.equal(relay.argmax(x, dim=1), x.argmax(1))
+    assert torch.allclose(relay.softmax(x, dim=1), x.softmax(1))
+    with pytest.raises(CheckError):
+        relay.matmul(x, x)
+
+
+def test_a_call_that_would_compile_can_be_refused() -> None:
+    import pyrelay
+
+    @relay
+    def fresh(x: Float) -> Float:
+        return x + 1
+
+    with pyrelay.no_compile(), pytest.raises(RunError) as caught:
+        fresh(1.0)
+    assert caught.value.codes == ("RL555",)
+    fresh(1.0)
+    with pyrelay.no_compile():
+        assert fresh(2.0) == 3
+
+
+def test_a_users_operator_is_typed_and_differentiated() -> None:
+    from pyrelay.ir.op import Sample, TensorSpec
+    from pyrelay.ir.rules import same_as_operand
+
+    @relay.operator(
+        type_rule=same_as_operand(),
+        grad=lambda p: (p.g * 3.0 * p.args[0] * p.args[0],),
+        samples=[Sample((TensorSpec((3,)),))],
+    )
+    def cube(x: torch.Tensor) -> torch.Tensor:
+        """The third power."""
+        return x**3
+
+    @relay
+    def total(x: Tensor[Float, (N,)]) -> Float:
+        return cube(x).sum()
+
+    x = torch.randn(5)
+    assert torch.allclose(total(x), (x**3).sum())
+    assert torch.allclose(relay.grad(total)(x), 3 * x**2)
+    assert torch.allclose(cube(x), x**3)
+
+
+def test_numbers_follow_the_devices_of_tensors_and_devices_do_not_mix() -> None:
+    with pytest.raises(RunError) as caught:
+        dot(torch.ones(3), torch.ones(3, device="meta"))
+    assert caught.value.codes == ("RL553",)
