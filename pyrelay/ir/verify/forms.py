@@ -18,7 +18,7 @@ from ..expr import (
     Transform,
     is_atom,
 )
-from ..traverse import attr_exprs, bound_vars, children, spine
+from ..traverse import bound_vars, children, spine
 from ..types import FnType, Type, subtypes
 from .scene import Finding, Scene
 
@@ -84,13 +84,6 @@ def _bodies(node: Expr) -> tuple[list[Expr], list[Expr]]:
             return [c.body for c in clauses], guards
         case _:
             return [], []
-
-
-def attributes_are_static(scene: Scene) -> Iterator[Finding]:
-    """No attribute of a call is an expression."""
-    for node in scene.nodes:
-        if isinstance(node, Call) and any(True for _ in attr_exprs(node)):
-            yield node, "an attribute is an expression"
 
 
 def functions_are_global(scene: Scene) -> Iterator[Finding]:

@@ -36,7 +36,6 @@ _TYPED: Final = (
     *_TRANSLATED,
     Invariant("types are complete", typing.types_are_complete),
     Invariant("attributes are in normal form", typing.attributes_are_normal),
-    Invariant("attributes are static", forms.attributes_are_static),
     Invariant("operators follow their type rules", typing.operators_follow_their_rules),
     Invariant("calls agree with what they call", typing.calls_agree),
     Invariant("types agree with their parts", typing.nodes_agree),

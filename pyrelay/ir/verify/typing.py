@@ -30,7 +30,7 @@ from ..expr import (
     Var,
     type_of,
 )
-from ..op import Clash, Op, RuleCall, Stuck
+from ..op import Clash, Op, Param, RuleCall, Stuck
 from ..traverse import bound_vars
 from ..types import (
     BOOL,
@@ -96,12 +96,17 @@ def attributes_are_normal(scene: Scene) -> Iterator[Finding]:
             continue
         for param in node.callee.attributes:
             value = node.attrs[param.name]
-            normal = value if param.convert is None else param.convert(value)
-            if not _same(value, normal) or _is_open(value):
+            if _is_open(value) or not _is_normal(param, value):
                 yield node, f"the attribute {param.name} is {value!r}"
 
 
-def _same(value: Any, normal: Any) -> bool:
+def _is_normal(param: Param, value: Any) -> bool:
+    if param.convert is None:
+        return True
+    try:
+        normal = param.convert(value)
+    except TypeError:
+        return False
     return type(value) is type(normal) and value == normal
 
 
