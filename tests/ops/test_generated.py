@@ -1,4 +1,4 @@
-"""Every operator's generated code, and the meaning of the arithmetic that has kernels of its own."""
+"""Generated code of every operator, and what the arithmetic with kernels of its own means."""
 
 from __future__ import annotations
 

@@ -354,7 +354,12 @@ def _conv2d_backward(
     found = torch.ops.aten.convolution_backward(
         g, x, weight, (weight.shape[0],), stride, padding, dilation, False, (0, 0), groups, wanted
     )
-    return tuple(found[i] for i in range(3) if wanted[i])
+    if all(wanted):
+        return found
+    if wanted == (True, False, True):
+        return found[0], found[2]
+    first = wanted.index(True)
+    return found[first : first + sum(wanted)]
 
 
 def _conv2d_backward_grad(p: Pullback) -> tuple[Value | None, ...]:

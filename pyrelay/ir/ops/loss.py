@@ -282,8 +282,9 @@ def _nll_with_total(torch: Any, x: Any, target: Any, reduction: str) -> Any:
     scores, classes, name = _as_images(x, place)
     forward = getattr(torch.ops.aten, f"{name}_forward")
     found = forward(scores, classes, None, _REDUCTIONS[reduction], _IGNORED)
-    is_spread = reduction == "none" and x.dim() > 2
-    return (found[0].reshape(place.shape) if is_spread else found[0]), found[1]
+    if reduction == "none" and x.dim() > 2:
+        return found[0].reshape(place.shape), found[1]
+    return found
 
 
 nll_loss_with_total: Final = Op(

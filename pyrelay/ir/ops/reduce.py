@@ -63,8 +63,9 @@ def _sum_grad(p: Pullback) -> Sequence[Value | None]:
 def _sum(torch: Any, x: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         return x.sum(dim, keepdim, dtype=dtype)
-    # An argument less is a fifth of the time of a small sum.
-    return x.sum(dim, keepdim) if keepdim else x.sum(dim)
+    # Arguments that are not needed take a fifth of the time of a small sum.
+    only = dim[0] if dim is not None and len(dim) == 1 else dim
+    return x.sum(only, keepdim) if keepdim else x.sum(only)
 
 
 sum_: Final = Op(
