@@ -18,7 +18,7 @@ from .blocks import Code
 from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
-from .model_calls import created, record_of, records_of
+from .model_calls import created, pure_function, record_of, records_of
 from .ownership import shared_by
 from .static import static_value
 from .subscripts import Place, item, read_place, replaced
@@ -81,7 +81,8 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     cx.wanted = None
     var = Var(target.id, span=span)
     code.bind(var, expr)
-    entry = Bound(atom=var, static=known, model=model, record=record)
+    pure = pure_function(cx, target.id, value)
+    entry = Bound(atom=var, static=known, model=model, record=record, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
     _note_holders(cx, target, shared)
 

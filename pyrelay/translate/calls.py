@@ -85,6 +85,8 @@ def _intrinsic_call(
     match intrinsic:
         case Intrinsic.EXPORT_MODEL:
             return model_calls.export_model(cx, node)
+        case Intrinsic.WITH_PARAMS:
+            return model_calls.with_params(cx, node)
         case Intrinsic.STOP_GRADIENT:
             return (yield operator_call(cx, node, stop_gradient))
         case Intrinsic.PARAM:

@@ -6,6 +6,7 @@ program with many branches stays linear.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
@@ -30,13 +31,16 @@ class Static:
 @final
 @dataclass(frozen=True, slots=True)
 class LocalFunction:
-    """The signature of a nested `def`: names, which of them have defaults, the names it captures,
-    and the syntax, for where it is differentiated with a model."""
+    """The signature of a local function: its parameters, and which of them have defaults.
+
+    `node` is the syntax of a nested `def`, for where it is differentiated in a model; None for what
+    `relay.with_params` gives, whose first parameter is a record of parameters.
+    """
 
     name: str
     params: tuple[str, ...]
     defaults: dict[str, Expr]
-    node: Any
+    node: ast.FunctionDef | None
 
 
 @final

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final, final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar, final
 
 from ..diagnostics.catalogue.language import ModelNotMentioned, Unsupported, WrongArguments
-from ..ir.expr import Call, Constant, Expr, Function, GlobalVar, Rule, Transform, Var
+from ..ir.expr import Call, Constant, Expr, GlobalVar, Rule, Transform, Var
 from ..ir.intrinsics import Intrinsic
-from ..ir.traverse import Steps
+from ..ir.traverse import Steps, run
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
 from .closures import local_function
 from .context import Context, ModelParts
 from .definition import Definition, DerivedFunction, Kind, meaning
 from .environment import Bound, LocalFunction
+from .flow import Nested
 from .functions import explicit_parts, model_named
 from .instances import function_operands
 from .mentions import lift
 from .static import static_value
 
+T = TypeVar("T")
 RULES: Final = {
     Intrinsic.GRAD: Rule.GRAD,
     Intrinsic.VALUE_AND_GRAD: Rule.VALUE_AND_GRAD,
@@ -92,12 +94,22 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
     return None
 
 
+def _is_pure(cx: Context, node: ast.expr) -> bool:
+    """Tell whether an expression is what `relay.with_params` gives."""
+    if isinstance(node, ast.Call):
+        known = static_value(cx, node.func)
+        return known is not None and meaning(known.value) is Intrinsic.WITH_PARAMS
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    found = entry.function if isinstance(entry, Bound) else None
+    return found is not None and found.node is None
+
+
 def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | None, bool]:
     """Give the indices of the parameters to differentiate in, and whether one is named bare."""
     node = bound.get("wrt")
     wanted = None if node is None else static_argument(cx, node, "`wrt`", '`wrt="x"`')
     if node is None or wanted is None:
-        return None, True
+        return (0,) if _is_pure(cx, bound["f"]) else None, True
     names = parameter_names(cx, bound["f"])
     items = wanted if isinstance(wanted, tuple) else (wanted,)
     found: list[int] = []
@@ -173,19 +185,25 @@ def supplied(
     return (yield _supplied_local(cx, syntax, models))
 
 
+def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]) -> T:
+    """Give what `make` gives where mentions of the models mean these instances."""
+    before, own = dict(cx.implicit), cx.own
+    cx.implicit.update((m.instance.definition, m) for m in models)
+    if own is not None and any(m.instance.definition is own.instance.definition for m in models):
+        cx.own = None
+    try:
+        return make()
+    finally:
+        cx.own = own
+        cx.implicit.clear()
+        cx.implicit.update(before)
+
+
 def _supplied_definition(
     cx: Context, node: ast.expr, function: Definition, models: Sequence[ModelParts]
 ) -> tuple[Expr, tuple[Expr, ...], tuple[int, ...]]:
     span = cx.span(node)
-    before = dict(cx.implicit)
-    own = cx.own
-    cx.implicit.update((m.instance.definition, m) for m in models)
-    if own is not None and any(m.instance.definition is own.instance.definition for m in models):
-        cx.own = None
-    name, hidden = function_operands(cx, function, span, {})
-    cx.own = own
-    cx.implicit.clear()
-    cx.implicit.update(before)
+    name, hidden = with_models(cx, models, lambda: function_operands(cx, function, span, {}))
     is_model = function.kind is Kind.MODEL
     order = [function] if is_model else list(cx.program.requirements(function))
     wrt: list[int] = []
@@ -199,26 +217,20 @@ def _supplied_definition(
 
 
 def _supplied_local(
-    cx: Context, syntax: Any, models: Sequence[ModelParts]
+    cx: Context, syntax: Nested, models: Sequence[ModelParts]
 ) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
     """Translate a nested function once more, with the models as its leading parameters."""
     span = cx.span(syntax.body) if isinstance(syntax, ast.Lambda) else cx.span(syntax)
-    before = dict(cx.implicit)
-    own, leading = cx.own, []
+    leading: list[Var] = []
+    inside: list[ModelParts] = []
     for model in models:
         name = model.instance.definition.name
         params, state = Var(f"{name}_params", span=span), Var(f"{name}_state", span=span)
         leading += [params, state]
-        cx.implicit[model.instance.definition] = ModelParts(params, state, model.instance)
-        if own is not None and own.instance.definition is model.instance.definition:
-            cx.own = None
-    function = yield local_function(cx, syntax)
-    cx.own = own
-    cx.implicit.clear()
-    cx.implicit.update(before)
-    assert isinstance(function, Function)
-    full = Function(
-        (*leading, *function.params), function.body, function.result, name=function.name, span=span
-    )
+        inside.append(ModelParts(params, state, model.instance))
+    # The walk runs to its end while the models are in place.
+    function = with_models(cx, inside, lambda: run(local_function(cx, syntax)))
+    yield from ()
+    full = replace(function, params=(*leading, *function.params), span=span)
     hidden = tuple(e for m in models for e in (m.params, m.state))
     return full, hidden, tuple(range(0, 2 * len(models), 2))

@@ -16,10 +16,11 @@ from ..diagnostics.catalogue.language import Unsupported, WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, Tuple, Var
 from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, subtract
-from ..ir.ops.host import dim_size
+from ..ir.ops.host import dim_size, same_length
 from ..ir.ops.index import index
 from ..ir.traverse import Steps
 from .atoms import again, atom
+from .attributes import static_argument
 from .blocks import Code
 from .context import Context, in_turn
 from .static import static_value
@@ -120,13 +121,21 @@ def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
 
 
 def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+    strict = False
+    if [k.arg for k in node.keywords] == ["strict"]:
+        strict = bool(static_argument(cx, node.keywords[0].value, "`strict`", "`True` or `False`"))
+        node = ast.copy_location(ast.Call(node.func, node.args, []), node)
     if not _arguments(cx, node, "zip", 1, None):
         return _nothing(cx, node)
     span = cx.span(node)
     parts = yield in_turn(read_iteration(cx, a, code) for a in node.args)
     length = parts[0].length
-    for part in parts[1:]:
-        length = Call(minimum, (length, part.length), {}, span=span)
+    if strict:
+        sizes = Tuple(tuple(p.length for p in parts), span=span)
+        length = Call(same_length, (sizes,), {}, span=span)
+    else:
+        for part in parts[1:]:
+            length = Call(minimum, (length, part.length), {}, span=span)
     length = atom(length, "length", code.bind)
     return Iteration(
         length, lambda counter: Tuple(tuple(p.element(counter) for p in parts), span=span)

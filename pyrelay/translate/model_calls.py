@@ -15,6 +15,7 @@ from ..ir.expr import (
     Constructor,
     Expr,
     Function,
+    GlobalVar,
     RefCreate,
     RefRead,
     RefWrite,
@@ -31,13 +32,13 @@ from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import again, atom, into
 from .attributes import attribute_value, static_argument
-from .context import Context, field_of
+from .context import Context, ModelParts, field_of
 from .definition import Definition, Kind, ModelUse, meaning
-from .environment import Bound
+from .environment import Bound, LocalFunction
 from .functions import explicit_parts, model_named, use_instance
-from .gradients import parameter_names, supplied
-from .instances import complete_statics
-from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
+from .gradients import parameter_names, supplied, with_models
+from .instances import complete_statics, function_operands
+from .models import Instance, ModelSpec, SubModelSpec, ValueSpec, params_type
 from .scope import nearest
 from .static import static_value
 
@@ -322,6 +323,56 @@ def partial(
     names = parameter_names(cx, node) or ()
     params = tuple(Var(n, span=span) for n in names)
     return Function(params, Call(function, (*hidden, *params), span=span), span=span)
+
+
+def with_params(cx: Context, node: ast.Call) -> Expr:
+    """Translate `relay.with_params(f)`: the function `f` with the parameters of its model as its
+    first argument."""
+    span = cx.span(node)
+    callee = Callee("with_params", (Slot("f", required=True),), "with_params(f)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return Constant(0, span=span)
+    known = static_value(cx, bound["f"])
+    function = None if known is None else meaning(known.value)
+    required = pure_model(cx, function) if isinstance(function, Definition) else None
+    if not isinstance(function, Definition) or required is None:
+        what = "`relay.with_params` of this function"
+        instead = "name a relay function that mentions exactly one model"
+        return cx.refuse(Unsupported(span, what, instead))
+    spec = cx.program.spec(required)
+    if spec.state:
+        what = f"`relay.with_params` where `{spec.definition.name}` has state"
+        instead = "pass the model: `relay.grad(model, f, args)`"
+        return cx.refuse(Unsupported(span, what, instead))
+    params = Var("params", params_type(spec), span=span)
+    parts = ModelParts(params, Tuple((), span=span), required)
+    name, hidden = with_models(cx, [parts], lambda: function_operands(cx, function, span, {}))
+    values = tuple(Var(n, span=span) for n in parameter_names(cx, bound["f"]) or ())
+    body = Call(GlobalVar(name, span=span), (*hidden, *values), span=span)
+    return Function((params, *values), body, span=span)
+
+
+def pure_model(cx: Context, function: Definition) -> Instance | None:
+    """Give the one model that a function mentions, in evaluation mode; None if it is not one."""
+    required = cx.program.requirements(function)
+    if function.kind is Kind.MODEL:
+        required = {function: {}}
+    if len(required) != 1:
+        return None
+    model, statics = next(iter(required.items()))
+    return Instance(model, complete_statics(cx.program, model, statics, function.source.head))
+
+
+def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | None:
+    """Give the signature of what `relay.with_params` gives, if an expression is that."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return None
+    known = static_value(cx, value.func)
+    if known is None or meaning(known.value) is not Intrinsic.WITH_PARAMS:
+        return None
+    names = parameter_names(cx, value.args[0]) or ()
+    return LocalFunction(name, ("params", *names), {}, None)
 
 
 def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) -> Expr:

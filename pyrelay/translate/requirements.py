@@ -122,6 +122,9 @@ class _Mentions:
         intrinsic = meaning(self._value(node.func))
         if intrinsic is Intrinsic.CREATE_MODEL:
             arguments = arguments[1:]
+        elif intrinsic is Intrinsic.WITH_PARAMS:
+            yield from ((a, None) for a in arguments)
+            arguments = []
         elif intrinsic in SUPPLIED and len(node.args) > 1:
             models = self._supplied(node.args[0])
             if models != NOTHING:

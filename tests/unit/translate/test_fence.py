@@ -73,9 +73,7 @@ def test_every_construct_in_the_table_is_refused_by_its_name(construct: type[ast
 
 @pytest.mark.parametrize("operator", REFUSED_OPERATORS, ids=lambda c: c.__name__)
 def test_every_operator_in_the_table_is_refused(operator: type[ast.AST]) -> None:
-    assert refused(OPERATORS[operator]) == [
-        (REFUSED_OPERATORS[operator].what, OPERATORS[operator])
-    ]
+    assert refused(OPERATORS[operator]) == [(REFUSED_OPERATORS[operator].what, OPERATORS[operator])]
 
 
 def test_all_mistakes_are_found_in_the_order_of_the_text() -> None:

@@ -45,7 +45,7 @@ def ranges(n: int, x: float) -> float:
         total = total + i
     for i in reversed(range(1, n)):
         total = total * 0.5 + i
-    for i, (j, k) in enumerate(zip(range(5), range(n)), 2):
+    for i, (j, k) in enumerate(zip(range(5), range(n)), 2):  # noqa: B905
         total = total + i * j - k
     return total
 
@@ -175,13 +175,13 @@ def unused_after_a_branch(n: int, x: float) -> float:
         t = (x, n)
         y = t[0] + t[1]
     t = y + 1.0
-    return t
+    return t  # noqa: RET504
 
 
 def rebinding_a_parameter(n: int, x: float) -> float:
-    for n in range(n):
+    for n in range(n):  # noqa: B020
         x = x + n
-        n = n + 100  # noqa: PLW2901
+        n = n + 100
     return x
 
 

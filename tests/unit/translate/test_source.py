@@ -79,7 +79,7 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "a number": lambda t: t.replace("2.0", "4.0"),
     "an operator": lambda t: t.replace("* 2.0", "+ 2.0"),
     "a line above": lambda t: "\n" + t,
-    "a name": lambda t: t.replace("def scaled(x):\n    \"\"\"", "def other(x):\n    \"\"\""),
+    "a name": lambda t: t.replace('def scaled(x):\n    """', 'def other(x):\n    """'),
     "no syntax": lambda t: t + "def (",
 }
 
