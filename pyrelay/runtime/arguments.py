@@ -244,6 +244,9 @@ def describe(value: Any) -> str:
         return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
     if isinstance(value, str | bool | int | float):
         return f"the {type(value).__name__} {value!r}"
+    meaning = getattr(value, "__relay__", None)
+    if meaning is not None:
+        return f"the function `{value.__name__}`"
     return f"a {type(value).__name__}"
 
 

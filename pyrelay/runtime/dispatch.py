@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, final
 
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongCall
-from ..diagnostics.catalogue.model import ModelMissing, WrongModel
+from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
 from ..diagnostics.diagnostic import RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
@@ -243,7 +243,9 @@ class Dispatcher:
         wanted = [spec.definition for spec in translation.implicit]
         given = [_use(m).definition for m in models]
         missing = [d for d in wanted if d not in given]
-        if missing:
+        if missing == [self._base]:
+            raise RunError(DefinitionCalled(name, head))
+        if missing and len(given) < len(wanted):
             raise RunError(ModelMissing(name, missing[0].name, head))
         extra = [d for d in given if d not in wanted]
         if extra:

@@ -103,3 +103,20 @@ class NotAModel:
         return Diagnostic(
             code="RL405", title=f"{self.what}, not {self.actual}", primary=None, help=self.way
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionCalled:
+    """A model definition is called as if it had parameters; only its instances do."""
+
+    model: str
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL406",
+            title=f"`{self.model}` is the definition of a model and has no parameters",
+            primary=Label(self.span, "defined here"),
+            help=f"make an instance and call that: model = relay.create_model({self.model})",
+        )

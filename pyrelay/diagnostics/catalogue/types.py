@@ -42,16 +42,23 @@ class ArgumentMismatch:
     declared: Span
     wanted: str
     actual: str
+    text: str
+    origin: Label | None
     why: str
+    way: str | None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        places = [Label(self.declared, f"`{self.parameter}` is {self.wanted}")]
+        places += [] if self.origin is None else [self.origin]
+        says_more = self.actual not in self.why
         return Diagnostic(
             code="RL202",
-            title=f"`{self.function}` does not take this as `{self.parameter}`",
-            primary=Label(self.span, f"this is {self.actual}"),
-            secondary=(Label(self.declared, f"`{self.parameter}` is {self.wanted}"),),
-            notes=(self.why,),
+            title=f"`{self.function}` takes {self.wanted} as `{self.parameter}`",
+            primary=Label(self.span, self.text),
+            secondary=tuple(places),
+            notes=(self.why,) if says_more else (),
+            help=self.way,
         )
 
 
@@ -304,4 +311,41 @@ class PatternMismatch:
             code="RL215",
             title="this pattern cannot match the value",
             primary=Label(self.span, self.why),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TransformMismatch:
+    """A transform such as `relay.grad` cannot be applied to this function."""
+
+    span: Span
+    rule: str
+    why: str
+    way: str | None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL216",
+            title=f"`relay.{self.rule}` cannot be applied here: {self.why}",
+            primary=Label(self.span, ""),
+            help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnpackMismatch:
+    """A tuple is unpacked into more or fewer names than it has fields."""
+
+    span: Span
+    names: int
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        many = "1 name" if self.names == 1 else f"{self.names} names"
+        return Diagnostic(
+            code="RL217",
+            title=f"this cannot be unpacked into {many}",
+            primary=Label(self.span, f"this is {self.actual}"),
         )

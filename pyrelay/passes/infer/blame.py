@@ -14,7 +14,7 @@ from ...diagnostics.catalogue.types import (
 from ...diagnostics.diagnostic import Label, Problem
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.op import Clash
-from ...ir.types import Type, show
+from ...ir.types import DType, TensorType, Type, TypeHole, show, subtypes
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .solver import Solver
 
@@ -80,7 +80,7 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
         operand = call.call.args[position]
         ty = solver.resolve(call.types[position])
         labels.extend(_places(operand, f"this is {show(ty)}"))
-    text = call.call.args[narrow].span.text or "x"
+    text = operand_text(call.call.args[narrow])
     return MixedWidths(call.call.span, call.op.name, tuple(labels), str(wider), text)
 
 
@@ -92,11 +92,43 @@ def explain_argument(
     name = "this function" if declared is None else declared.name or "this function"
     if isinstance(call.callee, Var | GlobalVar):
         name = call.callee.name
-    place, parameter = call.span, f"argument {position + 1}"
+    place, parameter, written = call.span, f"argument {position + 1}", wanted
     if declared is not None:
-        place, parameter = declared.params[position].span, declared.params[position].name
+        variable = declared.params[position]
+        place, parameter = variable.span, variable.name
+        written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual))
+    # The span of a variable is where it is bound; its use is somewhere in the call.
+    is_name = isinstance(argument, Var)
     return ArgumentMismatch(
-        argument.span, name, parameter, place, show(wanted), show(actual), why
+        call.span if is_name else argument.span,
+        name,
+        parameter,
+        place,
+        show(written),
+        show(actual),
+        f"`{argument.name}` is {show(actual)}" if is_name else f"this is {show(actual)}",
+        Label(argument.span, f"`{argument.name}` comes from here") if is_name else None,
+        why,
+        _way_out(operand_text(argument), actual, wanted),
     )
+
+
+def _is_written(ty: Type) -> bool:
+    return not any(isinstance(part, TypeHole) for part in subtypes(ty))
+
+
+def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
+    match actual, wanted:
+        case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
+            return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
+        case TensorType(a, DType() as x), TensorType(b, DType() as y) if len(a) == len(b) and x != y:
+            return f"cast it: relay.cast({text}, relay.{y})"
+        case _:
+            return None
+
+
+def operand_text(operand: Expr) -> str:
+    """Give an operand as the user would write it again: its name, or its text."""
+    return operand.name if isinstance(operand, Var) else operand.span.text or "x"

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 from ...diagnostics.catalogue.types import (
     ArgumentCountMismatch,
     BranchMismatch,
-    CannotInfer,
     ConditionMismatch,
     DimsMismatch,
     NotAFunction,
     NotATuple,
     PatternMismatch,
     ReturnMismatch,
+    TransformMismatch,
+    UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Problem
 from ...ir.expr import Call, Function, Rule, Transform
@@ -97,6 +98,9 @@ class FlowConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         if self.kind == "pattern":
             return PatternMismatch(self.span, str(clash))
+        if isinstance(self.expected, TupleType) and self.kind == "let":
+            actual = show(solver.resolve(self.actual))
+            return UnpackMismatch(self.span, len(self.expected.fields), actual)
         name = self.function.name if self.function is not None else "this name"
         actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
         return ReturnMismatch(self.span, name or "this function", show(expected), show(actual), "")
@@ -295,6 +299,8 @@ class TransformConstraint:
             raise Stuck(function)
         if not isinstance(function, FnType):
             raise Clash("only functions have gradients")
+        if self.transform.has_aux and not _is_pair(solver, function.result):
+            raise Clash("with has_aux the function returns a pair, (loss, aux)")
         for ty in (*function.params, function.result):
             if isinstance(ty, TypeHole) and not solver.settling:
                 raise Stuck(ty)
@@ -311,7 +317,9 @@ class TransformConstraint:
             return self.transform.wrt
         floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
         if not floats:
-            raise Clash("no parameter of the function holds floats")
+            raise Clash(
+                "no parameter of the function holds floats", help="declare one as Float or a tensor"
+            )
         return floats
 
     def _made(self, function: FnType, cotangents: Type) -> FnType:
@@ -332,7 +340,13 @@ class TransformConstraint:
         function = solver.resolve(self.function)
         if not isinstance(function, FnType):
             return NotAFunction(self.transform.function.span, show(function))
-        return CannotInfer(self.span, f"`relay.{self.transform.rule.value}` here: {clash}")
+        help_ = clash.help if isinstance(clash, Clash) else None
+        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+
+
+def _is_pair(solver: Solver, ty: Type) -> bool:
+    ty = solver.shallow(ty)
+    return isinstance(ty, TypeHole) or (isinstance(ty, TupleType) and len(ty.fields) == 2)
 
 
 Waiting: TypeAlias = list[Constraint]

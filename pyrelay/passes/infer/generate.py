@@ -303,7 +303,7 @@ class Generator:
                 self.vars[binding.var] = actual
             else:
                 expected = self._declare_var(binding.var)
-                self.work.add(FlowConstraint(actual, expected, binding.value.span, None, "let"))
+                self.work.add(FlowConstraint(actual, expected, binding.var.span, None, "let"))
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 

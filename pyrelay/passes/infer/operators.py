@@ -119,12 +119,16 @@ class OperatorCall:
                 raise Stuck(ty)
             case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if isinstance(expr, Constant):
                 return expr.value
-            case TensorType((), dtype) if _is_int(dtype):
+            case TensorType((), dtype) if _is_int(dtype) and not self._is_hyper(name):
                 if expr not in self.sizes:
                     self.sizes[expr] = solver.fresh_dim("size")
                 return self.sizes[expr]
             case _:
                 raise StaticNeeded(name, expr, ty)
+
+    def _is_hyper(self, name: str) -> bool:
+        """Tell whether an argument shapes parameters, which exist before the program runs."""
+        return any(p.name == name for p in self.op.hyper)
 
     def _project(self, solver: Solver) -> bool:
         """Type `value[literal]` of a tuple, which the same syntax as indexing means."""
@@ -139,7 +143,10 @@ class OperatorCall:
         if position is None:
             raise Clash("a tuple is indexed with one literal, such as `pair[0]`")
         if not -len(value.fields) <= position < len(value.fields):
-            raise Clash(f"there is no field {position} in {show(solver.resolve(value))}")
+            shown = show(solver.resolve(value))
+            raise Clash(
+                f"there is no field {position} in {shown}", labels={0: f"this is {shown}"}
+            )
         self.projection = position % len(value.fields)
         solver.unify(self.result, value.fields[self.projection])
         return True

@@ -151,7 +151,7 @@ def test_a_captured_number_that_changes_changes_the_program() -> None:
 def test_static_parameters_make_programs_of_their_own() -> None:
     @relay
     def tiled(x: Tensor[Float, (N,)], *, times: int, negate: bool = False) -> Tensor[Float, (M,)]:
-        y = relay.cat((x,) * 1) if times == 1 else relay.tile(x, (times,))
+        y = x if times == 1 else relay.tile(x, (times,))
         return -y if negate else y
 
     x = torch.arange(2.0)
