@@ -7,6 +7,7 @@ the stage it promises.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -21,8 +22,11 @@ from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
 from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.fold import fold
 from pyrelay.passes.infer import infer
+from pyrelay.passes.inline import inline
 from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
 from tests.property.values import assert_same
@@ -35,7 +39,16 @@ PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {
     "share": (share, Stage.ANF),
     "remove dead": (lambda m: remove_dead(m, "main"), Stage.ANF),
     "first order": (lambda m: first_order(m, "main"), Stage.FIRST_ORDER),
+    "fold": (lambda m: fold(m, _value), Stage.DERIVED),
+    "inline": (lambda m: inline(m, "main"), Stage.DERIVED),
+    "simplify": (lambda m: simplify(m, "main", _value), Stage.DERIVED),
 }
+FINAL = ("effects", "normal form", "share", "remove dead", "first order")
+"""Passes that do all there is to do at once."""
+
+
+def _value(module: Module, entry: str) -> Any:
+    return evaluate(module, entry, ())
 
 
 @pytest.mark.parametrize("name", PASSES)
@@ -52,7 +65,7 @@ def test_a_pass_keeps_the_meaning(name: str) -> None:
     check()
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", FINAL)
 def test_a_pass_has_nothing_to_do_on_its_own_result(name: str) -> None:
     change, _ = PASSES[name]
 
@@ -90,3 +103,11 @@ def test_compiled_code_gives_the_value_of_the_evaluator(program: Program) -> Non
     expected = evaluate(program.module, "main", program.arguments())
     assert_same(compiled(*program.arguments()), expected)
     assert_same(compiled(*program.arguments()), expected)
+
+
+@given(programs(effects=True))
+def test_simplified_code_compiles_to_the_same_value(program: Program) -> None:
+    simplified = with_flavours(simplify(program.module, "main", _value))
+    verify(simplified, Stage.FLAVOURED)
+    expected = evaluate(program.module, "main", program.arguments())
+    assert_same(compile_module(simplified, "main", CPU)(*program.arguments()), expected)
