@@ -74,7 +74,7 @@ def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable as Fn
+    from collections.abc import Callable as Fn  # pyright: ignore[reportUnusedImport]
     from typing import Annotated as Tensor
 
     Float = Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, final
 
 from ..diagnostics.catalogue.language import MissingReturn
@@ -17,7 +17,7 @@ from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
 from ..ir.ops.arithmetic import add
 from .context import Context
-from .environment import Bound
+from .environment import Bound, either
 from .flow import Flow
 from .mentions import value_of
 
@@ -108,16 +108,55 @@ class FunctionEnd:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Arrivals:
+    """What names stand for where control arrives, from all places it comes from."""
+
+    missing: set[str] = field(default_factory=set[str])
+    """The names that have no value on some path."""
+    known: dict[str, Bound] = field(default_factory=dict[str, Bound])
+    """What is known of the others on every path."""
+
+    def values(self, cx: Context, names: Sequence[str], span: Span) -> tuple[Expr, ...]:
+        """Give the values of names where one path ends; a placeholder for one that has none, which
+        is a mistake where it is used."""
+        found: list[Expr] = []
+        for name in names:
+            entry = cx.env.find(name)
+            if isinstance(entry, Bound):
+                found.append(value_of(cx, entry, name, span))
+                self._add(name, entry)
+            else:
+                self.missing.add(name)
+                found.append(Constant(0, span=span))
+        return tuple(found)
+
+    def _add(self, name: str, entry: Bound) -> None:
+        before = self.known.get(name)
+        self.known[name] = entry if before is None else either(before, entry)
+
+    def joined(self, other: Arrivals) -> Arrivals:
+        """Give the arrivals from here and from there."""
+        both = Arrivals(self.missing | other.missing, dict(self.known))
+        for name, entry in other.known.items():
+            both._add(name, entry)
+        return both
+
+    def entry(self, name: str, var: Var) -> Bound:
+        """Give what a name stands for after the join, held by a new variable."""
+        return replace(self.known.get(name, Bound()), atom=var, static=None)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Give:
     """The names that live on, as a tuple; one alone is bare."""
 
     names: tuple[str, ...]
-    missing: set[str] = field(default_factory=set[str])
-    """The names that have no value on some path that leads here."""
+    arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
         """Give the values of the names."""
-        return packed(name_values(cx, self.names, span, self.missing), span)
+        return packed(self.arrivals.values(cx, self.names, span), span)
 
 
 @final
@@ -131,32 +170,15 @@ class CallWith:
     function: Var
     names: tuple[str, ...]
     counter: Var | None = None
-    missing: set[str] = field(default_factory=set[str])
-    """The names that have no value on some path that leads here."""
+    arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
         """Give the call."""
-        values = name_values(cx, self.names, span, self.missing)
+        values = self.arrivals.values(cx, self.names, span)
         if self.counter is not None:
             one = Constant(1, span=span)
             values = (Call(add, (self.counter, one), {}, span=span), *values)
         return Call(self.function, values, span=span)
-
-
-def name_values(
-    cx: Context, names: Sequence[str], span: Span, missing: set[str]
-) -> tuple[Expr, ...]:
-    """Give the values of names; a placeholder for one that has none, which is noted and is a
-    mistake where it is used."""
-    found: list[Expr] = []
-    for name in names:
-        entry = cx.env.find(name)
-        if isinstance(entry, Bound):
-            found.append(value_of(cx, entry, name, span))
-        else:
-            missing.add(name)
-            found.append(Constant(0, span=span))
-    return tuple(found)
 
 
 def packed(values: Sequence[Expr], span: Span) -> Expr:

@@ -66,6 +66,16 @@ class Bound:
     holder: Holder | None = None
 
 
+def either(left: Bound, right: Bound) -> Bound:
+    """Give what is known of a name that has one of two values."""
+    return Bound(
+        model=left.model if left.model == right.model else None,
+        record=left.record if left.record == right.record else None,
+        function=left.function if left.function is right.function else None,
+        holder=left.holder or right.holder,
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Unbound:

@@ -20,7 +20,7 @@ from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .context import Context
 from .environment import Bound
-from .mentions import lift, unit, value_of
+from .mentions import STRINGS, lift, unit, value_of
 from .model_calls import model_attribute
 from .static import static_value
 from .subscripts import subscript
@@ -45,8 +45,7 @@ def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:
         case None:
             return unit(span)
         case str():
-            what, instead = "a string here", "strings are for `print`, messages and operators"
-            return cx.refuse(Unsupported(span, what, instead))
+            return cx.refuse(Unsupported(span, "a string here", STRINGS))
         case _:
             what, instead = (
                 f"`{ast.unparse(node)}` here",

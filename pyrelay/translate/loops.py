@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
+from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.ops.compare import less
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
-from .blocks import CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor, name_values
+from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break
@@ -58,7 +59,7 @@ def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Ste
     function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
     code.define([Binding(head.function, function)])
     call = Call(head.function, head.initial, span=head.span)
-    bind_joined(cx, leave.names, leave.missing, call, code, _no_round(cx, stmt))
+    bind_joined(cx, leave.names, leave.arrivals, call, code, _no_round(cx, stmt))
 
 
 def tail_loop(
@@ -113,8 +114,8 @@ def join_function(
     # Marked as inferred, so that inference does not take it for a function to copy for each call.
     params = tuple(Var(n, UNKNOWN, span=span) for n in end.names)
     for name, var in zip(end.names, params, strict=True):
-        entry = _rebound(cx, name, var)
-        cx.env.set(name, why(name) if name in end.missing else entry)
+        missing = name in end.arrivals.missing
+        cx.env.set(name, why(name) if missing else end.arrivals.entry(name, var))
     body = yield block(cx, rest, frame)
     cx.env.undo(mark)
     return Function(params, body, name=end.function.name, span=span)
@@ -123,14 +124,14 @@ def join_function(
 def bind_joined(
     cx: Context,
     names: Sequence[str],
-    missing: set[str],
+    arrivals: Arrivals,
     value: Expr,
     code: Code,
     why: Callable[[str], Unbound],
 ) -> None:
     """Bind the names that a branch or loop gives, which `value` holds as they are packed."""
     span = value.span
-    if len(names) == 1 and names[0] not in missing:
+    if len(names) == 1 and not arrivals.missing:
         variables = [Var(names[0], span=span)]
         code.bind(variables[0], value)
     else:
@@ -138,20 +139,13 @@ def bind_joined(
         code.bind(whole, value)
         variables = [Var(n, span=span) for n in names]
         for place, var in enumerate(variables):
-            if len(names) > 1 and var.name not in missing:
+            if len(names) > 1 and var.name not in arrivals.missing:
                 code.bind(var, TupleGet(whole, place, span=span))
     for name, var in zip(names, variables, strict=True):
-        entry = _rebound(cx, name, var)
-        if name in missing:
+        if name in arrivals.missing:
             cx.env.set(name, why(name))
         else:
-            cx.bind(name, entry, span)
-
-
-def _rebound(cx: Context, name: str, var: Var) -> Bound:
-    """Give what a name stands for when a join or a round gives it a new value of the same kind."""
-    known = cx.env.find(name)
-    return replace(known, atom=var, static=None) if isinstance(known, Bound) else Bound(atom=var)
+            cx.bind(name, arrivals.entry(name, var), span)
 
 
 def _no_round(cx: Context, stmt: Loop) -> Callable[[str], Unbound]:
@@ -176,7 +170,7 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
         iteration = yield read_iteration(cx, stmt.iter, code)
         counter = Var("i", span=cx.span(stmt.target))
     names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
-    initial = name_values(cx, names, span, set())
+    initial = Arrivals().values(cx, names, span)
     if counter is not None:
         initial = (Constant(0, span=span), *initial)
     params = tuple(Var(n, span=span) for n in names)
@@ -207,6 +201,7 @@ def _function(
     body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
     body = code.close(body)
     cx.env.undo(inside)
+    _check_records(cx, head, again)
     if condition is not None:
         body = If(condition, body, (yield exit_()), span=head.span)
     cx.env.undo(mark)
@@ -224,10 +219,21 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
             holder = known.holder
             if holder is None and name in held:
                 holder = Holder(cx.span(held[name]), "its tensor goes to another name here")
-            cx.env.set(name, replace(known, atom=params[name], static=None, holder=holder))
+            # Later rounds may find another function or model; a record must stay one.
+            kept = Bound(atom=params[name], record=known.record, holder=holder)
+            cx.env.set(name, kept)
         elif isinstance(known, Bound):
             why = f"`{name}` is not kept from one round of this loop to the next"
             cx.env.set(name, Unbound(head.span, why))
+
+
+def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
+    """Report a name that is a record of a model's parameters in the first round only."""
+    for name in head.names:
+        before, after = cx.env.find(name), again.arrivals.known.get(name)
+        record = before.record if isinstance(before, Bound) else None
+        if record is not None and after is not None and after.record != record:
+            cx.program.report(UnknownModel(head.span))
 
 
 def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:

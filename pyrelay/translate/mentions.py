@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import enum
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, Final
 
 from ..diagnostics.catalogue.language import (
     CapturedObject,
     CapturedTensor,
     UndecoratedFunction,
+    UnknownModel,
+    Unsupported,
     WrongArguments,
 )
 from ..diagnostics.source import Span
@@ -29,6 +31,9 @@ from .environment import Bound, Static
 from .instances import function_operands
 from .scope import is_frozen
 
+STRINGS: Final = "strings are for `print`, messages and static arguments"
+"""What to write instead of a string as a value."""
+
 
 def unit(span: Span) -> Expr:
     """Give the empty tuple."""
@@ -39,13 +44,17 @@ def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
     """Give what a bound name stands for as an expression."""
     if entry.atom is not None:
         return entry.atom
-    assert entry.static is not None
+    if entry.static is None:
+        # A nested function that uses a model, which is only at hand where it is differentiated.
+        return cx.refuse(UnknownModel(span))
     return lift(cx, entry.static, name, span)
 
 
 def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
     """Give a Python value as an expression; one that has no meaning is reported."""
     value = static.value
+    if isinstance(value, str):
+        return cx.refuse(Unsupported(span, "a string here", STRINGS))
     found = _plain(value, span)
     if found is not None:
         if static.exact:

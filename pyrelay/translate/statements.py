@@ -188,11 +188,11 @@ def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
             return (yield _return(cx, value, frame, span))
         case ast.Raise():
             return _raise(cx, stmt)
+        case _ if frame.loop is None:
+            return unit(span)  # in copies of layers, where leaving has been refused
         case ast.Break():
-            assert frame.loop is not None, "Python refuses a break outside of a loop"
             return frame.loop.leave.finish(cx, span)
         case _:
-            assert frame.loop is not None, "Python refuses a continue outside of a loop"
             return frame.loop.again.finish(cx, span)
 
 
@@ -234,17 +234,17 @@ def _join(cx: Context, stmt: ast.If, code: Code, frame: Frame) -> Steps[None]:
         ends.append(end)
         arms.append(inside.close(end.finish(cx, span)))
         cx.env.undo(mark)
-    missing = ends[0].missing | ends[1].missing
+    arrivals = ends[0].arrivals.joined(ends[1].arrivals)
     value = If(condition, arms[0], arms[1], span=span)
-    bind_joined(cx, names, missing, value, code, _one_way(span, ends[0], ends[1]))
+    bind_joined(cx, names, arrivals, value, code, _one_way(span, ends[0], ends[1]))
 
 
 def _one_way(
     span: Span, then: Give | CallWith, otherwise: Give | CallWith
 ) -> Callable[[str], Unbound]:
     def why(name: str) -> Unbound:
-        way = "true" if name in then.missing else "false"
-        if name in then.missing and name in otherwise.missing:
+        way = "true" if name in then.arrivals.missing else "false"
+        if name in then.arrivals.missing and name in otherwise.arrivals.missing:
             return Unbound(span, f"`{name}` may get no value in this `if`")
         return Unbound(span, f"`{name}` gets no value when this condition is {way}")
 
@@ -267,7 +267,7 @@ def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Ste
     ends = (CallWith(after, names), CallWith(after, names))
     then = yield _arm(cx, cursor(stmt.body), replace(frame, end=ends[0]))
     otherwise = yield _arm(cx, cursor(stmt.orelse), replace(frame, end=ends[1]))
-    both = CallWith(after, names, None, ends[0].missing | ends[1].missing)
+    both = CallWith(after, names, None, ends[0].arrivals.joined(ends[1].arrivals))
     joined = yield join_function(cx, both, rest, frame, block, _one_way(span, *ends))
     branch = If(condition, then, otherwise, span=span)
     return LetBlock((Binding(after, joined),), branch, Flavour.REC, span=span)
