@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.expr import Function
+from pyrelay.ir.expr import Call, Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Effect, Op, Pointwise
 from pyrelay.ir.ops.table import ALL
@@ -35,16 +35,12 @@ def _primitive(name: str) -> Callable[..., Any]:
     return lambda self, *args: getattr(self.torch, name)(*args)
 
 
-class Composed(Scalars):
-    """Arithmetic on torch tensors in which what is made of other methods stays so."""
-
-    def __init__(self, dtype: torch.dtype) -> None:
-        self.torch = TorchScalars(dtype, CPU)
-
-
-for _name in vars(Scalars):
-    if not _name.startswith("_") and not composed(_name):
-        setattr(Composed, _name, _primitive(_name))
+def composed_scalars(dtype: torch.dtype) -> Any:
+    """Give arithmetic on torch tensors in which what is made of other methods stays so."""
+    names = [n for n in vars(Scalars) if not n.startswith("_") and not composed(n)]
+    supplier: Any = type("Composed", (Scalars,), {n: _primitive(n) for n in names})()
+    supplier.torch = TorchScalars(dtype, CPU)
+    return supplier
 
 
 @pytest.mark.parametrize("op", quiet, ids=lambda op: op.name)
@@ -75,8 +71,9 @@ def test_a_kernel_computes_what_its_arithmetic_is_made_of(op: Op) -> None:
         floats = [
             v.dtype for v in operands if isinstance(v, torch.Tensor) and v.is_floating_point()
         ]
-        scalars = Composed(floats[0] if floats else torch.int64)
-        attrs = program.builder.bindings[-1].value.attrs.values()
-        actual = op.lowering.body(scalars, *operands, *attrs)
+        scalars = composed_scalars(floats[0] if floats else torch.int64)
+        call = program.builder.bindings[-1].value
+        assert isinstance(call, Call)
+        actual = op.lowering.body(scalars, *operands, *call.attrs.values())
         expected = program.run(result, tensors(sample))
         assert_equal(actual, expected, dtype=False, rtol=1e-5, atol=1e-6)
