@@ -15,14 +15,14 @@ from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .ir.expr import Rule
 from .runtime.arguments import describe
-from .runtime.bound import PureFunction, dispatcher_of
+from .runtime.autograd import tensors
+from .runtime.bound import PureFunction, dispatcher_of, place_of
 from .runtime.create import create
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer
 from .runtime.records import Grads, Params
-from .runtime.autograd import tensors
 from .translate.definition import DerivedFunction
 
 Models = Model | tuple[Model, ...]
@@ -111,6 +111,7 @@ def create_model(
                 "relay.create_model takes a function decorated with @relay_model",
                 describe(net),
                 "decorate the network with @relay_model",
+                place_of(net),
             )
         )
     where = device if device is not None else current().device
@@ -132,8 +133,10 @@ def update_model_params(
     found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)  # pyright: ignore
     params = model.flat_params()
     if optimizer is None:
+        step = -(DEFAULT_LR if lr is None else lr)
         with torch.no_grad():
-            torch._foreach_add_(params, found, alpha=-(DEFAULT_LR if lr is None else lr))
+            for parameter, gradient in zip(params, found, strict=True):
+                parameter.add_(gradient, alpha=step)
         return
     if isinstance(optimizer, Optimizer):
         optimizer.update(model, params, found)

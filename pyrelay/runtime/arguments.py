@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
+import numpy as np
 import torch
 
 from ..diagnostics.catalogue.call import (
@@ -109,11 +110,13 @@ class Binder:
             return value
         if isinstance(value, bool | int | float) and not ty.shape:
             return self._number(parameter, value, ty)
-        if hasattr(value, "__array__") and hasattr(value, "flags"):
-            array = value if value.flags.writeable else value.copy()
-            return torch.from_numpy(array).to(self._device)
-        if hasattr(value, "__array__") and hasattr(value, "dtype") and not ty.shape:
+        if isinstance(value, np.generic) and not ty.shape:
             return self._as_tensor(parameter, value.item(), ty)
+        if isinstance(value, np.ndarray):
+            array = cast("np.ndarray[Any, Any]", value)
+            # torch warns of arrays that may not be written; arguments never are, but it cannot know.
+            shared = array if array.flags.writeable else array.copy()
+            return torch.from_numpy(shared).to(self._device)
         if hasattr(value, "__dlpack__"):
             return torch.from_dlpack(value)
         way = None

@@ -77,7 +77,7 @@ class _Join(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *cotangents: Any) -> Any:
+    def backward(ctx: Any, *cotangents: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         seeds = with_tensors(ctx.value, cotangents)
         found = tensors(ctx.pullback(seeds))
         wanted = ctx.needs_input_grad[2:]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.catalogue.model import NotAModel
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.source import Span
 from ..ir.expr import Rule
+from ..translate.definition import Definition
 from .arguments import describe
 from .records import Params
 
@@ -80,3 +82,9 @@ def dispatcher_of(function: Any) -> Dispatcher:
             )
         )
     return found
+
+
+def place_of(function: object) -> Span | None:
+    """Give the place where a relay function is defined; None for anything else."""
+    found = getattr(function, "__relay__", None)
+    return found.source.head if isinstance(found, Definition) else None

@@ -18,10 +18,10 @@ from ..diagnostics.catalogue.types import OperatorMismatch
 from ..diagnostics.diagnostic import CheckError, RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.build import Builder
+from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op
 from ..ir.types import DTYPES, TensorType, TupleType, Type
-from ..ir.dims import Dim
 from ..lower_torch.apply import apply_op
 from .arguments import device_of
 

@@ -15,6 +15,7 @@ from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.json import from_json, to_json
+from ..ir.module import Module
 from .arguments import Parameter
 from .autograd import tensors, with_tensors
 from .entry import Entry
@@ -22,7 +23,6 @@ from .program import Program
 from .values import Cell
 
 if TYPE_CHECKING:
-    from ..ir.module import Module
     from .model import Model
 
 
@@ -66,7 +66,7 @@ class Exported:
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
         names = [p.name for p in self._parameters[2:]]
         given = dict(zip(names, args, strict=False)) | kwargs
-        if len(args) > len(names) or list(given) != names and set(given) != set(names):
+        if len(args) > len(names) or (list(given) != names and set(given) != set(names)):
             takes = ", ".join(names)
             raise RunError(WrongCall(self.__name__, NOWHERE, f"takes ({takes})"))
         return [given[n] for n in names]
@@ -112,7 +112,8 @@ def _restore(
     weights: list[torch.Tensor],
     state: list[torch.Tensor],
 ) -> Exported:
-    module: Module = from_json(text)
+    module = from_json(text)
+    assert isinstance(module, Module)
 
     def fill(tree: Any, values: Sequence[Any]) -> Any:
         return values[tree] if isinstance(tree, int) else tuple(fill(t, values) for t in tree)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 import torch
 
 from .model import Model
 
-Tensors = Sequence[torch.Tensor]
+Tensors: TypeAlias = Sequence[torch.Tensor]
 
 
 @dataclass(eq=False)
@@ -36,10 +36,10 @@ class Optimizer(ABC):
             self.state[model] = moments
         moments.step += 1
         with torch.no_grad():
-            self.step(list(params), list(grads), moments)
+            self.step(params, grads, moments)
 
     @abstractmethod
-    def step(self, params: list[torch.Tensor], grads: list[torch.Tensor], moments: Moments) -> None:
+    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
         """Take one step in place, keeping what the next step needs in `moments`."""
 
 
@@ -62,23 +62,20 @@ class SGD(Optimizer):
     weight_decay: float = 0.0
     nesterov: bool = False
 
-    def step(self, params: list[torch.Tensor], grads: list[torch.Tensor], moments: Moments) -> None:
+    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
         """Take one step in place."""
-        if self.weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=self.weight_decay))
-        if self.momentum:
-            grads = self._with_momentum(grads, moments)
-        torch._foreach_add_(params, grads, alpha=-self.lr)
+        if self.momentum and not moments.first:
+            moments.first = [torch.zeros_like(p) for p in params]
+        for position, (param, grad) in enumerate(zip(params, grads, strict=True)):
+            if self.weight_decay:
+                grad = grad.add(param, alpha=self.weight_decay)
+            if self.momentum:
+                grad = self._with_momentum(grad, moments.first[position])
+            param.add_(grad, alpha=-self.lr)
 
-    def _with_momentum(self, grads: list[torch.Tensor], moments: Moments) -> list[torch.Tensor]:
-        if not moments.first:
-            moments.first = [g.clone() for g in grads]
-        else:
-            torch._foreach_mul_(moments.first, self.momentum)
-            torch._foreach_add_(moments.first, grads)
-        if self.nesterov:
-            return list(torch._foreach_add(grads, moments.first, alpha=self.momentum))
-        return moments.first
+    def _with_momentum(self, grad: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
+        velocity.mul_(self.momentum).add_(grad)
+        return grad.add(velocity, alpha=self.momentum) if self.nesterov else velocity
 
 
 @final
@@ -92,25 +89,24 @@ class Adam(Optimizer):
     weight_decay: float = 0.0
     decoupled: bool = False
 
-    def step(self, params: list[torch.Tensor], grads: list[torch.Tensor], moments: Moments) -> None:
+    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
         """Take one step in place."""
         if not moments.first:
             moments.first = [torch.zeros_like(p) for p in params]
             moments.second = [torch.zeros_like(p) for p in params]
-        if self.weight_decay and self.decoupled:
-            torch._foreach_mul_(params, 1 - self.lr * self.weight_decay)
-        elif self.weight_decay:
-            grads = list(torch._foreach_add(grads, params, alpha=self.weight_decay))
         beta1, beta2 = self.betas
-        torch._foreach_lerp_(moments.first, grads, 1 - beta1)
-        torch._foreach_mul_(moments.second, beta2)
-        torch._foreach_addcmul_(moments.second, grads, grads, value=1 - beta2)
-        scale = (1 - beta2**moments.step) ** 0.5
-        below = torch._foreach_sqrt(moments.second)
-        torch._foreach_div_(below, scale)
-        torch._foreach_add_(below, self.eps)
         rate = self.lr / (1 - beta1**moments.step)
-        torch._foreach_addcdiv_(params, moments.first, below, value=-rate)
+        scale = (1 - beta2**moments.step) ** 0.5
+        rows = zip(params, grads, moments.first, moments.second, strict=True)
+        for param, grad, first, second in rows:
+            if self.weight_decay and self.decoupled:
+                param.mul_(1 - self.lr * self.weight_decay)
+            elif self.weight_decay:
+                grad = grad.add(param, alpha=self.weight_decay)
+            first.lerp_(grad, 1 - beta1)
+            second.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+            below = second.sqrt().div_(scale).add_(self.eps)
+            param.addcdiv_(first, below, value=-rate)
 
 
 def sgd(

@@ -44,7 +44,9 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         """Give the tensor of a parameter. Raises RunError with the nearest name."""
         if name not in self._names:
             near = difflib.get_close_matches(name, self._names, n=1)
-            raise RunError(NoSuchParameter(self.home.blueprint.name, name, near[0] if near else None))
+            raise RunError(
+                NoSuchParameter(self.home.blueprint.name, name, near[0] if near else None)
+            )
         return tensors(self.tree)[self._names.index(name)]
 
     def __contains__(self, name: object) -> bool:

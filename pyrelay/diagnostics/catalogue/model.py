@@ -97,11 +97,15 @@ class NotAModel:
     what: str
     actual: str
     way: str
+    span: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
-            code="RL405", title=f"{self.what}, not {self.actual}", primary=None, help=self.way
+            code="RL405",
+            title=f"{self.what}, not {self.actual}",
+            primary=None if self.span is None else Label(self.span, "defined here"),
+            help=self.way,
         )
 
 

@@ -123,7 +123,9 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
         case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
             return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
-        case TensorType(a, DType() as x), TensorType(b, DType() as y) if len(a) == len(b) and x != y:
+        case TensorType(a, DType() as x), TensorType(b, DType() as y) if (
+            len(a) == len(b) and x != y
+        ):
             return f"cast it: relay.cast({text}, relay.{y})"
         case _:
             return None

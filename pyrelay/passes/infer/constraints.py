@@ -159,9 +159,7 @@ class ApplyConstraint:
             return ArgumentCountMismatch(self.span, len(callee.params), len(self.types))
         actual = solver.resolve(self.types[self.failing])
         wanted = solver.resolve(callee.params[self.failing])
-        return explain_argument(
-            self.call, self.declared, self.failing, actual, wanted, str(clash)
-        )
+        return explain_argument(self.call, self.declared, self.failing, actual, wanted, str(clash))
 
 
 @final
@@ -305,9 +303,7 @@ class TransformConstraint:
             if isinstance(ty, TypeHole) and not solver.settling:
                 raise Stuck(ty)
         self.wrt = self._chosen(function)
-        self.single = (
-            len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
-        )
+        self.single = len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
         wanted = tuple(function.params[i] for i in self.wrt)
         cotangents = wanted[0] if self.single else TupleType(wanted)
         solver.unify(self.result, self._made(function, cotangents))

@@ -90,9 +90,7 @@ class Elaborator:
             case TypeHole(number):
                 return self._type_names.get(number, UNIT)
             case TensorType(shape, dtype):
-                return TensorType(
-                    tuple(self.final_dim(d) for d in shape), self._final_dtype(dtype)
-                )
+                return TensorType(tuple(self.final_dim(d) for d in shape), self._final_dtype(dtype))
             case _:
                 return None
 
@@ -387,7 +385,7 @@ def _merge(own: Type, wanted: Type) -> Type:
     match own, wanted:
         case TupleType(a), TupleType(b) if len(a) == len(b):
             return TupleType(tuple(_merge(x, y) for x, y in zip(a, b, strict=True)))
-        case (SizeType() | TensorType(())), TensorType(()):
+        case ((SizeType() | TensorType(())), TensorType(())):
             return wanted
         case _:
             return own

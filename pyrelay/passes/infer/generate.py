@@ -10,6 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
+from ...diagnostics.catalogue.text import MalformedType
+from ...diagnostics.diagnostic import CheckError
+from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     BindPattern,
     Call,
@@ -59,7 +62,6 @@ from ...ir.types import (
     dim_names,
     substitution,
 )
-from ...ir.dims import Dim, DimVar
 from .constraints import (
     ApplyConstraint,
     ConditionConstraint,
@@ -123,9 +125,7 @@ class Generator:
         expected = self.monomorphic[name].result
         self.types[function] = self.monomorphic[name]
         self.work.add(
-            FlowConstraint(
-                actual, expected, tail_of(function.body).span, function, kind="return"
-            )
+            FlowConstraint(actual, expected, tail_of(function.body).span, function, kind="return")
         )
 
     def _declare_var(self, var: Var, *, wide: bool = False) -> Type:
@@ -249,12 +249,32 @@ class Generator:
                 types.append((yield self.walk(arg)))
             return (yield self._operator(expr, expr.callee, tuple(types)))
         callee = yield self.walk(expr.callee)
+        self._take_type_args(expr)
         for arg in expr.args:
             types.append((yield self.walk(arg)))
         result = self.solver.fresh()
         declared = self._declaration(expr.callee)
         self.work.add(ApplyConstraint(expr, callee, tuple(types), result, declared))
         return result
+
+    def _take_type_args(self, call: Call) -> None:
+        """Let the instance be the one that the call names, as only a text can. A function that is
+        being inferred together with its caller has one instance, which it names itself."""
+        args, given = self.instances.get(call.callee, ()), call.type_args
+        if not args or not given:
+            return
+        kinds = [isinstance(a, Dim) for a in args]
+        if kinds != [isinstance(g, Dim) for g in given]:
+            wanted = ", ".join("a dim" if is_dim else "a type" for is_dim in kinds)
+            raise CheckError(
+                MalformedType(call.span, "the type arguments do not fit the function", wanted)
+            )
+        self.solver.span = call.span
+        for arg, named in zip(args, given, strict=True):
+            if isinstance(arg, Dim) and isinstance(named, Dim):
+                self.solver.unify_dims(arg, named)
+            elif not isinstance(arg, Dim) and not isinstance(named, Dim):
+                self.solver.unify(arg, self.solver.fill_unknown(named))
 
     def _declaration(self, callee: Expr) -> Function | None:
         match callee:

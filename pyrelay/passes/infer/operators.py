@@ -144,9 +144,7 @@ class OperatorCall:
             raise Clash("a tuple is indexed with one literal, such as `pair[0]`")
         if not -len(value.fields) <= position < len(value.fields):
             shown = show(solver.resolve(value))
-            raise Clash(
-                f"there is no field {position} in {shown}", labels={0: f"this is {shown}"}
-            )
+            raise Clash(f"there is no field {position} in {shown}", labels={0: f"this is {shown}"})
         self.projection = position % len(value.fields)
         solver.unify(self.result, value.fields[self.projection])
         return True

@@ -117,7 +117,9 @@ def test_state_dicts_interchange_with_the_torch_module() -> None:
     model.load_state_dict(reference.state_dict(), rename=rename)
     x, _ = batch()
     assert torch.allclose(model(x), reference(x), atol=1e-6)
-    back = {k.replace("linear_1", "0").replace("out", "2"): v for k, v in model.state_dict().items()}
+    back = {
+        k.replace("linear_1", "0").replace("out", "2"): v for k, v in model.state_dict().items()
+    }
     reference.load_state_dict(back)
 
 
