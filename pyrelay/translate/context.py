@@ -84,7 +84,7 @@ class Program:
     def scope(self, definition: Definition) -> Scope:
         """Give the captured names of a definition."""
         if definition not in self._scopes:
-            self._scopes[definition] = Scope(definition.function)
+            self._scopes[definition] = Scope(definition.function, definition.around)
         return self._scopes[definition]
 
     def signature(self, definition: Definition) -> Signature:

@@ -7,7 +7,8 @@ until they are asked: names are resolved when a program is translated, not when 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -38,6 +39,8 @@ class Definition:
         self.function: Final = function
         self.kind: Final = kind
         self.name: Final = function.__name__
+        self.around: Final = _annotation_names(function)
+        """Names of the enclosing function that only annotations mention, so it captures none."""
 
     def __repr__(self) -> str:
         return f"<relay {self.kind.value} {self.name}>"
@@ -104,6 +107,22 @@ def meaning(value: object) -> Any:
     return getattr(value, "__relay__", None)
 
 
-def python_function(value: object) -> Callable[..., Any] | None:
-    """Give the object as a plain Python function, None if it is something else."""
-    return value if isinstance(value, FunctionType) else None
+def _annotation_names(function: FunctionType) -> dict[str, Any]:
+    """Give the names that annotations kept as text mention and the enclosing function binds.
+
+    Where a function is defined inside another one, Python keeps no reference to what only its
+    annotations name; the frame that runs the `def` still has them.
+    """
+    if "<locals>" not in function.__qualname__:
+        return {}
+    texts = (t for t in function.__annotations__.values() if isinstance(t, str))
+    words = {word for text in texts for word in _WORD.findall(text)}
+    frame = sys._getframe(1) if words else None  # noqa: SLF001  the only way to it
+    while frame is not None:
+        if function.__code__ in frame.f_code.co_consts:
+            return {n: v for n, v in frame.f_locals.items() if n in words}
+        frame = frame.f_back
+    return {}
+
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")

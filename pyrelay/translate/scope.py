@@ -12,7 +12,7 @@ import difflib
 import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from types import CellType, FunctionType, ModuleType
+from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeGuard, final
 
 from ..ir import dims, types
@@ -30,6 +30,9 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
+
+
+NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @final
@@ -53,8 +56,9 @@ class Guard:
 class Scope:
     """What the names that a Python function does not bind itself refer to."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: FunctionType, around: Mapping[str, Any] = NOTHING) -> None:
         names = function.__code__.co_freevars
+        self._around: Final = around
         self._cells: Final = dict(zip(names, function.__closure__ or (), strict=True))
         self._globals: Final = function.__globals__
         self._guards: Final[dict[tuple[int, str], Guard]] = {}
@@ -85,7 +89,8 @@ class Scope:
     def namespace(self) -> dict[str, Any]:
         """Give the names as a dictionary, for the evaluation of annotations."""
         cells = {n: _read(c, n) for n, c in self._cells.items()}
-        return {**self._globals, **{n: v for n, v in cells.items() if v is not MISSING}}
+        found = {n: v for n, v in cells.items() if v is not MISSING}
+        return {**self._globals, **self._around, **found}
 
     def _guarded(self, holder: CellType | Mapping[str, Any], name: str) -> Any:
         value = _read(holder, name)
