@@ -203,8 +203,21 @@ class _Value:
         return self._made(inputs, lambda a, b: self.code.compare(node, a, b))
 
     def __getitem__(self, index: Any) -> _Value:
+        if isinstance(index, slice):
+            return self._sliced(index)
         inputs = [self.term, _term(self.code, index)]
         return self._made(inputs, self.code.item)
+
+    def _sliced(self, index: slice) -> _Value:
+        parts = (index.start, index.stop, index.step)
+        inputs = [self.term, *(_term(self.code, p) for p in parts if p is not None)]
+
+        def make(value: ast.expr, *nodes: ast.expr) -> ast.expr:
+            rest = iter(nodes)
+            written = [None if p is None else next(rest) for p in parts]
+            return self.code.item(value, self.code.slice(written))
+
+        return self._made(inputs, make)
 
     def _made(self, inputs: Sequence[Term], make: Make) -> _Value:
         return _Value(self.code, Term(tuple(inputs), make, Form.TENSOR), None)

@@ -131,7 +131,8 @@ class BodyWriter:
 
     def evaluate(self, value: ast.expr) -> None:
         """Add an expression for its effect, if it can have one."""
-        if not isinstance(value, ast.Name | ast.Constant):
+        is_unit = isinstance(value, ast.Tuple) and not value.elts
+        if not isinstance(value, ast.Name | ast.Constant) and not is_unit:
             self.emit(self.code.evaluate(value))
 
     def delete(self, variables: Sequence[Var]) -> None:
