@@ -7,9 +7,10 @@ the standard library. `colour.py` reads the same pieces for terminals and notebo
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .diagnostic import Severity
 from .layout import Line, Piece, Role, plain
@@ -42,13 +43,26 @@ def lay_out(diagnostics: Sequence[Diagnostic], limit: int | None = SHOWN) -> lis
 
 
 def file_name(file: SourceFile) -> str:
-    """Give a file's name as shown: relative to the current directory when inside it."""
+    """Give a file's name as shown: `In[3]`, or relative to the current directory when inside it."""
+    cell = _cell(file.name)
+    if cell is not None:
+        return cell
     if not os.path.isabs(file.name):  # noqa: PTH117  names of notebook cells are no paths
         return file.name
     try:
         return str(Path(file.name).relative_to(Path.cwd()))
     except (ValueError, FileNotFoundError):
         return file.name
+
+
+def _cell(name: str) -> str | None:
+    """Give IPython's name for one of its cells, whose file is a name that IPython made up."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is None:
+        return None
+    found = shell.compile.format_code_name(name)
+    return None if found is None else str(found[1])
 
 
 def _one(diagnostic: Diagnostic) -> list[Line]:

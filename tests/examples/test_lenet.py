@@ -159,4 +159,5 @@ def test_the_notebook_runs_and_shows_its_mistake() -> None:
         output.get("text", "") for cell in notebook.cells for output in cell.get("outputs", [])
     )
     assert "error[RL" in text
+    assert "--> In[4]:" in text
     assert "test accuracy 9" in text

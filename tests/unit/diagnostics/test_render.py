@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -279,6 +280,22 @@ def test_names_of_files_are_relative_inside_the_current_directory(
     assert f"--> {outside.name}:1:1" in render_text([mistake(label("x", file=outside))])
 
 
+def test_cells_of_a_notebook_have_the_names_that_ipython_gives_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from types import SimpleNamespace
+
+    from IPython.core.compilerop import CachingCompiler
+
+    compiler = CachingCompiler()
+    name = compiler.cache("x", number=3)
+    shell = SimpleNamespace(compile=compiler)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    cell = SourceFile(name, "x")
+    assert "--> In[3]:1:1" in render_text([mistake(label("x", file=cell))])
+    assert "--> train.py:5:9" in render_text([mistake(label("dense"))])
+
+
 def test_five_are_shown_and_the_rest_counted() -> None:
     text = str(CheckError(*[mistake(None)] * 7))
     assert text.count("a mistake") == 5
@@ -320,7 +337,6 @@ def test_ipython_sees_the_users_frames_and_the_error() -> None:
 
 def test_rendering_text_needs_no_third_package() -> None:
     import subprocess
-    import sys
 
     code = (
         "import sys; from pyrelay.diagnostics.diagnostic import *;"
