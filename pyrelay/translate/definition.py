@@ -7,8 +7,8 @@ until they are asked: names are resolved when a program is translated, not when 
 
 from __future__ import annotations
 
+import inspect
 import re
-import sys
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -117,7 +117,7 @@ def _annotation_names(function: FunctionType) -> dict[str, Any]:
         return {}
     texts = (t for t in function.__annotations__.values() if isinstance(t, str))
     words = {word for text in texts for word in _WORD.findall(text)}
-    frame = sys._getframe(1) if words else None  # noqa: SLF001  the only way to it
+    frame = inspect.currentframe() if words else None
     while frame is not None:
         if function.__code__ in frame.f_code.co_consts:
             return {n: v for n, v in frame.f_locals.items() if n in words}
