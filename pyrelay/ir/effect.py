@@ -68,6 +68,7 @@ class Effects:
         self._known: Final[dict[Expr, Effect]] = {}
         for function in module.functions.values():
             self._local.update(_local_functions(function))
+        self._summaries.update((name, _Summary()) for name in module.functions)
         for name, function in module.functions.items():
             self._summarise(name, function)
         self._solve()
@@ -117,7 +118,6 @@ class Effects:
     def _summarise(self, name: str, function: Function) -> None:
         """Fill in the summaries of a global function and of all local ones inside it."""
         stack: list[tuple[Expr, _Callee]] = [(function.body, name)]
-        self._summaries[name] = _Summary()
         while stack:
             node, owner = stack.pop()
             summary = self._summaries[owner]

@@ -157,7 +157,11 @@ class _Inliner(Splicer):
         uses = self._local.get(binding.var)
         if uses is not None and uses.is_moved:
             return
-        yield super().binding(binding, code)
+        value = yield self.node(binding.value, code)
+        if is_atom(value) and not is_atom(binding.value):
+            self.let(binding.var, value, code)
+        else:
+            code.bind(binding.var, value)
 
     def node(self, expr: Expr, code: Code) -> Steps[Expr]:
         """Give a node, or what a call of an inlined function ends in."""

@@ -24,7 +24,7 @@ from ..matching import Matching
 from ..normal_form import is_tail
 from ..summary import Summary, summarise
 from .calls import Caller
-from .closures import Closure, GlobalTarget, LocalTarget, NotFirstOrder, Target
+from .closures import Closure, DataTarget, GlobalTarget, LocalTarget, NotFirstOrder, Target
 from .convert import Converter
 from .targets import Targets
 from .types import FunctionData, TypeTable
@@ -163,6 +163,10 @@ class Program:
                 inside = Substitution(dict(zip(target.sizes, closure.dims, strict=True)), {})
                 args = tuple(change(inside, a) for a in type_args)
                 return self._mention(self.global_unit(name), args, span)
+            case DataTarget(data=data, leaf_types=leaf_types):
+                own = self.table.convert_signature(target.type)
+                ty = FnType((*leaf_types, *own.params), own.result)
+                return GlobalVar(self.apply(data), ty, span=span)
             case _:
                 raise NotFirstOrder("what is transformed is no function of the program", span)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_KNOWN: Final = 64
 """How many instances of a function may be made for known function arguments."""
-MAX_INSTANCES: Final = 1024
+MAX_INSTANCES: Final = 256
 """How many instances of a function there may be before its types are taken to grow for ever."""
 
 _Arg: TypeAlias = "Type | Dim"

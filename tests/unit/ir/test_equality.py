@@ -43,14 +43,14 @@ def test_which_variable_is_meant_does_matter() -> None:
 
 
 def test_names_of_type_parameters_do_not_matter() -> None:
-    assert same(
-        "def @f[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) -> Size[M + N * 2] { size(dim=M + N * 2) }",
-        "def @f[B: Dim, A: Dim](%x: Tensor[(B, A), float32]) -> Size[A + B * 2] { size(dim=A + B * 2) }",
-    )
-    assert not same(
-        "def @f[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) -> int64 { size(dim=M) }",
-        "def @f[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) -> int64 { size(dim=N) }",
-    )
+    def text(first: str, second: str, used: str) -> str:
+        shape = f"({first}, {second})"
+        return f"""def @f[{first}: Dim, {second}: Dim](%x: Tensor[{shape}, float32]) -> int64 {{
+          size(dim={used})
+        }}"""
+
+    assert same(text("N", "M", "M + N * 2"), text("B", "A", "A + B * 2"))
+    assert not same(text("N", "M", "M"), text("N", "M", "N"))
 
 
 def test_an_inner_type_parameter_may_hide_an_outer_one() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_each_stage_accepts_what_its_pass_gives() -> None:
 
 def test_a_stage_holds_what_the_stages_before_it_hold() -> None:
     order = (Stage.TRANSLATED, Stage.TYPED, Stage.ANF, Stage.DERIVED, Stage.FLAVOURED)
-    for before, after in zip(order, order[1:], strict=False):
+    for before, after in pairwise(order):
         assert set(INVARIANTS[before]) < set(INVARIANTS[after])
 
 
