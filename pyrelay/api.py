@@ -18,6 +18,7 @@ from .runtime.arguments import describe
 from .runtime.autograd import tensors
 from .runtime.bound import PureFunction, dispatcher_of, place_of
 from .runtime.create import create
+from .runtime.dispatch import eval_entry
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.model import Model
@@ -163,7 +164,7 @@ def with_params(f: Any) -> Any:
 
 def export_model(model: Model) -> Exported:
     """Give the model as a plain callable in eval mode over a frozen copy of its weights."""
-    return Exported.of(model)
+    return Exported.of(model, eval_entry(model.blueprint.spec))
 
 
 def stop_gradient(x: Any) -> Any:

@@ -30,11 +30,12 @@ from .arguments import Parameter
 from .blueprint import Blueprint
 from .derive import derive
 from .entry import Entry
+from .export import Exported
 from .model import Model
 from .program import Program
 from .records import Grads, Params
 from .show import stage_text, type_text
-from .values import Cell
+from .values import Cell, fields_of
 
 Statics: TypeAlias = tuple[tuple[str, Any], ...]
 Source: TypeAlias = Model | Params
@@ -115,14 +116,6 @@ class Dispatcher:
         compiled = self._entry(models, values, statics, transformed)
         result = self._run(compiled, models, values)
         return _with_grads(rule, result, models, single=single, has_aux=has_aux)
-
-    def eval_entry(self, model: Model) -> Entry:
-        """Give the entry that runs a model of this definition in eval mode."""
-        spec = model.blueprint.spec
-        use = ModelUse(spec.definition, training=False, statics=spec.statics)
-        translation = translate(self._function, dict(spec.statics), [use], [])
-        program = Program(translation.module, translation.entry)
-        return Entry(self._base.name, program, _parameters(program.function), None)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
@@ -227,9 +220,9 @@ class Dispatcher:
         parameters = _parameters(program.function)
         pullback = None if transformed is not None else _pullback(program, translation)
         python = None if transformed is not None else translation.signature.python
-        return Compiled(
-            translation, Entry(self._function.name, program, parameters, python, pullback)
-        )
+        exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
+        entry = Entry(self._function.name, program, parameters, python, pullback, exports)
+        return Compiled(translation, entry)
 
     def _translation(
         self, models: tuple[Source, ...], values: tuple[Any, ...], statics: Statics
@@ -307,6 +300,19 @@ def _mode(source: Source) -> tuple[Blueprint, bool]:
     if isinstance(source, Model):
         return source.blueprint, source.training
     return source.home.blueprint, source.home.training
+
+
+def eval_entry(spec: ModelSpec) -> Entry:
+    """Give the entry that runs instances of a model in eval mode."""
+    use = ModelUse(spec.definition, training=False, statics=spec.statics)
+    translation = translate(spec.definition, dict(spec.statics), [use], [])
+    program = Program(translation.module, translation.entry)
+    return Entry(spec.definition.name, program, _parameters(program.function), None)
+
+
+def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
+    """Give what makes a callable of the data that `relay.export_model` gives in a program."""
+    return lambda data: Exported.of_values(eval_entry(spec), *fields_of(data))
 
 
 def _use(source: Source) -> ModelUse:

@@ -15,7 +15,7 @@ import torch
 from ..ir.types import SizeType, TupleType, Type, subtypes
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
-from .results import Converter, converter
+from .results import Converter, Exports, converter
 
 if TYPE_CHECKING:
     from .program import Program
@@ -44,12 +44,14 @@ class Entry:
         parameters: tuple[Parameter, ...],
         python: type | None,
         pullback: Program | None = None,
+        exports: Exports | None = None,
     ) -> None:
         self.name: Final = name
         self.program: Final = program
         self.parameters: Final = parameters
         self._pullback: Final = pullback
         self._python: Final = python
+        self._exports: Final = exports or {}
         self._finish: Converter | None = None
         self._plans: Final[dict[Key, Plan]] = {}
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
@@ -75,7 +77,7 @@ class Entry:
     def finish(self, result: Any, host: Sequence[Any], device: torch.device) -> Any:
         """Give a program's result as the caller gets it: fresh, in the annotated form."""
         if self._finish is None:
-            self._finish = converter(self.program.type.result, self._python)
+            self._finish = converter(self.program.type.result, self._python, self._exports)
         return self._finish(result, host, device)
 
     def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:

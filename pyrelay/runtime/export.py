@@ -46,18 +46,19 @@ class Exported:
         self._entry: Final = Entry(name, program, parameters, None)
 
     @staticmethod
-    def of(model: Model) -> Exported:
-        """Give the exported form of a model."""
-        compiled = model.eval_entry()
-        params = with_tensors(
-            model.params_tree(), [p.detach().clone() for p in model.flat_params()]
-        )
-        tree, cells = model.state_cells()
-        for cell in cells:
-            cell.value = cell.value.clone()
-        program = Program(compiled.program.translated, compiled.program.entry)
-        name = model.blueprint.name
-        return Exported(name, program, compiled.parameters, params, tree)
+    def of(model: Model, entry: Entry) -> Exported:
+        """Give the exported form of a model; `entry` runs its definition in eval mode."""
+        _, cells = model.state_cells()
+        state = model.blueprint.state_tree([cell.value for cell in cells])
+        return Exported.of_values(entry, model.params_tree(), state)
+
+    @staticmethod
+    def of_values(entry: Entry, params: Any, state: Any) -> Exported:
+        """Give the exported form of parameters and state, both copied."""
+        copies = [[t.detach().clone() for t in tensors(tree)] for tree in (params, state)]
+        frozen = with_tensors(params, copies[0])
+        cells = with_tensors(state, [Cell(t) for t in copies[1]])
+        return Exported(entry.name, entry.program, entry.parameters, frozen, cells)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Give the value of the model at arguments. Raises RunError."""

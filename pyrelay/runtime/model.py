@@ -25,7 +25,6 @@ from .values import Cell
 if TYPE_CHECKING:
     from .bound import BoundFunction
     from .dispatch import Dispatcher
-    from .entry import Entry
 
 
 _Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
@@ -75,10 +74,6 @@ class Model(nn.Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model on arguments of its definition."""
         return self._shared.dispatcher.call((self,), args, kwargs)
-
-    def eval_entry(self) -> Entry:
-        """Give the entry that runs the model in eval mode."""
-        return self._shared.dispatcher.eval_entry(self)
 
     def __repr__(self) -> str:
         count = sum(p.numel() for p in self.parameters())

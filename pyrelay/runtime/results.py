@@ -7,12 +7,13 @@ with an argument is copied.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
-from ..ir.types import DType, FnType, SizeType, TensorType, TupleType, Type, int64
+from ..ir.types import AdtType, DType, FnType, SizeType, TensorType, TupleType, Type, int64
 from .arguments import torch_dtype
 from .autograd import tensors
 
@@ -20,7 +21,11 @@ Converter: TypeAlias = Callable[[Any, Sequence[Any], torch.device], Any]
 """From a host value, the arguments of the call and its device to what the caller gets."""
 
 
-def converter(ty: Type, python: type | None) -> Converter:
+Exports: TypeAlias = Mapping[str, Callable[[Any], Any]]
+"""For each data type of exported models: what makes a callable of such a value."""
+
+
+def converter(ty: Type, python: type | None, exports: Exports) -> Converter:
     """Give the conversion of results of a type; `python` is int, float or bool if so annotated."""
     if python is not None:
         return lambda value, _, __: _python_number(value, python)
@@ -28,7 +33,7 @@ def converter(ty: Type, python: type | None) -> Converter:
     def convert(value: Any, arguments: Sequence[Any], device: torch.device) -> Any:
         storages = {t.untyped_storage().data_ptr() for a in arguments for t in tensors(a)}
         storages.discard(0)  # the storage of tensors without elements
-        return _convert(value, ty, storages, device)
+        return _convert(value, ty, _Call(storages, device, exports))
 
     return convert
 
@@ -37,31 +42,40 @@ def _python_number(value: Any, python: type) -> Any:
     return python(value.item() if isinstance(value, torch.Tensor) else value)
 
 
-def _convert(value: Any, ty: Type, storages: set[int], device: torch.device) -> Any:
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The call whose result is converted: the storages of its arguments, and its device."""
+
+    storages: set[int]
+    device: torch.device
+    exports: Exports
+
+
+def _convert(value: Any, ty: Type, call: _Call) -> Any:
     match ty:
         case TensorType(_, dtype):
             if not isinstance(value, torch.Tensor):
                 assert isinstance(dtype, DType)
-                return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
-            return value.clone() if value.untyped_storage().data_ptr() in storages else value
+                return torch.tensor(value, dtype=torch_dtype(dtype), device=call.device)
+            return value.clone() if value.untyped_storage().data_ptr() in call.storages else value
         case SizeType():
-            return torch.tensor(int(value), dtype=torch_dtype(int64), device=device)
+            return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.device)
         case TupleType(fields):
-            return tuple(
-                _convert(v, f, storages, device) for v, f in zip(value, fields, strict=True)
-            )
+            return tuple(_convert(v, f, call) for v, f in zip(value, fields, strict=True))
         case FnType():
-            return _function(value, ty, device)
+            return _function(value, ty, call)
+        case AdtType(name) if name in call.exports:
+            return call.exports[name](value)
         case _:
             return value
 
 
-def _function(value: Any, ty: FnType, device: torch.device) -> Any:
+def _function(value: Any, ty: FnType, around: _Call) -> Any:
     """A function result, such as the pullback of a vjp: call it with tensors."""
 
     def call(*args: Any) -> Any:
         with torch.no_grad():
             result = value(*args)
-        return converter(ty.result, None)(result, args, device)
+        return converter(ty.result, None, around.exports)(result, args, around.device)
 
     return call

@@ -48,6 +48,8 @@ class Program:
     ) -> None:
         self.functions: Final[dict[str, Function]] = {}
         self.adts: Final[dict[str, AdtDef]] = {}
+        self.exports: Final[dict[str, Instance]] = {}
+        """The models that the program exports, by the data type of the exported values."""
         self.sites: Final[dict[Instance, Sites]] = {}
         self.pending: Final[deque[Instance]] = deque()
         self.done: Final[set[Instance]] = set()

@@ -278,7 +278,7 @@ def export_model(cx: Context, node: ast.Call) -> Expr:
     parts = explicit_parts(cx, bound["model"].id, use, span)
     spec = cx.program.spec(parts.instance)
     state = run(_read_state(spec, parts.state, span))
-    name = exported_type(cx, use.definition)
+    name = exported_type(cx, parts.instance)
     return Call(Constructor(name, name, span=span), (parts.params, state), span=span)
 
 
@@ -293,14 +293,17 @@ def _read_state(spec: ModelSpec, state: Expr, span: Span) -> Steps[Expr]:
     return Tuple(tuple(fields), span=span)
 
 
-def exported_type(cx: Context, definition: Definition) -> str:
-    """Give the name of the data type of exported models of a definition, made on first use."""
-    name = f"Exported_{definition.name}"
-    if name not in cx.program.adts:
-        params, state = TypeVar("params"), TypeVar("state")
-        constructor = ConstructorDef(name, (params, state), ("params", "state"))
-        span = definition.source.head
-        cx.program.adts[name] = AdtDef(name, (params, state), (constructor,), span)
+def exported_type(cx: Context, instance: Instance) -> str:
+    """Give the name of the data type of exported instances of a model, made on first use."""
+    for name, known in cx.program.exports.items():
+        if known == instance:
+            return name
+    name = cx.program.fresh_name(f"Exported_{instance.definition.name}")
+    cx.program.exports[name] = instance
+    params, state = TypeVar("params"), TypeVar("state")
+    constructor = ConstructorDef(name, (params, state), ("params", "state"))
+    span = instance.definition.source.head
+    cx.program.adts[name] = AdtDef(name, (params, state), (constructor,), span)
     return name
 
 

@@ -47,8 +47,8 @@ class Translation:
 
     The parameters of `entry` in the module are the parts `params` and `state` of each model in
     `implicit`, in order, and then the values of `signature`. An entry that is a model has itself as
-    the one implicit model. Those named in `model_params` are explicit models. The translation is
-    right while all `guards` hold.
+    the one implicit model. Those named in `model_params` are explicit models. `exports` gives the
+    model of each data type of exported values. The translation is right while all `guards` hold.
     """
 
     module: Module
@@ -56,6 +56,7 @@ class Translation:
     signature: Signature
     implicit: tuple[ModelSpec, ...]
     model_params: Mapping[str, ModelSpec]
+    exports: Mapping[str, ModelSpec]
     guards: tuple[Guard, ...]
 
 
@@ -93,6 +94,7 @@ def translate(
         program.signature(definition),
         tuple(specs[i] for i in leading),
         {n: specs[i] for n, i in instance.models},
+        {n: program.spec(i) for n, i in program.exports.items()},
         program.guards,
     )
 
