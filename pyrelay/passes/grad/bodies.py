@@ -7,6 +7,7 @@ that every field whose cotangent must be made up has its sizes at hand.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -33,7 +34,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Expansion, Op
-from ...ir.traverse import Steps, pattern_vars, spine
+from ...ir.traverse import Steps, bound_vars, pattern_vars, post_order, spine
 from ...ir.types import (
     AdtType,
     Substitution,
@@ -82,6 +83,27 @@ class Body:
 
 
 @final
+class SizeNames:
+    """New names for sizes that only a value knows: two values must never share one."""
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self._functions: Final = tuple(functions)
+        self._names: Names | None = None
+
+    def fresh(self, hint: str) -> str:
+        """Give a name that no type in the function mentions."""
+        if self._names is None:
+            # Most functions never ask.
+            self._names = Names()
+            for function in self._functions:
+                for node in post_order(function):
+                    for var in bound_vars(node):
+                        for name in sorted(dim_names(type_of(var))):
+                            self._names.fresh(name)
+        return self._names.fresh(hint)
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
     """A first-order function, read: its body, and which step binds each variable."""
@@ -92,6 +114,7 @@ class Source:
     definitions: dict[Var, Step] = field(default_factory=dict[Var, Step])
     homes: dict[Var, Body] = field(default_factory=dict[Var, Body])
     """The body in which each variable is bound; patterns bind in the body of their arm."""
+    sizes: SizeNames = field(default_factory=lambda: SizeNames(()))
 
 
 @final
@@ -101,14 +124,16 @@ class Reader:
     def __init__(self, leaves: Leaves) -> None:
         self._leaves: Final = leaves
         self._names: Final = Names()
+        self._sizes = SizeNames(())
         self._definitions: Final[dict[Var, Step]] = {}
         self._homes: Final[dict[Var, Body]] = {}
 
     def read(self, name: str, function: Function) -> Steps[Source]:
         """Give the function as steps."""
+        self._sizes = SizeNames((function,))
         body = yield self._body(function.body, tail=True)
         self._homes.update((p, body) for p in function.params)
-        return Source(name, function, body, self._definitions, self._homes)
+        return Source(name, function, body, self._definitions, self._homes, self._sizes)
 
     def _body(self, expr: Expr, *, tail: bool) -> Steps[Body]:
         blocks, end = spine(expr)
@@ -191,7 +216,7 @@ class Reader:
         fields = self._leaves.fields(ty, constructor)
         known = dim_names(ty)
         hidden = sorted(set().union(*(dim_names(f) for f in fields)) - known)
-        opened = Substitution({n: Dim.of(self._names.fresh(f"{n}_in")) for n in hidden}, {})
+        opened = Substitution({n: Dim.of(self._sizes.fresh(n)) for n in hidden}, {})
         return tuple(opened(f) for f in fields)
 
 

@@ -169,6 +169,5 @@ class Derivation:
     def _opened(self, ty: Type, types: Substitution, work: Work) -> Type:
         """Give a residual's type at a call; sizes that only the callee knows get new names."""
         hidden = sorted(dim_names(ty) - types.dims.keys())
-        count = len(work.residuals)
-        fresh = {n: Dim.of(f"{n}_saved_{count}") for n in hidden}
+        fresh = {n: Dim.of(work.source.sizes.fresh(n)) for n in hidden}
         return Substitution(types.dims | fresh, types.types)(ty)

@@ -16,7 +16,11 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.dims import Dim, DimVar
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.types import (
+    UNIT,
     AdtType,
+    RefType,
+    SizeType,
+    StrType,
     TensorType,
     TupleType,
     Type,
@@ -114,7 +118,7 @@ class Leaves:
     def _find_data(self, ty: AdtType) -> tuple[Type, ...]:
         if ty.name in self._own:
             return (ty,)
-        general, dims = skeleton(ty)
+        general, dims = skeleton(_floats(ty))
         if general not in self._data:
             self._define(general)
         found = self._data[general]
@@ -175,7 +179,7 @@ class Leaves:
         """Give the applied data types in a field, where a cotangent can reach them."""
         for part in _fields_deep(ty):
             if isinstance(part, AdtType) and part.name not in self._own:
-                general = skeleton(part)[0]
+                general = skeleton(_floats(part))[0]
                 if general not in self._data:
                     yield general
 
@@ -204,7 +208,7 @@ class Leaves:
                     return True
                 case AdtType(name) if name in self._own:
                     return True
-                case AdtType() if self._data.get(skeleton(part)[0]) is not None:
+                case AdtType() if self._data.get(skeleton(_floats(part))[0]) is not None:
                     return True
                 case _:
                     pass
@@ -233,6 +237,24 @@ def skeleton(ty: AdtType) -> tuple[AdtType, tuple[Dim, ...]]:
     general = map_type(ty, lambda _: None, take)
     assert isinstance(general, AdtType)
     return general, tuple(dims)
+
+
+def _floats(ty: AdtType) -> AdtType:
+    """Give an applied data type with unit for arguments that hold no floats, so that a list of
+    sizes has the cotangent of a list of integers."""
+
+    def plain(part: Type) -> Type | None:
+        match part:
+            case TensorType(_, dtype):
+                return None if is_float(dtype) else UNIT
+            case SizeType() | StrType() | RefType():
+                return UNIT
+            case _:
+                return None
+
+    found = map_type(ty, plain, lambda d: d)
+    assert isinstance(found, AdtType)
+    return found
 
 
 def _dim_count(general: AdtType) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.printer import to_text
+from pyrelay.runtime.evaluator import evaluate
 from tests.unit.passes.grad.programs import check, expanded, run, scalar
 
 TWO = "%x: float64, %y: float64"
@@ -59,8 +60,11 @@ def test_recursion_is_differentiated(text: str) -> None:
 
 
 def test_an_invariant_parameter_is_neither_saved_by_each_call_nor_summed_afterwards() -> None:
-    text = RECURSIONS["two calls"] + """
+    text = (
+        RECURSIONS["two calls"]
+        + """
     def @main(%x: float64, %y: float64) { let %g = grad(@f); %g(%x, %y) }"""
+    )
     module = expanded(text)
     residual = module.adts["fib_res"]
     # The base case uses its parameters alone; the other saves two results and two residuals.
@@ -78,8 +82,6 @@ def test_deep_recursion_is_differentiated() -> None:
     slope = float(run(text, scalar(0.3), 5_000))
     step = 1e-6
     module = expanded(text)
-    from pyrelay.runtime.evaluator import evaluate
-
     above = evaluate(module, "f", (scalar(0.3 + step), 5_000))
     below = evaluate(module, "f", (scalar(0.3 - step), 5_000))
     assert slope == pytest.approx(float(above - below) / (2 * step), rel=1e-4)

@@ -24,7 +24,6 @@ TWO = "%x: float64, %y: float64"
         "where(%x < %y, %x * %y, %y * %y * %x)",
         "%y * %y",
         "2.0f64",
-        "let %a = stop_gradient(%x * %y); %a * %x * %y",
         "floor(%x) * %x * %y",
         "cast(cast(%x, dtype=float32), dtype=float64) * 1.0f64 + %y * %y",
     ],
@@ -91,6 +90,15 @@ def test_integers_in_a_tuple_get_zeros_and_an_unused_parameter_gets_zeros() -> N
     """
     got = run(text, (vector(1, 2, 3), (5, scalar(2.0))), vector(1, 1))
     assert_close(got, ((vector(2, 2, 2), (0, scalar(6.0))), vector(0, 0)))
+
+
+def test_what_is_held_constant_has_no_gradient() -> None:
+    text = """
+    def @f(%x: float64, %y: float64) -> float64 {
+      let %a = stop_gradient(%x * %y); %a * %x * %y }
+    def @main(%x: float64, %y: float64) { let %g = grad(@f); %g(%x, %y) }
+    """
+    assert_close(run(text, X, Y), (X * Y * Y, X * Y * X))
 
 
 def test_the_gradient_is_nan_safe_where_a_branch_of_where_is_not_taken() -> None:
