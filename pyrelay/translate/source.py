@@ -105,6 +105,9 @@ def _no_source(function: str, file: str) -> NoSource:
     if file in ("<stdin>", "<string>"):
         why = "it was typed into the interpreter, which keeps no text"
         return NoSource(function, why, "write it into a file or a notebook")
+    if file == "<timed exec>":
+        why = "a notebook keeps no text of a cell that starts with %%time"
+        return NoSource(function, why, "define it in a cell of its own")
     return NoSource(
         function,
         f"there is no text of {file}",
