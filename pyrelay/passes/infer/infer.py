@@ -6,7 +6,7 @@ function is generalised over the sizes in its type; within a group recursion is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -98,7 +98,7 @@ def _infer_group(
             n: _generalise(f, assumptions, annotated[n].type.type_params, ())
             for n, f in done.items()
         }
-    shared = _shared_params(solver, list(done.values()))
+    shared = _in_order(_shared_params(solver, list(done.values())), functions.values())
     return {n: _generalise(f, assumptions, shared, list(done)) for n, f in done.items()}
 
 
@@ -109,10 +109,18 @@ def _declared(function: Function) -> Scheme | None:
     if any(ty is None or any(isinstance(s, TypeHole) for s in subtypes(ty)) for ty in types):
         return None
     known = tuple(ty for ty in types if ty is not None)
-    params = tuple(dict.fromkeys(p for ty in known[:-1] for p in _names_in(ty)))
+    params = _in_order((p for ty in known[:-1] for p in _names_in(ty)), (function,))
     if not set(params).issuperset(_names_in(known[-1])):
         return None  # the result has a size that is still to be found
     return Scheme(FnType(known[:-1], known[-1], params), function)
+
+
+def _in_order(found: Iterable[TypeParam], functions: Iterable[Function]) -> tuple[TypeParam, ...]:
+    """Give type parameters in the order in which functions declare them, then the others: calls
+    that name their type arguments name them so."""
+    mentioned = dict.fromkeys(found)
+    declared = {p: None for f in functions for p in f.type_params if p in mentioned}
+    return tuple(declared | mentioned)
 
 
 def _shared_params(solver: Solver, functions: Sequence[Function]) -> tuple[TypeParam, ...]:
