@@ -93,6 +93,8 @@ def test_inference_finds_the_types_again(program: Program) -> None:
     bare = parse_module(to_text(program.module).replace(", typed]", "]", 1))
     again = infer(bare)
     verify(again, Stage.TYPED)
+    for name, function in program.module.functions.items():
+        assert again.functions[name].ty == function.ty
     expected = evaluate(program.module, "main", program.arguments())
     assert_same(evaluate(again, "main", program.arguments()), expected)
 
