@@ -7,7 +7,7 @@ program with many branches stays linear.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
@@ -117,10 +117,6 @@ class Environment:
                 del self._entries[name]
             else:
                 self._entries[name] = entry
-
-    def values(self, names: Sequence[str]) -> dict[str, Entry | None]:
-        """Give what the names stand for here."""
-        return {n: self._entries.get(n) for n in names}
 
     def names(self) -> Iterator[str]:
         """Give the local names."""

@@ -187,5 +187,3 @@ VARIADIC: Final[dict[Op, str]] = {
     view.reshape: "shape",
 }
 """The parameter that takes all arguments from its place on, where torch allows that."""
-
-IN_PLACE: Final = "methods that end in `_` change a tensor; give the new value a name"
