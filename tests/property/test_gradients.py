@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 
+from pyrelay.ir.equality import alpha_equal
+from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.infer import infer
 from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.host.compiled import compile_module
 from tests.property.values import assert_same
 from tests.strategies import Program, programs
 
@@ -33,6 +38,9 @@ def @derived[N: Dim, M: Dim]({PARAMS}) {{
   value_and_grad{{wrt=(0, 1, 2), single=False}}(@slope)(%a, %v, %s, %k, %b)
 }}
 """
+
+
+HALF = settings(max_examples=settings().max_examples // 2)
 
 
 def derived(program: Program, text: str) -> Module:
@@ -59,6 +67,7 @@ def test_a_gradient_is_what_autograd_finds(program: Program) -> None:
     assert_same(gradients, by_autograd(expected, inputs))
 
 
+@HALF
 @given(programs(5, differentiable=True))
 def test_a_second_gradient_is_what_autograd_finds(program: Program) -> None:
     value, gradients = evaluate(derived(program, SECOND), "derived", program.arguments())
@@ -67,3 +76,24 @@ def test_a_second_gradient_is_what_autograd_finds(program: Program) -> None:
     expected = (a * a).sum() + v.sum() + s
     assert_same(value, expected.detach())
     assert_same(gradients, by_autograd(expected, inputs))
+
+
+@HALF
+@given(programs(differentiable=True))
+def test_a_gradient_simplifies_and_compiles_to_the_same_value(program: Program) -> None:
+    module = derived(program, FIRST)
+    final = with_flavours(simplify(module, "derived", lambda m, entry: evaluate(m, entry, ())))
+    verify(final, Stage.FLAVOURED)
+    compiled = compile_module(final, "derived", torch.device("cpu"))
+    expected = evaluate(module, "derived", program.arguments())
+    assert_same(compiled(*program.arguments()), expected)
+
+
+@HALF
+@given(programs(differentiable=True))
+def test_a_derived_program_reads_back(program: Program) -> None:
+    module = derived(program, FIRST)
+    assert alpha_equal(parse_module(to_text(module)), module)
+    again = from_json(to_json(module))
+    assert isinstance(again, Module)
+    assert to_text(again, spans=True) == to_text(module, spans=True)
