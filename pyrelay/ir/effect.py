@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from .expr import (
     Call,
+    Constant,
     Constructor,
     Expr,
     Flavour,
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from .module import Module
 
 _ANY: Final = "any function that escapes"
+_ATOMS: Final = (Var, Constant, GlobalVar, Constructor)
+_SILENT: Final = (*_ATOMS, Function)
+"""What does nothing when it is evaluated."""
 _Callee: TypeAlias = "str | Function"
 """A global function by name, a local one, or `_ANY` (no function has that name)."""
 
@@ -83,17 +87,18 @@ class Effects:
         while stack:
             node, inside = stack.pop()
             if inside is None:
-                if node in self._known:
+                if isinstance(node, _SILENT) or node in self._known:
                     continue
-                inside = () if isinstance(node, Function) else children(node)
-                stack.append((node, inside))
-                stack += ((child, None) for child in inside)
-                continue
+                inside = tuple(c for c in children(node) if not isinstance(c, _SILENT))
+                if inside:
+                    stack.append((node, inside))
+                    stack += ((child, None) for child in inside)
+                    continue
             found = self._immediate(node)
             for child in inside:
-                found |= self._known[child]
+                found = _joined(found, self._known[child])
             self._known[node] = found
-        return self._known[expr]
+        return self._known.get(expr, Effect.NONE)
 
     def _immediate(self, node: Expr) -> Effect:
         callee = self._callee(node)
@@ -121,7 +126,7 @@ class Effects:
         while stack:
             node, owner = stack.pop()
             summary = self._summaries[owner]
-            summary.effect |= own_effect(node)
+            summary.effect = _joined(summary.effect, own_effect(node))
             callee = self._callee(node)
             if callee is not None:
                 summary.callees[callee] = None
@@ -131,7 +136,7 @@ class Effects:
                 self._summaries.setdefault(node, _Summary())
                 stack.append((node.body, node))
             else:
-                stack += ((child, owner) for child in children(node))
+                stack += ((c, owner) for c in children(node) if not isinstance(c, _ATOMS))
 
     def _escape(self, expr: Expr) -> None:
         """Note a function that is mentioned as a value."""
@@ -162,6 +167,13 @@ class Effects:
                     pending.append(caller)
 
 
+def _joined(left: Effect, right: Effect) -> Effect:
+    # Nearly always one of them is nothing, and `|` of flags is slow.
+    if right is Effect.NONE or left is right:
+        return left
+    return right if left is Effect.NONE else left | right
+
+
 def _local_functions(function: Function) -> dict[Var, Function]:
     """Give the variables that are bound to a function directly."""
     found: dict[Var, Function] = {}
@@ -172,11 +184,12 @@ def _local_functions(function: Function) -> dict[Var, Function]:
 
 
 def _nodes(expr: Expr) -> Iterator[Expr]:
+    """Give every node that is not an atom."""
     stack = [expr]
     while stack:
         node = stack.pop()
         yield node
-        stack += children(node)
+        stack += (c for c in children(node) if not isinstance(c, _ATOMS))
 
 
 def _escaping(node: Expr) -> tuple[Expr, ...]:

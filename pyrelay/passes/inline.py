@@ -8,6 +8,7 @@ outside in, so each is copied once for each place it ends up at; a budget bounds
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
 from ..ir.components import components
@@ -24,8 +25,8 @@ from ..ir.expr import (
     is_atom,
     type_of,
 )
-from ..ir.traverse import Steps, children, free_globals, post_order, rebuild
-from ..ir.types import Substitution, substitution
+from ..ir.traverse import Steps, children, post_order, rebuild
+from ..ir.types import Substitution, Type, substitution
 from .code import Code
 from .matching import Matching
 from .retype import Retyping, types_in
@@ -34,6 +35,8 @@ from .splice import Splicer
 from .summary import names_in, summarise
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..ir.module import Module
 
 SMALL: Final = 12
@@ -66,14 +69,22 @@ class _Plan:
         self.mentions: Final = dict.fromkeys(module.functions, 0)
         self.inlined: Final[dict[str, _Callee]] = {}
         called = dict.fromkeys(module.functions, 0)
-        for function in module.functions.values():
-            for node in post_order(function):
-                if isinstance(node, GlobalVar):
-                    self.mentions[node.name] += 1
-                elif isinstance(node, Call) and isinstance(node.callee, GlobalVar):
+        graph: dict[str, dict[str, None]] = {}
+        for caller, function in module.functions.items():
+            mentioned = graph[caller] = {}
+            for node in _nodes(function):
+                if isinstance(node, Call) and isinstance(node.callee, GlobalVar):
                     called[node.callee.name] += 1
-        graph = {n: free_globals(f) for n, f in module.functions.items()}
-        recursive = {n for g in components(graph) for n in g if len(g) > 1 or n in graph[n]}
+                for child in children(node):
+                    if isinstance(child, GlobalVar):
+                        self.mentions[child.name] += 1
+                        mentioned[child.name] = None
+        recursive = {
+            n
+            for g in components({n: tuple(g) for n, g in graph.items()})
+            for n in g
+            if len(g) > 1 or n in graph[n]
+        }
         for name, function in module.functions.items():
             once = self.mentions[name] == called[name] == 1
             if name not in recursive and name != entry and (once or _is_small(function)):
@@ -126,7 +137,9 @@ class _Inliner(Splicer):
         self._function: Final = function
         self._budget = GROWTH
         self._local: Final[dict[Expr, _Uses]] = {}
+        self._types: Final[set[Type | Dim]] = set()
         self._sizes: Final[set[str]] = set()
+        """The names of sizes in use."""
         self._shown: Final = frozenset(d for p in function.params for d in shown(p.ty))
 
     def function(self) -> Function:
@@ -136,13 +149,15 @@ class _Inliner(Splicer):
 
     def _look_at(self, expr: Expr) -> None:
         """Note the local functions in code that is about to be walked, and all uses of them."""
-        for node in post_order(expr):
-            self._sizes.update(names_in(types_in(node)))
+        for node in _nodes(expr):
+            self._note_sizes(node)
             if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
                 for binding in node.bindings:
                     if isinstance(binding.value, Function):
                         self._local[binding.var] = _Uses(binding.value)
-        for node in post_order(expr):
+        if not self._local:
+            return
+        for node in _nodes(expr):
             callee = node.callee if isinstance(node, Call) else None
             uses = self._local.get(callee) if isinstance(callee, Var) else None
             if uses is not None:
@@ -151,6 +166,12 @@ class _Inliner(Splicer):
             for child in children(node):
                 if child in self._local:
                     self._local[child].others += 1
+
+    def _note_sizes(self, node: Expr) -> None:
+        for ty in types_in(node):
+            if ty not in self._types:
+                self._types.add(ty)
+                self._sizes.update(names_in((ty,)))
 
     def binding(self, binding: Binding, code: Code) -> Steps[None]:
         """Add a binding, unless its function has moved to where it is called."""
@@ -193,7 +214,7 @@ class _Inliner(Splicer):
             return uses.function
         if not uses.is_copied or self._introduces_sizes(uses.function):
             return None
-        if any(isinstance(n, Call) and n.callee in self._local for n in post_order(uses.function)):
+        if any(isinstance(n, Call) and n.callee in self._local for n in _nodes(uses.function)):
             return None  # a function that has moved into the original would move into the copy
         return self._copied(uses.function, Substitution({}, {}), name)
 
@@ -202,9 +223,7 @@ class _Inliner(Splicer):
         known = {p.name for p in self._function.type_params}
         for var in function.params:
             known.update(names_in((type_of(var),)))
-        return any(
-            n not in known for node in post_order(function) for n in names_in(types_in(node))
-        )
+        return any(n not in known for node in post_order(function) for n in _sizes_of(node))
 
     def _global(self, callee: _Callee, call: Call) -> Function | None:
         if not callee.once and self._budget < SMALL:
@@ -255,12 +274,24 @@ class _Inliner(Splicer):
         return copy
 
 
+def _nodes(expr: Expr) -> Iterator[Expr]:
+    """Give every node that is not an atom, parents first."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += (c for c in children(node) if not is_atom(c))
+
+
+def _sizes_of(node: Expr) -> Iterator[str]:
+    """Give the names of the sizes that a node speaks of. A mention of a variable says no more than
+    where it is bound; the type of one that holds what a gradient saved is as long as the program.
+    """
+    return iter(()) if isinstance(node, Var) else names_in(types_in(node))
+
+
 def _is_small(function: Function) -> bool:
     """Tell whether a function has few nodes, atoms not counted. It looks at no more than that."""
-    count = 0
-    pending: list[Expr] = [function.body]
-    while pending and count <= SMALL:
-        node = pending.pop()
-        count += not is_atom(node)
-        pending += children(node)
-    return count <= SMALL
+    if is_atom(function.body):
+        return True
+    return next(islice(_nodes(function.body), SMALL, None), None) is None
