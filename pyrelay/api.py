@@ -17,6 +17,7 @@ from .ir.expr import Rule
 from .runtime.arguments import describe
 from .runtime.autograd import tensors
 from .runtime.bound import PureFunction, dispatcher_of, place_of
+from .runtime.constant import const as const
 from .runtime.create import create
 from .runtime.dispatch import eval_entry
 from .runtime.export import Exported
@@ -70,7 +71,7 @@ def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: 
 
 def _is_models(f: Any) -> bool:
     return isinstance(f, Model) or (
-        isinstance(f, tuple) and bool(f) and all(isinstance(m, Model) for m in f)  # pyright: ignore
+        isinstance(f, tuple) and bool(f) and all(isinstance(m, Model) for m in f)
     )
 
 
@@ -131,7 +132,7 @@ def update_model_params(
     `lr` is SGD's; `optimizer` takes a `torch.optim` optimiser over `model.parameters()`, or one of
     `relay.optim`. An update is whole or does not happen.
     """
-    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)  # pyright: ignore
+    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     params = model.flat_params()
     if optimizer is None:
         step = -(DEFAULT_LR if lr is None else lr)
@@ -179,7 +180,7 @@ def tree_map(f: Any, *trees: Any) -> Any:
     if isinstance(first, Params | Grads):
         return first.map(f, *trees[1:])
     if isinstance(first, tuple):
-        return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))  # pyright: ignore
+        return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))
     return f(*trees)
 
 

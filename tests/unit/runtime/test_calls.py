@@ -10,6 +10,8 @@ from pyrelay import Bool, CheckError, Dim, Float, Fn, Int, RunError, Tensor, rel
 
 N, M = Dim("N"), Dim("M")
 SCALE = 3.0
+TABLE = relay.const(np.arange(12, dtype=np.float32).reshape(3, 4))
+OFFSETS = torch.tensor([1.0, 2.0, 3.0, 4.0])
 
 
 @relay
@@ -146,6 +148,14 @@ def test_a_captured_number_that_changes_changes_the_program() -> None:
     assert scaled(2.0) == 10
     SCALE = 3.0
     assert scaled(2.0) == 6
+
+
+def test_captured_tensors_are_constants_when_said_so() -> None:
+    @relay
+    def looked_up(i: Int) -> Tensor[Float, (4,)]:
+        return TABLE[i] + relay.const(OFFSETS)
+
+    assert torch.equal(looked_up(1), torch.tensor([5.0, 7.0, 9.0, 11.0]))
 
 
 def test_static_parameters_make_programs_of_their_own() -> None:
