@@ -143,7 +143,7 @@ class Dim:
 
     def atoms(self) -> Iterator[DimVar | DimHole]:
         """Give the names and holes in the dim, in order, repeats included."""
-        pending = [self]
+        pending: list[Dim] = [self]
         while pending:
             for monomial, _ in pending.pop().terms:
                 for atom in monomial:

@@ -328,30 +328,27 @@ class Assumption:
 
 
 Pattern: TypeAlias = Wildcard | BindPattern | ConstructorPattern | TuplePattern | LiteralPattern
-Expr: TypeAlias = (
-    Var
-    | GlobalVar
-    | Constant
-    | Call
+Atom: TypeAlias = Var | GlobalVar | Constant | Constructor
+Composite: TypeAlias = (
+    Call
     | Tuple
     | TupleGet
     | LetBlock
     | If
     | Function
     | Match
-    | Constructor
     | RefCreate
     | RefRead
     | RefWrite
     | Transform
 )
+Expr: TypeAlias = Atom | Composite
 Callee: TypeAlias = "Expr | Op"
-Atom: TypeAlias = Var | GlobalVar | Constant | Constructor
 
 
 def is_atom(expr: Expr) -> bool:
     """Tell whether the expression may stand as an operand in A-normal form."""
-    return isinstance(expr, Var | GlobalVar | Constant | Constructor) or is_unit(expr)
+    return isinstance(expr, Atom) or is_unit(expr)
 
 
 def is_unit(expr: Expr) -> bool:

@@ -53,8 +53,7 @@ def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
             shape = broadcast_shapes(call, [t.shape for t in operands])
         except Clash:
             call.clash(
-                f"`{call.op.name}` cannot broadcast "
-                + " with ".join(show(t) for t in operands),
+                f"`{call.op.name}` cannot broadcast " + " with ".join(show(t) for t in operands),
                 *range(len(operands)),
             )
         return TensorType(shape, result(call, operands[0].dtype))
@@ -117,36 +116,38 @@ def drop_axes(shape: Sequence[Dim], dropped: Sequence[int], *, keepdim: bool) ->
 def floating(call: RuleCall, index: int) -> TensorType:
     """Give the type of an operand that must be a float tensor. Raises Stuck or Clash."""
     ty = call.tensor(index)
-    if is_float(call.known_dtype(ty.dtype)) or not isinstance(ty.dtype, DType):
-        return ty
-    call.clash(
-        f"`{call.op.name}` takes a float tensor, not {show(ty)}",
-        index,
-        help=f"cast it: relay.cast({call.operand_name(index)}, relay.float32)",
-    )
+    dtype = call.known_dtype(ty.dtype)
+    if isinstance(ty.dtype, DType) and not is_float(dtype):
+        call.clash(
+            f"`{call.op.name}` takes a float tensor, not {show(ty)}",
+            index,
+            help=f"cast it: relay.cast({call.operand_name(index)}, relay.float32)",
+        )
+    return ty
 
 
 def integral(call: RuleCall, index: int) -> TensorType:
     """Give the type of an operand that must be an integer tensor. Raises Stuck or Clash."""
     ty = call.tensor(index)
-    if not isinstance(ty.dtype, DType) or (not is_float(ty.dtype) and ty.dtype != bool_):
-        return ty
-    call.clash(
-        f"`{call.op.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}", index
-    )
+    if is_float(ty.dtype) or ty.dtype == bool_:
+        call.clash(
+            f"`{call.op.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
+            index,
+        )
+    return ty
 
 
 def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
     """Give the type of an operand that must have one of the ranks. Raises Stuck or Clash."""
     ty = call.tensor(index)
-    if ty.rank in ranks:
-        return ty
-    wanted = " or ".join(str(r) for r in ranks)
-    call.clash(
-        f"`{call.op.name}` takes a tensor of {wanted} dimensions as "
-        f"`{call.operand_name(index)}`, not {show(ty)}",
-        index,
-    )
+    if ty.rank not in ranks:
+        wanted = " or ".join(str(r) for r in ranks)
+        call.clash(
+            f"`{call.op.name}` takes a tensor of {wanted} dimensions as "
+            f"`{call.operand_name(index)}`, not {show(ty)}",
+            index,
+        )
+    return ty
 
 
 def expect(call: RuleCall, index: int, ty: TensorType, message: str) -> None:
@@ -175,25 +176,25 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) 
 
 def pair(value: Any) -> tuple[Any, Any]:
     """Give `(v, v)` for one value, a pair as it is."""
-    return tuple(value) if isinstance(value, tuple | list) else (value, value)  # pyright: ignore
+    return tuple(value) if isinstance(value, tuple | list) else (value, value)
 
 
 def single(value: Any) -> tuple[Any]:
     """Give `(v,)` for one value, a 1-tuple as it is."""
-    return tuple(value) if isinstance(value, tuple | list) else (value,)  # pyright: ignore
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def dims_tuple(value: Any) -> Any:
     """Give dims as a tuple (None stays None): the normal form of `dim=` in reductions."""
     if value is None or isinstance(value, tuple):
         return value
-    return tuple(value) if isinstance(value, list) else (value,)  # pyright: ignore
+    return tuple(value) if isinstance(value, list) else (value,)
 
 
 def shape_tuple(value: Any) -> tuple[Dim, ...]:
     """Give a shape as a tuple of dims: the normal form of every size attribute."""
     items = value if isinstance(value, tuple | list) else (value,)
-    return tuple(Dim.of(v) for v in items)  # pyright: ignore
+    return tuple(Dim.of(v) for v in items)
 
 
 def same_as_operand(index: int = 0) -> TypeRule:

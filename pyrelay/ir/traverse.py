@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, TypeVar, assert_never
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from .expr import (
     Binding,
@@ -66,7 +66,7 @@ def run(steps: Steps[T]) -> T:
         except StopIteration as stop:
             stack.pop()
             result, error = stop.value, None
-        except Exception as raised:  # noqa: BLE001  handed on to the walk that waits
+        except Exception as raised:  # handed on to the walk that waits
             stack.pop()
             error = raised
     if error is not None:
@@ -76,35 +76,18 @@ def run(steps: Steps[T]) -> T:
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Give the expressions directly inside, in order of evaluation."""
-    match expr:
-        case Var() | GlobalVar() | Constant() | Constructor():
-            return ()
-        case Call(callee, args):
-            callee_part = (callee,) if isinstance(callee, Expr) else ()
-            pending = tuple(attr_exprs(expr))
-            return (*callee_part, *args, *pending)
-        case Tuple(fields):
-            return fields
-        case TupleGet(value) | RefCreate(value) | RefRead(value):
-            return (value,)
-        case LetBlock(bindings, body):
-            return (*(b.value for b in bindings), body)
-        case If(condition, then, otherwise):
-            return (condition, then, otherwise)
-        case Function(body=body):
-            return (body,)
-        case Match(value, clauses):
-            inside: list[Expr] = [value]
-            for clause in clauses:
-                inside += () if clause.guard is None else (clause.guard,)
-                inside.append(clause.body)
-            return tuple(inside)
-        case RefWrite(ref, value):
-            return (ref, value)
-        case Transform(function=function):
-            return (function,)
-        case other:
-            assert_never(other)
+    return _SHAPES[type(expr)].children(expr)
+
+
+def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
+    """Give the same node around other children, in the order of `children`.
+
+    The node itself is given back when no child changed.
+    """
+    shape = _SHAPES[type(expr)]
+    if all(new is old for new, old in zip(inside, shape.children(expr), strict=True)):
+        return expr
+    return shape.rebuild(expr, iter(inside))
 
 
 def attr_exprs(call: Call) -> Iterator[Expr]:
@@ -118,56 +101,86 @@ def attr_exprs(call: Call) -> Iterator[Expr]:
             yield value
 
 
-def _rebuild_attr(value: Any, inside: Iterator[Expr]) -> Any:
+class _Shape(NamedTuple):
+    """How one class of nodes holds its children: both functions take them in the same order."""
+
+    children: Callable[[Any], tuple[Expr, ...]]
+    rebuild: Callable[[Any, Iterator[Expr]], Expr]
+
+
+def _call_children(expr: Call) -> tuple[Expr, ...]:
+    callee = (expr.callee,) if isinstance(expr.callee, Expr) else ()
+    attrs = tuple(attr_exprs(expr)) if expr.attrs else ()
+    return (*callee, *expr.args, *attrs)
+
+
+def _rebuild_call(expr: Call, rest: Iterator[Expr]) -> Call:
+    callee = next(rest) if isinstance(expr.callee, Expr) else expr.callee
+    args = tuple(next(rest) for _ in expr.args)
+    attrs = {k: _rebuild_attr(v, rest) for k, v in expr.attrs.items()}
+    return replace(expr, callee=callee, args=args, attrs=attrs)
+
+
+def _rebuild_attr(value: Any, rest: Iterator[Expr]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_rebuild_attr(v, inside) for v in value)  # pyright: ignore
-    return next(inside) if isinstance(value, Expr) else value
+        parts = cast("tuple[Any, ...]", value)
+        return tuple(_rebuild_attr(v, rest) for v in parts)
+    return next(rest) if isinstance(value, Expr) else value
 
 
-def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
-    """Give the same node around other children, in the order of `children`.
+def _let_children(expr: LetBlock) -> tuple[Expr, ...]:
+    return (*(b.value for b in expr.bindings), expr.body)
 
-    The node itself is given back when no child changed.
-    """
-    if all(new is old for new, old in zip(inside, children(expr), strict=True)):
-        return expr
-    rest = iter(inside)
-    match expr:
-        case Var() | GlobalVar() | Constant() | Constructor():
-            return expr
-        case Call(callee, args):
-            new_callee = next(rest) if isinstance(callee, Expr) else callee
-            new_args = tuple(next(rest) for _ in args)
-            attrs = {k: _rebuild_attr(v, rest) for k, v in expr.attrs.items()}
-            return replace(expr, callee=new_callee, args=new_args, attrs=attrs)
-        case Tuple():
-            return replace(expr, fields=tuple(rest))
-        case TupleGet():
-            return replace(expr, value=next(rest))
-        case LetBlock(bindings):
-            bound = tuple(Binding(b.var, next(rest)) for b in bindings)
-            return replace(expr, bindings=bound, body=next(rest))
-        case If():
-            return replace(expr, condition=next(rest), then=next(rest), otherwise=next(rest))
-        case Function():
-            return replace(expr, body=next(rest))
-        case Match(clauses=clauses):
-            value = next(rest)
-            new: list[Clause] = []
-            for c in clauses:
-                guard = None if c.guard is None else next(rest)
-                new.append(Clause(c.pattern, next(rest), guard))
-            return replace(expr, value=value, clauses=tuple(new))
-        case RefCreate():
-            return replace(expr, value=next(rest))
-        case RefRead():
-            return replace(expr, ref=next(rest))
-        case RefWrite():
-            return replace(expr, ref=next(rest), value=next(rest))
-        case Transform():
-            return replace(expr, function=next(rest))
-        case other:
-            assert_never(other)
+
+def _rebuild_let(expr: LetBlock, rest: Iterator[Expr]) -> LetBlock:
+    bindings = tuple(Binding(b.var, next(rest)) for b in expr.bindings)
+    return replace(expr, bindings=bindings, body=next(rest))
+
+
+def _match_children(expr: Match) -> tuple[Expr, ...]:
+    inside: list[Expr] = [expr.value]
+    for clause in expr.clauses:
+        inside += () if clause.guard is None else (clause.guard,)
+        inside.append(clause.body)
+    return tuple(inside)
+
+
+def _rebuild_match(expr: Match, rest: Iterator[Expr]) -> Match:
+    value = next(rest)
+    clauses: list[Clause] = []
+    for clause in expr.clauses:
+        guard = None if clause.guard is None else next(rest)
+        clauses.append(Clause(clause.pattern, next(rest), guard))
+    return replace(expr, value=value, clauses=tuple(clauses))
+
+
+def _rebuild_if(expr: If, rest: Iterator[Expr]) -> If:
+    return replace(expr, condition=next(rest), then=next(rest), otherwise=next(rest))
+
+
+def _rebuild_write(expr: RefWrite, rest: Iterator[Expr]) -> RefWrite:
+    return replace(expr, ref=next(rest), value=next(rest))
+
+
+_LEAF: Final = _Shape(lambda e: (), lambda e, rest: e)
+_SHAPES: Final[dict[type[Expr], _Shape]] = {
+    Var: _LEAF,
+    GlobalVar: _LEAF,
+    Constant: _LEAF,
+    Constructor: _LEAF,
+    Call: _Shape(_call_children, _rebuild_call),
+    Tuple: _Shape(lambda e: e.fields, lambda e, rest: replace(e, fields=tuple(rest))),
+    TupleGet: _Shape(lambda e: (e.value,), lambda e, rest: replace(e, value=next(rest))),
+    LetBlock: _Shape(_let_children, _rebuild_let),
+    If: _Shape(lambda e: (e.condition, e.then, e.otherwise), _rebuild_if),
+    Function: _Shape(lambda e: (e.body,), lambda e, rest: replace(e, body=next(rest))),
+    Match: _Shape(_match_children, _rebuild_match),
+    RefCreate: _Shape(lambda e: (e.value,), lambda e, rest: replace(e, value=next(rest))),
+    RefRead: _Shape(lambda e: (e.ref,), lambda e, rest: replace(e, ref=next(rest))),
+    RefWrite: _Shape(lambda e: (e.ref, e.value), _rebuild_write),
+    Transform: _Shape(lambda e: (e.function,), lambda e, rest: replace(e, function=next(rest))),
+}
+"""Every class of `Expr`; a test holds the two together."""
 
 
 def post_order(expr: Expr) -> Iterator[Expr]:

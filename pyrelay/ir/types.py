@@ -161,15 +161,7 @@ class TypeHole:
 
 TypeParam: TypeAlias = TypeVar | DimVar
 Type: TypeAlias = (
-    TensorType
-    | SizeType
-    | TupleType
-    | FnType
-    | RefType
-    | AdtType
-    | TypeVar
-    | StrType
-    | TypeHole
+    TensorType | SizeType | TupleType | FnType | RefType | AdtType | TypeVar | StrType | TypeHole
 )
 
 UNKNOWN: Final = TypeHole(0)
@@ -308,9 +300,7 @@ class Substitution:
         return None
 
 
-def substitution(
-    params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]
-) -> Substitution:
+def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) -> Substitution:
     """Give the replacement of `params` by `args`, which must agree in kind and number."""
     found = Substitution({}, {})
     for param, arg in zip(params, args, strict=True):
@@ -341,11 +331,9 @@ def is_float(dtype: AnyDType) -> bool:
 def show(ty: Type) -> str:
     """Give the type in the user's own notation, as it would be annotated."""
     match ty:
-        case TensorType((), dtype):
-            return _SCALAR_NAMES.get(str(dtype), str(dtype))
         case TensorType(shape, dtype):
             name = _SCALAR_NAMES.get(str(dtype), str(dtype))
-            return f"Tensor[{name}, ({_list(shape)})]"
+            return f"Tensor[{name}, ({_list(shape)})]" if shape else name
         case SizeType(dim):
             return f'Dim("{dim}")' if dim.constant is None else f"{dim}"
         case TupleType(fields):

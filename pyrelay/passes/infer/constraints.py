@@ -23,10 +23,12 @@ from ...diagnostics.catalogue.types import (
     UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Problem
+from ...ir.dims import Dim, DimHole
 from ...ir.expr import Call, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
 from ...ir.types import (
     BOOL,
+    DTypeHole,
     FnType,
     SizeType,
     TensorType,
@@ -43,7 +45,6 @@ from .solver import Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from ...ir.dims import Dim
 
 
 class Constraint(Protocol):
@@ -72,12 +73,15 @@ class OperatorConstraint:
 
     @property
     def span(self) -> Span:
+        """The place in the user's program."""
         return self.call.call.span
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         self.call.attempt(solver)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         return explain_operator(solver, self.call, clash)
 
 
@@ -88,14 +92,16 @@ class FlowConstraint:
 
     actual: Type
     expected: Type
-    span: Any
+    span: Span
     function: Function | None
     kind: str
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         solver.flow(self.actual, self.expected)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         if self.kind == "pattern":
             return PatternMismatch(self.span, str(clash))
         if isinstance(self.expected, TupleType) and self.kind == "let":
@@ -120,9 +126,11 @@ class ApplyConstraint:
 
     @property
     def span(self) -> Span:
+        """The place in the user's program."""
         return self.call.span
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         callee = solver.shallow(self.callee)
         if isinstance(callee, TypeHole):
             if not solver.settling:
@@ -152,6 +160,7 @@ class ApplyConstraint:
         return actual != wanted and isinstance(actual, TypeHole) and isinstance(wanted, TypeHole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         callee = solver.shallow(self.callee)
         if not isinstance(callee, FnType):
             return NotAFunction(self.span, show(solver.resolve(callee)))
@@ -171,6 +180,7 @@ class ConditionConstraint:
     span: Span
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         ty = solver.shallow(self.type)
         if isinstance(ty, TypeHole) and not solver.settling:
             raise Stuck(ty)
@@ -179,6 +189,7 @@ class ConditionConstraint:
         solver.unify(ty, BOOL)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         ty = solver.resolve(self.type)
         is_tensor = isinstance(ty, TensorType) and ty.rank > 0 and ty.dtype == bool_
         return ConditionMismatch(self.span, show(ty), is_tensor)
@@ -194,9 +205,11 @@ class JoinConstraint:
 
     @property
     def span(self) -> Span:
+        """The place in the user's program."""
         return self.arms[0][1]
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         result = solver.shallow(self.result)
         heads = [solver.shallow(ty) for ty, _ in self.arms]
         known = [h for h in heads if not isinstance(h, TypeHole)]
@@ -217,6 +230,7 @@ class JoinConstraint:
             solver.unify(result, hole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         (first, first_span), (second, second_span) = self.arms[0], self.arms[-1]
         for ty, span in self.arms[1:]:
             if solver.resolve(ty) != solver.resolve(first):
@@ -265,6 +279,7 @@ class FieldConstraint:
     span: Span
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         value = solver.shallow(self.value)
         if isinstance(value, TypeHole):
             raise Stuck(value)
@@ -273,6 +288,7 @@ class FieldConstraint:
         solver.unify(self.result, value.fields[self.index])
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         return NotATuple(self.span, self.index, show(solver.resolve(self.value)))
 
 
@@ -289,9 +305,11 @@ class TransformConstraint:
 
     @property
     def span(self) -> Span:
+        """The place in the user's program."""
         return self.transform.span
 
     def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
         function = solver.resolve(self.function)
         if isinstance(function, TypeHole):
             raise Stuck(function)
@@ -333,6 +351,7 @@ class TransformConstraint:
         return FnType(function.params, result)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
         function = solver.resolve(self.function)
         if not isinstance(function, FnType):
             return NotAFunction(self.transform.function.span, show(function))
@@ -436,9 +455,6 @@ class Worklist:
 
 def _key(on: Any) -> tuple[str, int]:
     """Give the key of the hole that something waits for: the first hole inside it."""
-    from ...ir.dims import Dim, DimHole
-    from ...ir.types import DTypeHole
-
     match on:
         case TypeHole(number):
             return ("type", number)

@@ -14,10 +14,12 @@ from ...ir.build import bind_attrs
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import (
     Assumption,
+    Atom,
     Binding,
     BindPattern,
     Call,
     Clause,
+    Composite,
     Constant,
     Constructor,
     ConstructorPattern,
@@ -65,6 +67,7 @@ from ...ir.types import (
 )
 from .generate import Generator
 from .operators import OperatorCall
+from .solver import is_closed
 
 
 @final
@@ -83,7 +86,8 @@ class Elaborator:
 
     def final(self, ty: Type) -> Type:
         """Give a type with what is still open chosen: weak numbers take their default dtype."""
-        return map_type(self._solver.resolve(ty), self._final_part, self.final_dim)
+        ty = self._solver.resolve(ty)
+        return ty if is_closed(ty) else map_type(ty, self._final_part, self.final_dim)
 
     def _final_part(self, ty: Type) -> Type | None:
         match ty:
@@ -131,13 +135,12 @@ class Elaborator:
 
     def walk(self, expr: Expr, wanted: Type | None = None) -> Steps[Expr]:
         """Give the typed expression, converted to `wanted` where that takes a cast."""
-        leaf = self._leaf(expr, wanted)
-        if leaf is not None:
-            return leaf
+        if isinstance(expr, Atom):
+            return self._atom(expr, wanted)
         built = yield self._inner(expr, wanted)
         return self._convert(built, wanted)
 
-    def _leaf(self, expr: Expr, wanted: Type | None) -> Expr | None:
+    def _atom(self, expr: Atom, wanted: Type | None) -> Expr:
         match expr:
             case Var():
                 literal = self._found.literals.get(expr)
@@ -148,10 +151,8 @@ class Elaborator:
                 return self._literal(expr, wanted)
             case GlobalVar() | Constructor():
                 return replace(expr, ty=self.final(self._found.types[expr]))
-            case Tuple(()):
-                return replace(expr, ty=UNIT)
             case _:
-                return None
+                assert_never(expr)
 
     def _var(self, var: Var) -> Var:
         built = self._vars.get(var)
@@ -201,7 +202,7 @@ class Elaborator:
         shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
         return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)
 
-    def _inner(self, expr: Expr, wanted: Type | None) -> Steps[Expr]:
+    def _inner(self, expr: Composite, wanted: Type | None) -> Steps[Expr]:
         match expr:
             case Call():
                 return self._call(expr)
@@ -221,10 +222,8 @@ class Elaborator:
                 return self._ref(expr)
             case Transform():
                 return self._transform(expr)
-            case Var() | Constant() | GlobalVar() | Constructor():
-                raise AssertionError("leaves have been handled")
-            case other:
-                assert_never(other)
+            case _:
+                assert_never(expr)
 
     def _call(self, expr: Call) -> Steps[Expr]:
         found = self._found.calls.get(expr)
@@ -267,7 +266,7 @@ class Elaborator:
 
     def _final_attr(self, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(self._final_attr(v) for v in value)  # pyright: ignore
+            return tuple(self._final_attr(v) for v in value)
         return self.final_dim(value) if isinstance(value, Dim) else value
 
     def _operand(self, arg: Expr, dtype: DType | None) -> Steps[Expr]:

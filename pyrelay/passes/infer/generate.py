@@ -14,9 +14,11 @@ from ...diagnostics.catalogue.text import MalformedType
 from ...diagnostics.diagnostic import CheckError
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
+    Atom,
     BindPattern,
     Call,
     Clause,
+    Composite,
     Constant,
     Constructor,
     ConstructorPattern,
@@ -76,6 +78,7 @@ from .operators import OperatorCall
 from .solver import Solver
 
 if TYPE_CHECKING:
+    from ...diagnostics.source import Span
     from ...ir.module import AdtDef
 
 
@@ -150,13 +153,21 @@ class Generator:
 
     def walk(self, expr: Expr) -> Steps[Type]:
         """Give the type of an expression."""
-        ty = self._leaf(expr)
-        if ty is None:
-            ty = yield self._inner(expr)
+        ty = self._atom(expr) if isinstance(expr, Atom) else (yield self._inner(expr))
         self.types[expr] = ty
         return ty
 
-    def _leaf(self, expr: Expr) -> Type | None:
+    def _each(self, exprs: tuple[Expr, ...]) -> Steps[tuple[Type, ...]]:
+        """Give the types of expressions, in order."""
+        types: list[Type] = []
+        for expr in exprs:
+            # Atoms, the commonest operands, need no step of their own.
+            ty = self._atom(expr) if isinstance(expr, Atom) else (yield self._inner(expr))
+            self.types[expr] = ty
+            types.append(ty)
+        return tuple(types)
+
+    def _atom(self, expr: Atom) -> Type:
         match expr:
             case Var():
                 return self.vars[expr]
@@ -166,12 +177,10 @@ class Generator:
                 return self._global(expr)
             case Constructor():
                 return self._constructor(expr)
-            case Tuple(()):
-                return UNIT
             case _:
-                return None
+                assert_never(expr)
 
-    def _inner(self, expr: Expr) -> Steps[Type]:
+    def _inner(self, expr: Composite) -> Steps[Type]:
         match expr:
             case Call():
                 return self._call(expr)
@@ -191,10 +200,8 @@ class Generator:
                 return self._ref(expr)
             case Transform():
                 return self._transform(expr)
-            case Var() | Constant() | GlobalVar() | Constructor():
-                raise AssertionError("leaves have been handled")
-            case other:
-                assert_never(other)
+            case _:
+                assert_never(expr)
 
     def _constant(self, expr: Constant) -> Type:
         if expr.ty is not None:
@@ -243,24 +250,20 @@ class Generator:
         return FnType(fields, AdtType(adt.name, args))
 
     def _call(self, expr: Call) -> Steps[Type]:
-        types: list[Type] = []
         if isinstance(expr.callee, Op):
-            for arg in expr.args:
-                types.append((yield self.walk(arg)))
-            return (yield self._operator(expr, expr.callee, tuple(types)))
+            return (yield self._operator(expr, expr.callee))
         callee = yield self.walk(expr.callee)
-        self._take_type_args(expr)
-        for arg in expr.args:
-            types.append((yield self.walk(arg)))
+        self._take_type_args(expr, expr.callee)
+        types = yield self._each(expr.args)
         result = self.solver.fresh()
         declared = self._declaration(expr.callee)
-        self.work.add(ApplyConstraint(expr, callee, tuple(types), result, declared))
+        self.work.add(ApplyConstraint(expr, callee, types, result, declared))
         return result
 
-    def _take_type_args(self, call: Call) -> None:
+    def _take_type_args(self, call: Call, callee: Expr) -> None:
         """Let the instance be the one that the call names, as only a text can. A function that is
         being inferred together with its caller has one instance, which it names itself."""
-        args, given = self.instances.get(call.callee, ()), call.type_args
+        args, given = self.instances.get(callee, ()), call.type_args
         if not args or not given:
             return
         kinds = [isinstance(a, Dim) for a in args]
@@ -287,7 +290,8 @@ class Generator:
             case _:
                 return None
 
-    def _operator(self, expr: Call, op: Op, types: tuple[Type, ...]) -> Steps[Type]:
+    def _operator(self, expr: Call, op: Op) -> Steps[Type]:
+        types = yield self._each(expr.args)
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)
@@ -358,10 +362,7 @@ class Generator:
         return result
 
     def _tuple(self, expr: Tuple) -> Steps[Type]:
-        types: list[Type] = []
-        for field in expr.fields:
-            types.append((yield self.walk(field)))
-        return TupleType(tuple(types))
+        return TupleType((yield self._each(expr.fields)))
 
     def _field(self, expr: TupleGet) -> Steps[Type]:
         value = yield self.walk(expr.value)
@@ -395,7 +396,8 @@ class Generator:
         value = yield self.walk(expr.value)
         arms: list[tuple[Type, Expr]] = []
         for clause in expr.clauses:
-            arms.append(((yield self._clause(clause, value)), clause.body))
+            ty = yield self._clause(clause, value)
+            arms.append((ty, clause.body))
         return self._join(arms)
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
@@ -406,7 +408,7 @@ class Generator:
             self.work.add(ConditionConstraint(guard, clause.guard.span))
         return (yield self.walk(clause.body))
 
-    def _pattern(self, pattern: Pattern, value: Type) -> Iterator[tuple[Type, Type, object]]:
+    def _pattern(self, pattern: Pattern, value: Type) -> Iterator[tuple[Type, Type, Span]]:
         pending = [(pattern, value)]
         while pending:
             current, ty = pending.pop()
@@ -431,8 +433,8 @@ class Generator:
                     pending += reversed(list(zip(fields, holes, strict=True)))
                 case LiteralPattern(literal):
                     yield ty, self._literal_type(literal), current.span
-                case other:
-                    assert_never(other)
+                case _:
+                    assert_never(current)
 
     def _literal_type(self, value: bool | float | str) -> Type:
         match value:

@@ -102,7 +102,7 @@ class OperatorCall:
 
     def _static(self, solver: Solver, name: str, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(self._static(solver, name, v) for v in value)  # pyright: ignore
+            return tuple(self._static(solver, name, v) for v in value)
         if not isinstance(value, Expr):
             return value
         return self._static_of(solver, name, value, solver.resolve(self.attr_types[value]))

@@ -28,9 +28,11 @@ from ...ir.types import (
     Type,
     TypeHole,
     bool_,
+    dims,
     int64,
     map_type,
     show,
+    subtypes,
 )
 
 if TYPE_CHECKING:
@@ -114,15 +116,15 @@ class Solver:
     def resolve(self, ty: Type) -> Type:
         """Give the type with everything known filled in, at every depth."""
         ty = self.shallow(ty)
+        if is_closed(ty):
+            return ty
         match ty:
             case TensorType(shape, dtype):
-                if isinstance(dtype, DType) and not any(d.has_holes() for d in shape):
-                    return ty
                 return TensorType(
                     tuple(self.resolve_dim(d) for d in shape), self.resolve_dtype(dtype)
                 )
             case SizeType(dim):
-                return SizeType(self.resolve_dim(dim)) if dim.has_holes() else ty
+                return SizeType(self.resolve_dim(dim))
             case TypeHole():
                 return ty
             case _:
@@ -198,11 +200,15 @@ class Solver:
         left, right = self.shallow(left), self.shallow(right)
         if left == right:
             return
+        if isinstance(left, TypeHole):
+            self._fill(left, right)
+        elif isinstance(right, TypeHole):
+            self._fill(right, left)
+        else:
+            self._unify_parts(left, right)
+
+    def _unify_parts(self, left: Type, right: Type) -> None:
         match left, right:
-            case TypeHole(), _:
-                self._fill(left, right)
-            case _, TypeHole():
-                self._fill(right, left)
             case TensorType(a, p), TensorType(b, q) if len(a) == len(b):
                 for x, y in zip(a, b, strict=True):
                     self.unify_dims(x, y)
@@ -221,7 +227,7 @@ class Solver:
                 for x, y in zip(a, b, strict=True):
                     self._unify_arg(x, y)
             case _:
-                self.mismatch(left, right)
+                raise Clash(f"{show(self.resolve(left))} is not {show(self.resolve(right))}")
 
     def _unify_all(self, pairs: Iterable[tuple[Type, Type]]) -> None:
         for left, right in pairs:
@@ -234,10 +240,6 @@ class Solver:
         else:
             assert not isinstance(right, Dim)
             self.unify(left, right)
-
-    def mismatch(self, left: Type, right: Type) -> None:
-        """Stop with the two types that cannot be equal."""
-        raise Clash(f"{show(self.resolve(left))} is not {show(self.resolve(right))}")
 
     def _number_meets(self, dtype: AnyDType) -> None:
         dtype = self.resolve_dtype(dtype)
@@ -351,16 +353,23 @@ def _never_zero(dim: Dim) -> bool:
     return len(signs) == 1
 
 
-def _occurs(hole: TypeHole, ty: Type) -> bool:
-    from ...ir.types import subtypes
+def is_closed(ty: Type) -> bool:
+    """Tell whether a type is seen to have no holes: one of a tensor or size, where it matters."""
+    match ty:
+        case TensorType(shape, DType()):
+            return not any(dim.has_holes() for dim in shape)
+        case SizeType(dim):
+            return not dim.has_holes()
+        case _:
+            return False
 
+
+def _occurs(hole: TypeHole, ty: Type) -> bool:
     return any(part == hole for part in subtypes(ty))
 
 
 def holes_of(solver: Solver, ty: Type) -> list[Key]:
     """Give the keys of the holes a resolved type still has."""
-    from ...ir.types import dims, subtypes
-
     found: list[Key] = []
     for part in subtypes(ty):
         if isinstance(part, TypeHole):

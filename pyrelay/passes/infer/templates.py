@@ -8,11 +8,12 @@ monomorphic. A bound on the number of copies keeps nested templates from explodi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeGuard, final
 
-from ...ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Var
-from ...ir.traverse import post_order, refresh, rewrite
+from ...ir.expr import Binding, Call, Expr, Function, LetBlock, Var
+from ...ir.traverse import Steps, children, post_order, rebuild, refresh, run, substitute
 
 _ROUNDS: Final = 4
 _LIMIT: Final = 64
@@ -24,74 +25,89 @@ def copy_templates(function: Function) -> Function:
         templates = _templates(function)
         if not templates:
             return function
-        function = _copy(function, templates)
+        copied = run(_Copier(templates).walk(function))
+        assert isinstance(copied, Function)
+        function = copied
     return function
 
 
 def _templates(function: Function) -> dict[Var, int]:
     """Give the local functions to copy, with the number of places outside that call them."""
-    candidates: dict[Var, Function] = {}
+    names = {n.bindings[0].value: n.bindings[0].var for n in post_order(function) if _is_local(n)}
+    if not names:
+        return {}
     mentioned: Counter[Var] = Counter()
     called: Counter[Var] = Counter()
+    own: dict[Var, int] = {}
     for node in post_order(function):
         match node:
-            case LetBlock((Binding(var, Function() as value),)) if _is_untyped(value):
-                candidates[var] = value
+            case Function() if node in names:
+                # Its body has just been walked, and where it is in scope has not.
+                own[names[node]] = called[names[node]]
             case Var():
                 mentioned[node] += 1
             case Call(Var() as callee):
                 called[callee] += 1
             case _:
                 pass
-    found: dict[Var, int] = {}
-    for var, value in candidates.items():
-        own = sum(1 for n in post_order(value) if n is var)
-        outside = called[var] - own
-        if mentioned[var] == called[var] and 1 < outside <= _LIMIT:
-            found[var] = outside
-    return found
+    outside = {var: called[var] - count for var, count in own.items()}
+    return {
+        var: count
+        for var, count in outside.items()
+        if mentioned[var] == called[var] and 1 < count <= _LIMIT
+    }
 
 
-def _is_untyped(function: Function) -> bool:
-    return any(p.ty is None for p in function.params)
+def _is_local(expr: Expr) -> TypeGuard[LetBlock]:
+    """Tell whether an expression binds one local function that could be a template."""
+    match expr:
+        case LetBlock((Binding(value=Function(params)),)):
+            return any(p.ty is None for p in params)
+        case _:
+            return False
 
 
-def _copy(function: Function, templates: dict[Var, int]) -> Function:
-    copies: dict[Var, list[Var]] = {v: [replace(v) for _ in range(n)] for v, n in templates.items()}
-    inside = {v: _own_calls(function, v) for v in templates}
-    unused = {v: iter(vs) for v, vs in copies.items()}
+@final
+class _Copier:
+    """Gives every place outside that calls a template a copy of its own.
 
-    def change(node: Expr) -> Expr:
-        match node:
-            case Call(Var() as callee) if callee in templates and node.span not in inside[callee]:
-                return replace(node, callee=next(unused[callee], copies[callee][-1]))
-            case LetBlock((Binding(var, value),)) if var in templates:
-                return _blocks(node, [(c, _copy_for(var, c, value)) for c in copies[var]])
+    Top down, so that it is known inside of which templates a call stands: those it makes to them
+    are recursive, and stay within a copy.
+    """
+
+    def __init__(self, templates: Mapping[Var, int]) -> None:
+        self._copies: Final = {v: [replace(v) for _ in range(n)] for v, n in templates.items()}
+        self._unused: Final = {v: iter(copies) for v, copies in self._copies.items()}
+        self._inside: Final[set[Var]] = set()
+
+    def walk(self, expr: Expr) -> Steps[Expr]:
+        """Give the expression with its templates copied."""
+        match expr:
+            case LetBlock((Binding(var, value),)) if var in self._copies:
+                return (yield self._block(expr, var, value))
             case _:
-                return node
+                return (yield self._node(expr))
 
-    changed = rewrite(function, change)
-    assert isinstance(changed, Function)
-    return changed
+    def _node(self, expr: Expr) -> Steps[Expr]:
+        inside: list[Expr] = []
+        for child in children(expr):
+            inside += ((yield self.walk(child)),)
+        built = rebuild(expr, inside)
+        if isinstance(built, Call) and isinstance(built.callee, Var):
+            return self._call(built, built.callee)
+        return built
 
+    def _call(self, call: Call, callee: Var) -> Call:
+        if callee not in self._copies or callee in self._inside:
+            return call
+        return replace(call, callee=next(self._unused[callee]))
 
-def _own_calls(function: Function, var: Var) -> set[object]:
-    """Give the places of the calls that a template makes to itself."""
-    for node in post_order(function):
-        if isinstance(node, LetBlock) and node.bindings[0].var is var:
-            inner = node.bindings[0].value
-            return {n.span for n in post_order(inner) if isinstance(n, Call) and n.callee is var}
-    return set()
-
-
-def _copy_for(var: Var, copy: Var, value: Expr) -> Expr:
-    fresh = refresh(value)
-    return rewrite(fresh, lambda n: copy if n is var else n)
-
-
-def _blocks(block: LetBlock, copies: list[tuple[Var, Expr]]) -> Expr:
-    body = block.body
-    for var, value in reversed(copies):
-        flavour = block.flavour if block.flavour is Flavour.REC else Flavour.PURE
-        body = LetBlock((Binding(var, value),), body, flavour, span=block.span)
-    return body
+    def _block(self, block: LetBlock, var: Var, value: Expr) -> Steps[Expr]:
+        self._inside.add(var)
+        template = yield self.walk(value)
+        self._inside.remove(var)
+        body = yield self.walk(block.body)
+        for copy in reversed(self._copies[var]):
+            own = substitute(refresh(template), {var: copy})
+            body = replace(block, bindings=(Binding(copy, own),), body=body)
+        return body

@@ -5,9 +5,26 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.ir.expr import Function
+from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.ir.expr import (
+    Binding,
+    Call,
+    Callee,
+    Constant,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    Tuple,
+    Var,
+)
+from pyrelay.ir.module import Module
+from pyrelay.ir.ops.arithmetic import add, subtract
+from pyrelay.ir.ops.compare import less
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
+from pyrelay.ir.traverse import free_vars
 from pyrelay.ir.types import FnType, show
 from pyrelay.passes.infer import infer
 
@@ -111,6 +128,29 @@ def test_a_local_function_without_types_is_used_at_several_types() -> None:
       (%double(%x), %double(%y))
     }"""
     assert result_of(source) == "tuple[Tensor[Float, (3,)], Tensor[float64, (2, 2)]]"
+
+
+def test_copies_of_a_recursive_function_call_themselves_even_where_places_tell_nothing() -> None:
+    loop, value, count = (Var(n, span=NOWHERE) for n in ("loop", "value", "count"))
+
+    def call(callee: Callee, *args: Expr) -> Call:
+        return Call(callee, args, span=NOWHERE)
+
+    def number(value: float) -> Constant:
+        return Constant(value, span=NOWHERE)
+
+    again = call(loop, call(add, value, value), call(subtract, count, number(1)))
+    body = If(call(less, count, number(1)), value, again, span=NOWHERE)
+    definition = Binding(loop, Function((value, count), body, name="loop", span=NOWHERE))
+    uses = Tuple(
+        (call(loop, number(1.0), number(3)), call(loop, number(2), number(3))), span=NOWHERE
+    )
+    block = LetBlock((definition,), uses, Flavour.REC, span=NOWHERE)
+    module = infer(Module({"f": Function((), block, name="f", span=NOWHERE)}, {}))
+    ty = module.functions["f"].ty
+    assert isinstance(ty, FnType)
+    assert show(ty.result) == "tuple[Float, Int]"
+    assert not free_vars(module.functions["f"])
 
 
 def test_the_type_of_a_lambda_flows_in_from_where_it_is_called() -> None:
