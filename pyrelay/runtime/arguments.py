@@ -76,7 +76,7 @@ class Binder:
             case SizeType(dim):
                 return self._size(parameter, value, dim)
             case TupleType(fields):
-                if not isinstance(value, tuple | list) or len(value) != len(fields):  # pyright: ignore
+                if not isinstance(value, tuple | list) or len(value) != len(fields):
                     self._wrong(parameter, value)
                 return tuple(
                     self._convert(parameter, v, f) for v, f in zip(value, fields, strict=True)
@@ -114,30 +114,26 @@ class Binder:
             return self._as_tensor(parameter, value.item(), ty)
         if isinstance(value, np.ndarray):
             array = cast("np.ndarray[Any, Any]", value)
-            # torch warns of arrays that may not be written; arguments never are, but it cannot know.
+            # torch warns of arrays that may not be written; arguments never are, unknown to it.
             shared = array if array.flags.writeable else array.copy()
             return torch.from_numpy(shared).to(self._device)
-        if hasattr(value, "__dlpack__"):
-            return torch.from_dlpack(value)
-        way = None
-        if isinstance(value, list | tuple):
-            assert isinstance(ty.dtype, DType)
-            way = f"make it a tensor: torch.tensor({parameter.name}, dtype=torch.{ty.dtype})"
-        self._wrong(parameter, value, way)
+        if not hasattr(value, "__dlpack__"):
+            is_list = isinstance(value, list | tuple)
+            self._wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
+        return torch.from_dlpack(value)
 
     def _number(self, parameter: Parameter, value: bool | float, ty: TensorType) -> Any:
         assert isinstance(ty.dtype, DType)
-        match ty.dtype.kind:
-            case DTypeKind.FLOAT if not isinstance(value, bool):
-                return torch.tensor(value, dtype=torch_dtype(ty.dtype), device=self._device)
-            case DTypeKind.INT if isinstance(value, int) and not isinstance(value, bool):
-                if value not in _INT_RANGE:
-                    self._wrong(parameter, value, "it does not fit into 64 bits")
-                return value
-            case DTypeKind.BOOL if isinstance(value, bool):
-                return value
-            case _:
-                self._wrong(parameter, value)
+        kind = ty.dtype.kind
+        if isinstance(value, bool) is not (kind is DTypeKind.BOOL):
+            self._wrong(parameter, value)
+        if kind is DTypeKind.FLOAT:
+            return torch.tensor(value, dtype=torch_dtype(ty.dtype), device=self._device)
+        if isinstance(value, float):
+            self._wrong(parameter, value)
+        if value not in _INT_RANGE:
+            self._wrong(parameter, value, "it does not fit into 64 bits")
+        return value
 
     def _size(self, parameter: Parameter, value: Any, dim: Dim) -> int:
         if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_floating_point():
@@ -256,6 +252,10 @@ def describe(value: Any) -> str:
 def _cast_help(name: str, dtype: DType) -> str:
     methods = {"float32": "float()", "float64": "double()", "int64": "long()", "bool": "bool()"}
     return f"cast it: {name}.{methods.get(dtype.name, f'to(torch.{dtype.name})')}"
+
+
+def _list_help(name: str, ty: TensorType) -> str:
+    return f"make it a tensor: torch.tensor({name}, dtype=torch.{ty.dtype})"
 
 
 def _rank_help(name: str, tensor: torch.Tensor, ty: TensorType) -> str | None:

@@ -253,8 +253,8 @@ class _Evaluator:
                 return _Closure(self, expr, frame)
             case Transform():
                 raise AssertionError("transforms are expanded before anything runs")
-            case other:
-                assert_never(other)
+            case _:
+                assert_never(expr)
 
     def _values(self, exprs: Sequence[Expr], frame: _Frame) -> Steps[list[Any]]:
         found: list[Any] = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import torch
 from torch import nn
 
-from ..ir.op import Holder, Init
+from ..ir.op import Holder, Library
 from ..ir.ops.model import KEY_INIT, initial
 from ..ir.types import DType, TensorType
 from .arguments import torch_dtype
@@ -166,16 +166,8 @@ def initial_value(leaf: Leaf, ty: TensorType, seed: int, device: torch.device) -
     """Give the first value of a parameter, buffer or key: a function of the seed and the name."""
     assert isinstance(ty.dtype, DType)
     size = tuple(d.constant or 0 for d in ty.shape)
-    init = leaf.spec.init
-    if leaf.spec.holder is Holder.KEY:
-        return _initial(KEY_INIT, leaf.name, size, ty.dtype, seed, device)
-    if isinstance(init, Init):
-        return _initial(init.name.lower(), leaf.name, size, ty.dtype, seed, device)
-    return torch.full(size, init, dtype=torch_dtype(ty.dtype), device=device)
-
-
-def _initial(
-    init: str, path: str, size: tuple[int, ...], dtype: DType, seed: int, device: torch.device
-) -> torch.Tensor:
-    body = getattr(initial.lowering, "body")  # noqa: B009  every lowering of a factory has one
-    return body(torch, device, init, seed, path, size, torch_dtype(dtype), None)
+    init = KEY_INIT if leaf.spec.holder is Holder.KEY else leaf.spec.init.name.lower()
+    lowering = initial.lowering
+    assert isinstance(lowering, Library)
+    dtype = torch_dtype(ty.dtype)
+    return lowering.body(torch, device, init, seed, leaf.name, size, dtype, None)
