@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from torch.optim import adam, sgd
 
 from pyrelay.ir.build import bind_attrs, promoted_dtype
 from pyrelay.ir.dims import Dim
@@ -237,7 +238,46 @@ def _table_slope(
     )
 
 
+def _momentum_step(
+    param: torch.Tensor, *, velocity: torch.Tensor | None = None, **rest: Any
+) -> tuple[Any, Any]:
+    """Torch's own step, which writes to what it is given."""
+    moved, kept = param.clone(), None if velocity is None else velocity.clone()
+    options = {"weight_decay": 0.0, "momentum": 0.0, "nesterov": False, **rest}
+    grad, options["lr"] = options.pop("grad"), options["lr"].to(param.dtype)
+    sgd.sgd([moved], [grad], [kept], foreach=False, dampening=0.0, maximize=False, **options)
+    return moved, kept
+
+
+def _adam_step(
+    param: torch.Tensor,
+    *,
+    grad: torch.Tensor,
+    first: torch.Tensor,
+    second: torch.Tensor,
+    step: Any,
+    lr: torch.Tensor,
+    decoupled: bool = False,
+    **rest: Any,
+) -> tuple[Any, Any, Any]:
+    """Torch's own step, which counts, and writes to what it is given."""
+    moved, first, second = (t.clone() for t in (param, first, second))
+    options = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0, **rest}
+    adam.adam(
+        *([moved], [grad], [first], [second], [], [torch.as_tensor(step).to(torch.float64) - 1]),
+        foreach=False,
+        differentiable=True,
+        amsgrad=False,
+        maximize=False,
+        lr=lr.to(param.dtype),
+        decoupled_weight_decay=decoupled,
+        **options,
+    )
+    return moved, first, second
+
+
 REFERENCES: Mapping[str, Callable[..., Any]] = {
+    "adam_step": _adam_step,
     "arange": _arange,
     "batch_norm": _batch_norm,
     "batch_norm_backward": _batch_backward,
@@ -275,6 +315,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "cast": lambda x, dtype: x.to(dtype),
     "max": _pair(torch.max),
     "mean": _reduce_all_by_default(torch.mean),
+    "momentum_step": _momentum_step,
     "min": _pair(torch.min),
     "prod": _prod,
     "recurrence": _recurrence,

@@ -1,20 +1,36 @@
-"""Steps of optimisers, on one parameter."""
+"""Steps of optimisers, on one parameter, with the arithmetic of `torch.optim`.
+
+The learning rate is a float of rank 0 and of any precision: the numbers that an optimiser computes
+from it are rounded once, to the parameter's, when they meet it.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
+    Expansion,
+    Library,
     Op,
     Pointwise,
     Promotion,
+    RuleCall,
     Sample,
     ShapeBehaviour,
     TensorSpec,
+    attribute,
     operand,
+    optional,
 )
-from ..rules import numeric
+from ..rules import expect, floating, integral, numeric, with_rank
+from ..types import UNIT, TensorType, TupleType, Type
+from . import arithmetic, math
+from .operands import is_given
+
+if TYPE_CHECKING:
+    from ..build import Value
 
 sgd_step: Final = Op(
     name="sgd_step",
@@ -38,5 +54,208 @@ sgd_step: Final = Op(
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec(()))),
         Sample((TensorSpec((0, 4)), TensorSpec((0, 4)), 0.1)),
         Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3)), 0.1)),
+    ),
+)
+
+
+def _like_the_parameter(call: RuleCall, *indices: int) -> TensorType:
+    """Give the type of the parameter, which the given operands have too."""
+    param = floating(call, 0)
+    for index in indices:
+        name = call.operand_name(index)
+        expect(call, index, param, f"`{call.op.name}` takes `{name}` like the parameter")
+    return param
+
+
+def _momentum_type(call: RuleCall) -> Type:
+    has_velocity = call.given(3)
+    param = _like_the_parameter(call, 1, *((3,) if has_velocity else ()))
+    with_rank(call, 2, 0)
+    floating(call, 2)
+    return TupleType((param, param if has_velocity else UNIT))
+
+
+def _momentum_step(
+    torch: Any,
+    param: Any,
+    grad: Any,
+    lr: Any,
+    velocity: Any,
+    momentum: float,
+    weight_decay: float,
+    nesterov: bool,
+) -> Any:
+    if weight_decay:
+        grad = torch.add(grad, param, alpha=weight_decay)
+    direction = grad
+    if velocity is not None:
+        velocity = torch.add(grad, velocity, alpha=momentum)
+        direction = torch.add(grad, velocity, alpha=momentum) if nesterov else velocity
+    moved = torch.addcmul(param, direction, lr, value=-1)
+    return moved.to(param.dtype), () if velocity is None else velocity
+
+
+def _momentum_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the same step in operators that have derivatives."""
+    param, grad, lr, velocity = args
+    grad = grad + param * attrs["weight_decay"]
+    direction = grad
+    if is_given(velocity):
+        velocity = velocity * attrs["momentum"] + grad
+        direction = grad + velocity * attrs["momentum"] if attrs["nesterov"] else velocity
+    moved = param - direction * lr.cast(param.dtype)
+    return param.builder.tuple((moved, velocity))
+
+
+_MATRIX: Final = TensorSpec((3, 4))
+_RATE: Final = TensorSpec((), low=0.1, high=0.5)
+
+momentum_step: Final = Op(
+    name="momentum_step",
+    doc="A step of gradient descent: the new parameter and the new velocity, "
+    "`momentum * velocity + grad`. Without a velocity the step is along the gradient.",
+    params=(
+        operand("param"),
+        operand("grad"),
+        operand("lr"),
+        optional("velocity"),
+        attribute("momentum", 0.0),
+        attribute("weight_decay", 0.0),
+        attribute("nesterov", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_momentum_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_momentum_step),
+    grad=Expansion(_momentum_code),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9}),
+        Sample((_MATRIX, _MATRIX, 0.1, _MATRIX), {"momentum": 0.9, "nesterov": True}),
+        Sample((_MATRIX, _MATRIX, _RATE, None), {"weight_decay": 0.1}),
+        Sample(
+            (TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3)), _RATE, None),
+        ),
+        Sample(
+            (TensorSpec(()), TensorSpec(()), TensorSpec((), "float64"), TensorSpec(())),
+            {"momentum": 0.5, "weight_decay": 0.1, "nesterov": True},
+        ),
+        Sample(
+            (TensorSpec((0, 4)), TensorSpec((0, 4)), _RATE, TensorSpec((0, 4))), {"momentum": 0.9}
+        ),
+    ),
+)
+
+
+def _adam_type(call: RuleCall) -> Type:
+    param = _like_the_parameter(call, 1, 2, 3)
+    for index in (4, 5):
+        with_rank(call, index, 0)
+    integral(call, 4)
+    floating(call, 5)
+    return TupleType((param, param, param))
+
+
+def _adam_step(
+    torch: Any,
+    param: Any,
+    grad: Any,
+    first: Any,
+    second: Any,
+    step: Any,
+    lr: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    decoupled: bool,
+) -> Any:
+    # In single precision the powers would lose their difference from 1, by which this divides.
+    steps = step.to(torch.float64) if isinstance(step, torch.Tensor) else step
+    start = param
+    if weight_decay and decoupled:
+        start = param * (1 - lr * weight_decay)
+    elif weight_decay:
+        grad = torch.add(grad, param, alpha=weight_decay)
+    first = torch.lerp(first, grad, 1 - beta1)
+    second = torch.addcmul(second * beta2, grad, grad, value=1 - beta2)
+    below = second.sqrt() / (1 - beta2**steps) ** 0.5 + eps
+    moved = torch.addcmul(start, first / below, lr / (1 - beta1**steps), value=-1)
+    return moved.to(param.dtype), first, second
+
+
+def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the same step in operators that have derivatives."""
+    param, grad, first, second, step, lr = args
+    dtype, builder, decay = param.dtype, param.builder, attrs["weight_decay"]
+    lr, steps = lr.cast(dtype), step.cast(dtype)
+    start = param
+    if attrs["decoupled"]:
+        start = param * (1.0 - lr * decay)
+    else:
+        grad = grad + param * decay
+
+    def correction(beta: float) -> Value:
+        return 1.0 - arithmetic.power(builder.constant(beta, dtype), steps)
+
+    beta1, beta2 = attrs["beta1"], attrs["beta2"]
+    first = first + (grad - first) * (1.0 - beta1)
+    second = second * beta2 + grad * grad * (1.0 - beta2)
+    below = math.sqrt(second) / math.sqrt(correction(beta2)) + attrs["eps"]
+    moved = start - first / below * (lr / correction(beta1))
+    return builder.tuple((moved, first, second))
+
+
+_SQUARES: Final = TensorSpec((3, 4), low=0.1)
+_STEP: Final = TensorSpec((), "int64", 1, 9)
+
+adam_step: Final = Op(
+    name="adam_step",
+    doc="A step of Adam: the new parameter, and the new running means of the gradient and of its "
+    "square; `step` counts from 1. With `decoupled` the weight decay is AdamW's.",
+    params=(
+        operand("param"),
+        operand("grad"),
+        operand("first"),
+        operand("second"),
+        operand("step"),
+        operand("lr"),
+        attribute("beta1", 0.9),
+        attribute("beta2", 0.999),
+        attribute("eps", 1e-8),
+        attribute("weight_decay", 0.0),
+        attribute("decoupled", False),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_adam_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_adam_step),
+    grad=Expansion(_adam_code),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE)),
+        Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, 1, 0.1), {"weight_decay": 0.1}),
+        Sample(
+            (_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE),
+            {"beta1": 0.5, "beta2": 0.9, "eps": 0.1, "weight_decay": 0.1, "decoupled": True},
+        ),
+        Sample(
+            (
+                *[TensorSpec((4, 3), contiguous=False)] * 3,
+                TensorSpec((4, 3), low=0.1),
+                _STEP,
+                _RATE,
+            )
+        ),
+        Sample(
+            (*[TensorSpec(())] * 3, TensorSpec((), low=0.1), _STEP, TensorSpec((), "float64")),
+        ),
+        Sample((*[TensorSpec((0, 4))] * 4, _STEP, _RATE)),
     ),
 )

@@ -240,6 +240,8 @@ ALL: Final[tuple[Op, ...]] = (
     host.to_float,
     host.to_bool,
     optim.sgd_step,
+    optim.momentum_step,
+    optim.adam_step,
     model.initial,
     model.param,
 )
