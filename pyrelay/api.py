@@ -122,7 +122,7 @@ def create_model(
 
 def update_model_params(
     model: Model,
-    grads: Grads,
+    grads: Grads | Mapping[str, torch.Tensor],
     lr: float | None = None,
     *,
     optimizer: torch.optim.Optimizer | Optimizer | None = None,
