@@ -137,8 +137,11 @@ class BodyWriter:
 
     def delete(self, variables: Sequence[Var]) -> None:
         """Add a deletion of the names of variables, if there are any."""
-        if variables:
-            self.emit(self.code.delete([self.names.of(v) for v in variables]))
+        names = [self.names.of(v) for v in variables]
+        for name in names:
+            self.frame.read(name)
+        if names:
+            self.emit(self.code.delete(names))
 
     @contextmanager
     def nested(self) -> Generator[list[ast.stmt]]:

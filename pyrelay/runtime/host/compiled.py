@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from types import TracebackType
+from functools import cached_property
 from typing import Any, Final, final
 
 import torch
@@ -71,6 +72,11 @@ class CompiledProgram:
     def source(self) -> str:
         """The generated code as text: the same for the same program, in every process."""
         return "\n\n\n".join(ast.unparse(d) for d in self._definitions) + "\n"
+
+    @cached_property
+    def constants(self) -> frozenset[int]:
+        """The identities of the tensors that belong to the program itself."""
+        return frozenset(id(v) for v in self._namespace.values() if isinstance(v, torch.Tensor))
 
     def add(self, definitions: list[ast.FunctionDef], file: SourceFile) -> None:
         """Compile functions under the name of the file that they come from."""

@@ -148,9 +148,17 @@ class Liveness:
 
     def _capture(self, function: Function, region: Region, position: int) -> None:
         """Note what a function value refers to; it may be called at any later time."""
-        for var in free_vars(function):
-            self.captured.add(var)
-            self._use(var, region, position)
+        pending, seen = [function], {function}
+        while pending:
+            for var in free_vars(pending.pop()):
+                callee = self._plan.by_var.get(var)
+                if callee is None or callee.escapes:
+                    self.captured.add(var)
+                    self._use(var, region, position)
+                elif callee.place is not None and callee.function not in seen:
+                    # Its body may stand inside this function, and refers to what is around it.
+                    seen.add(callee.function)
+                    pending.append(callee.function)
 
     def _use(self, var: Var, region: Region, position: int) -> None:
         self.uses[var] = self.uses.get(var, 0) + 1
