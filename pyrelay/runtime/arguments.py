@@ -7,6 +7,7 @@ converted silently: a dtype or device that differs is an error that shows the ca
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, cast
@@ -78,9 +79,12 @@ class Binder:
             case TupleType(fields):
                 if not isinstance(value, tuple | list) or len(value) != len(fields):
                     self._wrong(parameter, value)
-                return tuple(
-                    self._convert(parameter, v, f) for v, f in zip(value, fields, strict=True)
+                found = tuple(
+                    [self._convert(parameter, v, f) for v, f in zip(value, fields, strict=True)]
                 )
+                # The same tuple when nothing changed, so that a plan sees there is nothing to do.
+                is_same = all(map(operator.is_, found, value)) and isinstance(value, tuple)
+                return value if is_same else found
             case StrType():
                 if not isinstance(value, str):
                     self._wrong(parameter, value)

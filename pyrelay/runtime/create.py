@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from ..diagnostics.catalogue.model import OpenDims
 from ..diagnostics.diagnostic import CheckError
 from ..ir.dims import Dim
@@ -15,6 +13,8 @@ from .blueprint import Blueprint, Leaf, leaf_types
 from .model import Model, initial_value
 
 if TYPE_CHECKING:
+    import torch
+
     from .dispatch import Dispatcher
 
 

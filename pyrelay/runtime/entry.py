@@ -15,7 +15,7 @@ import torch
 from ..ir.types import SizeType, TupleType, Type, subtypes
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
-from .results import Converter, Exports, converter
+from .results import Converter, Exports, Owner, converter
 
 if TYPE_CHECKING:
     from .program import Program
@@ -65,27 +65,27 @@ class Entry:
         compiled = self.program.compiled(plan.device)
         with torch.no_grad():
             result = compiled(*host)
-        return self.finish(result, host, plan.device)
+        return self.finish(result, host, Owner(plan.device, compiled.constants))
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
         result = self.program.interpret(host, plan.device)
-        return self.finish(result, host, plan.device)
+        return self.finish(result, host, Owner(plan.device, frozenset()))
 
-    def finish(self, result: Any, host: Sequence[Any], device: torch.device) -> Any:
+    def finish(self, result: Any, host: Sequence[Any], owner: Owner) -> Any:
         """Give a program's result as the caller gets it: fresh, in the annotated form."""
         if self._finish is None:
             self._finish = converter(self.program.type.result, self._python, self._exports)
-        return self._finish(result, host, device)
+        return self._finish(result, host, owner)
 
     def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:
         compiled = pullback.compiled(plan.device)
 
         def run() -> tuple[Any, Any]:
             value, back = compiled(*host)
-            return self.finish(value, host, plan.device), back
+            return self.finish(value, host, Owner(plan.device, compiled.constants)), back
 
         inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
         return call_joined(run, inputs)

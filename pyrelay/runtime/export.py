@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
-import torch
-
 from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import NOWHERE
@@ -23,6 +21,8 @@ from .program import Program
 from .values import Cell
 
 if TYPE_CHECKING:
+    import torch
+
     from .model import Model
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
-import torch
-
 from ..config import current
 from ..ir.expr import Function
 from ..ir.module import Module
@@ -24,6 +22,8 @@ from .host import CompiledProgram, compile_module
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import torch
 
 
 @final

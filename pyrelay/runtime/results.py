@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, final
 
 import torch
 
@@ -17,8 +17,18 @@ from ..ir.types import AdtType, DType, FnType, SizeType, TensorType, TupleType, 
 from .arguments import torch_dtype
 from .autograd import tensors
 
-Converter: TypeAlias = Callable[[Any, Sequence[Any], torch.device], Any]
-"""From a host value, the arguments of the call and its device to what the caller gets."""
+
+@final
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What ran a call: its device, and the tensors (by identity) that belong to the program."""
+
+    device: torch.device
+    constants: frozenset[int]
+
+
+Converter: TypeAlias = Callable[[Any, Sequence[Any], Owner], Any]
+"""From a host value, the arguments of the call and what ran it to what the caller gets."""
 
 
 Exports: TypeAlias = Mapping[str, Callable[[Any], Any]]
@@ -30,10 +40,9 @@ def converter(ty: Type, python: type | None, exports: Exports) -> Converter:
     if python is not None:
         return lambda value, _, __: _python_number(value, python)
 
-    def convert(value: Any, arguments: Sequence[Any], device: torch.device) -> Any:
-        storages = {t.untyped_storage().data_ptr() for a in arguments for t in tensors(a)}
-        storages.discard(0)  # the storage of tensors without elements
-        return _convert(value, ty, _Call(storages, device, exports))
+    def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
+        held = {id(t) for a in arguments for t in tensors(a)}
+        return _convert(value, ty, _Call(held, arguments, owner, exports))
 
     return convert
 
@@ -44,24 +53,36 @@ def _python_number(value: Any, python: type) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The call whose result is converted: the storages of its arguments, and its device."""
+    """The call whose result is converted: its arguments, their tensors by identity, what ran it."""
 
-    storages: set[int]
-    device: torch.device
+    held: set[int]
+    arguments: Sequence[Any]
+    owner: Owner
     exports: Exports
+
+    def fresh(self, value: torch.Tensor) -> torch.Tensor:
+        """Give a result in storage of its own."""
+        if id(value) in self.held or id(value) in self.owner.constants:
+            return value.clone()
+        if not value._is_view():  # noqa: SLF001  torch has no public name for it
+            return value
+        storage = value.untyped_storage().data_ptr()
+        given = (t for a in self.arguments for t in tensors(a))
+        shares = any(t.untyped_storage().data_ptr() == storage for t in given)
+        return value.clone() if shares and storage else value
 
 
 def _convert(value: Any, ty: Type, call: _Call) -> Any:
     match ty:
         case TensorType(_, dtype):
-            if not isinstance(value, torch.Tensor):
-                assert isinstance(dtype, DType)
-                return torch.tensor(value, dtype=torch_dtype(dtype), device=call.device)
-            return value.clone() if value.untyped_storage().data_ptr() in call.storages else value
+            if isinstance(value, torch.Tensor):
+                return call.fresh(value)
+            assert isinstance(dtype, DType)
+            return torch.tensor(value, dtype=torch_dtype(dtype), device=call.owner.device)
         case SizeType():
-            return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.device)
+            return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.owner.device)
         case TupleType(fields):
-            return tuple(_convert(v, f, call) for v, f in zip(value, fields, strict=True))
+            return tuple([_convert(v, f, call) for v, f in zip(value, fields, strict=True)])
         case FnType():
             return _function(value, ty, call)
         case AdtType(name) if name in call.exports:
@@ -76,6 +97,6 @@ def _function(value: Any, ty: FnType, around: _Call) -> Any:
     def call(*args: Any) -> Any:
         with torch.no_grad():
             result = value(*args)
-        return converter(ty.result, None, around.exports)(result, args, around.device)
+        return converter(ty.result, None, around.exports)(result, args, around.owner)
 
     return call

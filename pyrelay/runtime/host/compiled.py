@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from types import TracebackType
 from functools import cached_property
+from types import TracebackType
 from typing import Any, Final, final
 
 import torch
