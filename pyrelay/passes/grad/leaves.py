@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, final
 
 from ...ir.dims import Dim, DimVar
@@ -32,8 +33,9 @@ from ...ir.types import (
 if TYPE_CHECKING:
     from .store import Store
 
-MAX_INSTANCES: Final = 1000
-"""Instances of the data types reachable from one type; more means that the type grows forever."""
+MAX_LEVELS: Final = 10
+"""How often a data type may be met inside itself with ever new arguments before it is taken to
+grow for ever."""
 
 
 class GrowingType(Exception):  # noqa: N818  becomes a diagnostic where the place is known
@@ -56,17 +58,18 @@ class Leaves:
 
     def __init__(self, store: Store) -> None:
         self._store: Final = store
-        self._known: Final[dict[Type, tuple[Type, ...]]] = {}
+        self._known: Final[dict[int, tuple[Type, tuple[Type, ...]]]] = {}
         self._data: Final[dict[AdtType, DataCotangent | None]] = {}
         self._own: Final[dict[str, DataCotangent]] = {}
-        self._offsets: Final[dict[TupleType, tuple[int, ...]]] = {}
+        self._offsets: Final[dict[int, tuple[TupleType, tuple[int, ...]]]] = {}
 
     def of(self, ty: Type) -> tuple[Type, ...]:
         """Give the cotangent types of the leaves of a type, left to right."""
-        found = self._known.get(ty)
-        if found is None:
-            found = self._known[ty] = self._find(ty)
-        return found
+        # The same type object is asked for again and again, and hashing a wide tuple takes long.
+        known = self._known.get(id(ty))
+        if known is None or known[0] is not ty:
+            known = self._known[id(ty)] = (ty, self._find(ty))
+        return known[1]
 
     def width(self, ty: Type) -> int:
         """Give the number of leaves."""
@@ -75,13 +78,11 @@ class Leaves:
     def offset(self, ty: Type, index: int) -> int:
         """Give the number of leaves in the fields of a tuple before field `index`."""
         assert isinstance(ty, TupleType)
-        if ty not in self._offsets:
-            total, found = 0, [0]
-            for field in ty.fields:
-                total += self.width(field)
-                found.append(total)
-            self._offsets[ty] = tuple(found)
-        return self._offsets[ty][index]
+        known = self._offsets.get(id(ty))
+        if known is None or known[0] is not ty:
+            sums = accumulate((self.width(f) for f in ty.fields), initial=0)
+            known = self._offsets[id(ty)] = (ty, tuple(sums))
+        return known[1][index]
 
     def data(self, cotangent: AdtType) -> DataCotangent:
         """Give what is known of a cotangent type."""
@@ -160,19 +161,22 @@ class Leaves:
     def _reachable(self, root: AdtType) -> dict[AdtType, list[Type]]:
         """Give the applied data types inside one that are new, with the types of their fields."""
         found: dict[AdtType, list[Type]] = {}
+        around: dict[AdtType, AdtType | None] = {root: None}
         pending = [root]
         while pending:
             general = pending.pop()
             if general in found:
                 continue
+            if _level(general, around) > MAX_LEVELS:
+                raise GrowingType(root.name)
             definition = self._store.adts[general.name]
             found[general] = [
                 f for c in definition.constructors for f in self.fields(general, c.name)
             ]
-            if len(found) > MAX_INSTANCES:
-                raise GrowingType(root.name)
-            inside = (s for f in found[general] for s in self._new_data(f))
-            pending += reversed(list(inside))
+            inside = [s for f in found[general] for s in self._new_data(f)]
+            for new in inside:
+                around.setdefault(new, general)
+            pending += reversed(inside)
         return found
 
     def _new_data(self, ty: Type) -> Iterator[AdtType]:
@@ -213,6 +217,15 @@ class Leaves:
                 case _:
                     pass
         return False
+
+
+def _level(general: AdtType, around: Mapping[AdtType, AdtType | None]) -> int:
+    """Give how many of the data types around one are the same with other arguments."""
+    count, outer = 0, around[general]
+    while outer is not None:
+        count += outer.name == general.name
+        outer = around[outer]
+    return count
 
 
 def _fields_deep(ty: Type) -> Iterator[Type]:

@@ -178,16 +178,20 @@ class Sweep:
                 made = self._tools.activity.tainted.get(read)
                 if made is not None:
                     name = self._work.source.name
-                    problem = GradientThroughCell(read.span, made.span, name)
-                    self._tools.problems.append(problem)
+                    self._report(GradientThroughCell(read.span, made.span, name))
             case _:
                 self._part(step.value, cts)
+
+    def _report(self, problem: Problem) -> None:
+        # A loop is swept twice, and a function once for each way of using it.
+        if problem not in self._tools.problems:
+            self._tools.problems.append(problem)
 
     def _operator(self, var: Var, call: Call, op: Op, cts: list[Expr | None]) -> None:
         match op.grad:
             case NoGradient(why, is_zero):
                 if not is_zero and any(map(self.is_varied_anywhere, call.args)):
-                    self._tools.problems.append(NoDerivative(call.span, op.name, why))
+                    self._report(NoDerivative(call.span, op.name, why))
             case Expansion():
                 raise AssertionError("expansions have been read in place of the operator")
             case rule:

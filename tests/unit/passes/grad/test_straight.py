@@ -107,3 +107,20 @@ def test_the_gradient_is_nan_safe_where_a_branch_of_where_is_not_taken() -> None
     def @main(%x: float64) { let %g = grad(@f); %g(%x) }
     """
     assert_close(run(text, scalar(-2.0)), scalar(1.0))
+
+
+NORMS = {
+    "layer norm": "sum(layer_norm(%a, normalized_shape=(4,)) * %a * %a)",
+    "max pool": "sum(max_pool2d(reshape(%a, shape=(1, N, 4)), kernel_size=2) * 3.0f64) * sum(%a)",
+    "in a branch": """if (sum(%a) < 100.0f64) {
+        sum(layer_norm(%a, normalized_shape=(4,)) * sin(%a)) } else { 0.0f64 }""",
+}
+
+
+@pytest.mark.parametrize("body", NORMS.values(), ids=NORMS.keys())
+def test_operators_are_differentiated_through_code_that_keeps_more(body: str) -> None:
+    params, generics = "%a: Tensor[(N, 4), float64]", "[N: Dim]"
+    torch.manual_seed(2)
+    a = torch.randn(4, 4, dtype=torch.float64)
+    text = f"def @f{generics}({params}) -> float64 {{ {body} }}"
+    check(text, params, a, generics=generics)

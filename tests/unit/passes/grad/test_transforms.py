@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from pyrelay.diagnostics.diagnostic import CheckError
+from pyrelay.extension import declare
 from pyrelay.ir.expr import Transform
+from pyrelay.ir.op import ShapeBehaviour
+from pyrelay.ir.ops.table import BY_NAME
+from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
+from pyrelay.ir.rules import same_as_operand
 from pyrelay.ir.traverse import post_order
 from pyrelay.passes.grad import expand_transforms
+from pyrelay.passes.infer import infer
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.runtime.evaluator import evaluate
 from tests.unit.passes.grad.programs import (
     assert_close,
     expanded,
@@ -162,3 +172,37 @@ def test_a_cell_that_does_not_matter_for_the_result_is_no_obstacle() -> None:
     def @main(%x: float64) { grad(@f)(%x) }
     """
     assert_close(run(text, X), 2 * X)
+
+
+def test_a_type_that_grows_with_every_level_has_no_gradient() -> None:
+    text = """
+    type Nest[T] { End, More(T, Nest[(T, T)]) }
+    def @f(%n: Nest[float64], %x: float64) -> float64 {
+      match (%n) { End => %x, More(%y, _) => %y * %x } }
+    def @main(%n: Nest[float64], %x: float64) { grad(@f)(%n, %x) }
+    """
+    assert codes(text) == ("RL306",)
+
+
+def cube(x: Any) -> Any:
+    return x * x * x
+
+
+CUBE = declare(
+    cube, type_rule=same_as_operand(), grad=None, samples=(), shape=ShapeBehaviour.POINTWISE
+)
+
+
+def test_an_operator_without_a_stated_derivative_is_never_a_silent_zero() -> None:
+    text = """
+    def @f(%x: float64, %y: float64) -> float64 { let %c = cube(%x); %c * %y }
+    def @both(%x: float64, %y: float64) { grad(@f)(%x, %y) }
+    def @main(%x: float64, %y: float64) { grad{wrt=(1,)}(@f)(%x, %y) }
+    """
+    operators = {**BY_NAME, "cube": CUBE}
+    module = to_anf(infer(parse_module(text, operators=operators)))
+    with pytest.raises(CheckError, match="`cube` has no gradient"):
+        expand_transforms(module)
+    wanted = text.replace("def @both(%x: float64, %y: float64) { grad(@f)(%x, %y) }", "")
+    module = expand_transforms(to_anf(infer(parse_module(wanted, operators=operators))))
+    assert_close(evaluate(module, "main", (X, Y)), X * X * X)
