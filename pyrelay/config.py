@@ -16,14 +16,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack, final
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, final
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PREFIX: Final = "PYRELAY_"
 
 
 def _default_cache() -> Path:
     """Give the directory where the platform keeps caches of a user."""
+    from pathlib import Path  # with urllib, too much for `import pyrelay`
+
     local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
     return (Path(local) if local else Path.home() / ".cache") / "pyrelay"
 
@@ -41,6 +45,8 @@ def _switch(variable: str, text: str) -> bool:
 def _directory(variable: str, text: str) -> Path:
     if not text:
         raise ValueError(f"{variable} is empty; set a directory, or unset it")
+    from pathlib import Path  # as above
+
     return Path(text).expanduser()
 
 

@@ -7,13 +7,18 @@ The type rules of slices ask this, to leave out a clamp that can never act. The 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from .dims import Dim, DimOp, Monomial, maximum
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 def is_nonnegative(dim: Dim) -> bool:
     """Tell whether the dim is provably at least 0."""
+    from fractions import Fraction  # with decimal, too much for `import pyrelay`
+
     lower: dict[Monomial, Fraction] = {}
     pending: list[tuple[Monomial, Fraction]] = [(m, Fraction(c)) for m, c in dim.terms]
     while pending:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from ..diagnostics.catalogue.language import Unsupported
 
 
 class Refusal(NamedTuple):
@@ -81,15 +83,20 @@ _TYPE_PARAMS: Final = Refusal("type parameters in brackets", 'write dims as `N =
 
 def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
     """Give what is refused in a function, in the order of the text; annotations are not read."""
-    found: list[Unsupported] = []
+    found: list[tuple[Span, Refusal]] = []
     pending: list[tuple[ast.AST, bool]] = [(function, False)]
     while pending:
         node, in_text = pending.pop()
         for at, refusal in _refusals(node, in_text, outermost=node is function):
-            found.append(Unsupported(_span(file, at), refusal.what, refusal.instead))
+            found.append((_span(file, at), refusal))
         in_text = in_text or isinstance(node, ast.Raise | ast.Assert) or _is_print(node)
         pending += ((child, in_text) for child in _inside(node))
-    return sorted(found, key=lambda p: (p.span.start, p.span.end))
+    if not found:
+        return []
+    from ..diagnostics.catalogue.language import Unsupported  # only a mistake pays for it
+
+    found.sort(key=lambda f: (f[0].start, f[0].end))
+    return [Unsupported(span, refusal.what, refusal.instead) for span, refusal in found]
 
 
 def _is_print(node: ast.AST) -> bool:

@@ -13,12 +13,14 @@ import linecache
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Final, final
+from typing import TYPE_CHECKING, Final, final
 
-from ..diagnostics.catalogue.language import NoSource, SourceChanged, Unsupported
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
 from .flow import all_statements
+
+if TYPE_CHECKING:
+    from ..diagnostics.catalogue.language import NoSource, SourceChanged
 
 
 @final
@@ -66,9 +68,7 @@ def load_source(function: FunctionType) -> FunctionSource:
     """Give the text of a function. Raises CheckError when there is none or it has changed."""
     code = function.__code__
     if code.co_name == "<lambda>":
-        raise CheckError(
-            NoSource("<lambda>", "it is a lambda", "write a `def` with annotated parameters")
-        )
+        raise CheckError(_no_source(code.co_name, code.co_filename))
     parsed = _parse(function)
     place = (code.co_name, code.co_firstlineno)
     node = parsed.defs.get(place)
@@ -101,7 +101,14 @@ def _parse(function: FunctionType) -> _ParsedFile:
     return known
 
 
+# Only a mistake pays for the catalogue, whose many classes take time to make.
+
+
 def _no_source(function: str, file: str) -> NoSource:
+    from ..diagnostics.catalogue.language import NoSource
+
+    if function == "<lambda>":
+        return NoSource(function, "it is a lambda", "write a `def` with annotated parameters")
     if file in ("<stdin>", "<string>"):
         why = "it was typed into the interpreter, which keeps no text"
         return NoSource(function, why, "write it into a file or a notebook")
@@ -117,6 +124,8 @@ def _no_source(function: str, file: str) -> NoSource:
 
 
 def _changed(function: FunctionType, file: SourceFile) -> SourceChanged:
+    from ..diagnostics.catalogue.language import SourceChanged
+
     line = min(function.__code__.co_firstlineno, max(1, file.text.count("\n")))
     start = file.offset(line, 0)
     return SourceChanged(
@@ -125,6 +134,8 @@ def _changed(function: FunctionType, file: SourceFile) -> SourceChanged:
 
 
 def _refuse(file: SourceFile, node: ast.stmt, what: str, instead: str) -> CheckError:
+    from ..diagnostics.catalogue.language import Unsupported
+
     start = file.offset(node.lineno, node.col_offset)
     head = Span(file, start, start + len(file.text[start:].split("\n", 1)[0]))
     return CheckError(Unsupported(head, what, instead))

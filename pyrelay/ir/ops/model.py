@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any, Final
 
 from ..dims import Dim
@@ -55,6 +54,8 @@ def _initial_type(call: RuleCall) -> Type:
 
 def _stream(torch: Any, seed: int, path: str) -> Any:
     """Give the key for a parameter, which depends on nothing but the seed and its name."""
+    import hashlib  # only a model that is made pays for it
+
     digest = hashlib.sha256(path.encode()).digest()
     key = philox.key_of(torch, "cpu", seed)
     return philox.fold(torch, key, int.from_bytes(digest[:8], "little", signed=True))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 from pyrelay import CheckError, Dim, Float, Int, Model, RunError, Tensor, relay, relay_model
 
@@ -19,7 +21,7 @@ N, K = Dim("N"), Dim("K")
 def perceptron(x: Tensor[Float, (N, 4)], *, hidden: int = 8) -> Tensor[Float, (N, 3)]:
     h = relay.tanh(relay.linear(x, out_features=hidden))
     out = relay.linear(h, out_features=3)
-    return out
+    return out  # noqa: RET504  parameters are named after it
 
 
 @relay
@@ -65,7 +67,7 @@ def open_net(x: Tensor[Float, (N, K)]) -> Tensor[Float, (N, 2)]:
 @relay_model
 def normed(x: Tensor[Float, (N, 3, 5, 5)]) -> Tensor[Float, (N, 3, 5, 5)]:
     bn = relay.batch_norm(x)
-    return bn
+    return bn  # noqa: RET504  parameters are named after it
 
 
 @relay_model
@@ -128,10 +130,11 @@ def test_gradients_of_a_model_are_torchs() -> None:
     model.load_state_dict(reference.state_dict(), rename={"0": "linear_1", "2": "out"})
     x, y = batch()
     value, grads = relay.value_and_grad(model, loss, (x, y))
-    expected = F.cross_entropy(reference(x), y)
+    expected = functional.cross_entropy(reference(x), y)
     expected.backward()
     assert torch.allclose(value, expected.detach(), atol=1e-6)
     for name, parameter in zip(grads, reference.parameters(), strict=True):
+        assert parameter.grad is not None
         assert torch.allclose(grads[name], parameter.grad, atol=1e-6), name
     assert torch.allclose(relay.grad(model, loss, (x, y))["out.bias"], grads["out.bias"])
 
@@ -159,7 +162,7 @@ def test_a_training_loop_gives_torchs_numbers(inside: bool) -> None:
     expected = torch.tensor(0.0)
     for _ in range(10):
         optimizer.zero_grad()
-        expected = F.cross_entropy(reference(x), y)
+        expected = functional.cross_entropy(reference(x), y)
         expected.backward()
         optimizer.step()
     if inside:
@@ -182,10 +185,12 @@ def test_a_training_loop_gives_torchs_numbers(inside: bool) -> None:
         (lambda: relay.optim.adamw(lr=0.1), lambda p: torch.optim.AdamW(p, 0.1)),
     ],
 )
-def test_optimisers_take_torchs_steps(ours: object, theirs: object) -> None:
+def test_optimisers_take_torchs_steps(
+    ours: Callable[[], Any], theirs: Callable[[Iterator[nn.Parameter]], torch.optim.Optimizer]
+) -> None:
     mine = relay.create_model(perceptron, seed=0)
     other = copy.deepcopy(mine)
-    first, second = ours(), theirs(other.parameters())  # pyright: ignore
+    first, second = ours(), theirs(other.parameters())
     x, y = batch()
     for _ in range(5):
         _, grads = relay.value_and_grad(mine, loss, (x, y))
@@ -204,7 +209,7 @@ def test_layers_have_parameters_each_and_a_loop_shares_its_own() -> None:
     weight, bias = model.parameters()
     expected = x
     for _ in range(3):
-        expected = torch.relu(F.linear(expected, weight, bias))
+        expected = torch.relu(functional.linear(expected, weight, bias))
     assert torch.allclose(model(x), expected, atol=1e-6)
 
 
@@ -224,7 +229,7 @@ def test_training_mode_updates_running_statistics_and_eval_mode_uses_them() -> N
         x = torch.randn(8, 3, 5, 5) * 2 + 1
         assert torch.allclose(model(x), reference(x), atol=1e-5)
     mean = model.state_dict()["bn.running_mean"]
-    assert torch.allclose(mean, reference.running_mean, atol=1e-5)  # pyright: ignore
+    assert torch.allclose(mean, reference.running_mean, atol=1e-5)  # pyright: ignore[reportArgumentType]
     model.eval()
     reference.eval()
     x = torch.randn(8, 3, 5, 5)
@@ -262,7 +267,7 @@ def test_an_exported_model_is_frozen_and_pickles_by_value() -> None:
     _, grads = relay.value_and_grad(model, loss, (x, y))
     relay.update_model_params(model, grads, lr=1.0)
     assert torch.equal(predict(x), before)
-    assert torch.equal(pickle.loads(pickle.dumps(predict))(x), before)  # noqa: S301  our own bytes
+    assert torch.equal(pickle.loads(pickle.dumps(predict))(x), before)
     assert torch.allclose(before, predict(x=x))
 
 
