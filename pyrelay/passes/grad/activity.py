@@ -8,41 +8,20 @@ function are the union over all calls inside the group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import (
-    BindPattern,
-    Call,
-    Constructor,
-    ConstructorPattern,
-    Expr,
-    GlobalVar,
-    If,
-    Match,
-    Pattern,
-    RefCreate,
-    RefRead,
-    RefWrite,
-    Tuple,
-    TupleGet,
-    TuplePattern,
-    Var,
-    type_of,
-)
-from ...ir.op import NoGradient, Op
+from ...ir.expr import Expr, type_of
 from ...ir.traverse import Steps
-from .bodies import subpatterns
 from .instances import ones
+from .masks import Masks, join_masks
+from .useful import Useful
+from .varied import Varied
 
 if TYPE_CHECKING:
-    from ...ir.types import Type
-    from .bodies import Body, Source, Step
+    from .bodies import Source
     from .callgraph import CallGraph
     from .leaves import Leaves
-
-Masks = dict[Var, int]
 
 
 @final
@@ -113,7 +92,7 @@ class Activity:
 
     def varied_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
         """Give the varied leaves of every variable of a function, some parameters varied."""
-        sweep = _Varied(self, self._graph, self._leaves, source.name, flow)
+        sweep = Varied(self, self._graph, self._leaves, source.name, flow)
         for param in source.function.params:
             width = self._leaves.width(type_of(param))
             sweep.masks[param] = mask & ones(width)
@@ -124,7 +103,7 @@ class Activity:
 
     def useful_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
         """Give the useful leaves of every variable of a function, part of its result useful."""
-        sweep = _Useful(self, self._graph, self._leaves, source.name, flow)
+        sweep = Useful(self, self._graph, self._leaves, source.name, flow)
         sweep.use(source.body.result, mask)
         yield sweep.body(source.body)
         flow.leave(
@@ -132,227 +111,3 @@ class Activity:
             join_masks(self._leaves, source.function.params, sweep.masks),
         )
         return sweep.masks
-
-
-def join_masks(leaves: Leaves, atoms: Sequence[Expr], masks: Masks) -> int:
-    """Give the masks of atoms as one, the first atom's leaves lowest."""
-    total, shift = 0, 0
-    for atom in atoms:
-        if isinstance(atom, Var):
-            total |= masks.get(atom, 0) << shift
-        shift += leaves.width(type_of(atom))
-    return total
-
-
-def _is_zero(op: Op) -> bool:
-    """Tell whether the derivative of an operator is stated to be zero."""
-    return isinstance(op.grad, NoGradient) and op.grad.is_zero
-
-
-@final
-class _Varied:
-    """One walk forwards over a function."""
-
-    def __init__(
-        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: Flow
-    ) -> None:
-        self._activity: Final = activity
-        self._group: Final = frozenset(graph.group(name))
-        self._leaves: Final = leaves
-        self._flow: Final = flow
-        self.masks: Final[Masks] = {}
-        self._cells: Final[dict[Expr, RefCreate]] = {}
-        """Cells made in this function, by variable."""
-        self._tainted: Final[set[Expr]] = set()
-        """Those of them into which something varied has been put."""
-
-    def body(self, body: Body) -> Steps[int]:
-        """Mark every variable of a body; give the mask of its result."""
-        for step in body.steps:
-            for part in step.expansion:
-                self.masks[part.var] = self._simple(part.value) or 0
-            mask = self.masks[step.var] if step.expansion else self._simple(step.value)
-            if mask is None:
-                mask = yield (self._branches(step) if step.arms else self._call(step.value))
-            self.masks[step.var] = mask
-            self._cell(step)
-        return self._atom(body.result)
-
-    def _cell(self, step: Step) -> None:
-        """Follow varied values through a cell: what is read from it has no cotangent."""
-        match step.value:
-            case RefCreate(value) as made:
-                self._cells[step.var] = made
-                if self._atom(value):
-                    self._tainted.add(step.var)
-            case RefWrite(ref, value) if ref in self._cells and self._atom(value):
-                self._tainted.add(ref)
-            case RefRead(ref) as read if ref in self._tainted:
-                # Were it useful, its cotangent would be lost: the sweep refuses that.
-                self.masks[step.var] = ones(self._leaves.width(type_of(read)))
-                self._activity.tainted[read] = self._cells[ref]
-            case _:
-                pass
-
-    def _atom(self, expr: Expr) -> int:
-        return self.masks.get(expr, 0) if isinstance(expr, Var) else 0
-
-    def _simple(self, expr: Expr) -> int | None:
-        match expr:
-            case Var():
-                return self._atom(expr)
-            case Tuple(fields):
-                return join_masks(self._leaves, fields, self.masks)
-            case TupleGet(value, index):
-                width = self._leaves.width(type_of(expr))
-                skipped = self._leaves.offset(type_of(value), index)
-                return self._atom(value) >> skipped & ones(width)
-            case Call(Op() as op, args):
-                varied = not _is_zero(op) and any(map(self._atom, args))
-                return ones(self._leaves.width(type_of(expr))) if varied else 0
-            case Call(Constructor(), args):
-                varied = any(map(self._atom, args))
-                return ones(self._leaves.width(type_of(expr))) if varied else 0
-            case Call() | If() | Match():
-                return None
-            case _:
-                return 0
-
-    def _call(self, expr: Expr) -> Steps[int]:
-        assert isinstance(expr, Call)
-        assert isinstance(expr.callee, GlobalVar), "the program is first-order"
-        name = expr.callee.name
-        mask = join_masks(self._leaves, expr.args, self.masks)
-        if name in self._group:
-            return self._flow.enter(name, mask)
-        if not mask:
-            return 0
-        flow = yield self._activity.varied(name, mask)
-        return flow.outward.get(name, 0)
-
-    def _branches(self, step: Step) -> Steps[int]:
-        mask = 0
-        for arm in step.arms:
-            if arm.pattern is not None:
-                assert isinstance(step.value, Match)
-                matched = step.value.value
-                self._pattern(arm.pattern, type_of(matched), self._atom(matched))
-            mask |= yield self.body(arm.body)
-        return mask
-
-    def _pattern(self, pattern: Pattern, ty: Type, mask: int) -> None:
-        pending = [(pattern, ty, mask)]
-        while pending:
-            pattern, ty, mask = pending.pop()
-            match pattern:
-                case BindPattern(var, inner):
-                    self.masks[var] = mask & ones(self._leaves.width(ty))
-                    pending += () if inner is None else ((inner, ty, mask),)
-                case ConstructorPattern():
-                    # -1 has every bit: all leaves inside a varied value are varied.
-                    inside = subpatterns(pattern, ty, self._leaves)
-                    pending += ((p, t, -1 if mask else 0) for p, t in inside)
-                case TuplePattern():
-                    for part, part_type in subpatterns(pattern, ty, self._leaves):
-                        pending.append((part, part_type, mask))
-                        mask >>= self._leaves.width(part_type)
-                case _:
-                    pass
-
-
-@final
-class _Useful:
-    """One walk backwards over a function."""
-
-    def __init__(
-        self, activity: Activity, graph: CallGraph, leaves: Leaves, name: str, flow: Flow
-    ) -> None:
-        self._activity: Final = activity
-        self._group: Final = frozenset(graph.group(name))
-        self._leaves: Final = leaves
-        self._flow: Final = flow
-        self.masks: Final[Masks] = {}
-
-    def use(self, expr: Expr, mask: int) -> None:
-        """Mark leaves of an atom."""
-        if isinstance(expr, Var) and mask:
-            self.masks[expr] = self.masks.get(expr, 0) | mask & ones(
-                self._leaves.width(type_of(expr))
-            )
-
-    def _use_all(self, atoms: Sequence[Expr], mask: int) -> None:
-        """Mark the leaves of several atoms, the first atom's lowest."""
-        for atom in atoms:
-            self.use(atom, mask)
-            mask >>= self._leaves.width(type_of(atom))
-
-    def body(self, body: Body) -> Steps[None]:
-        """Mark every variable that a useful one depends on."""
-        for step in reversed(body.steps):
-            mask = self.masks.get(step.var, 0)
-            if mask and step.expansion:
-                for part in reversed(step.expansion):
-                    self._simple(part.value, self.masks.get(part.var, 0))
-            elif mask and not self._simple(step.value, mask):
-                yield (self._branches(step, mask) if step.arms else self._call(step.value, mask))
-
-    def _simple(self, expr: Expr, mask: int) -> bool:
-        """Mark what an expression without calls and branches uses; tell whether it is one."""
-        match expr:
-            case Var():
-                self.use(expr, mask)
-            case Tuple(fields):
-                self._use_all(fields, mask)
-            case TupleGet(value, index):
-                self.use(value, mask << self._leaves.offset(type_of(value), index))
-            case Call(Op() as op, args):
-                if mask and not _is_zero(op):
-                    self._use_all(args, -1)
-            case Call(Constructor(), args):
-                self._use_all(args, -1 if mask else 0)
-            case Call() | If() | Match():
-                return False
-            case _:
-                pass
-        return True
-
-    def _call(self, expr: Expr, mask: int) -> Steps[None]:
-        assert isinstance(expr, Call)
-        assert isinstance(expr.callee, GlobalVar), "the program is first-order"
-        name = expr.callee.name
-        if name in self._group:
-            self._use_all(expr.args, self._flow.enter(name, mask))
-            return
-        flow = yield self._activity.useful(name, mask)
-        self._use_all(expr.args, flow.outward.get(name, 0))
-
-    def _branches(self, step: Step, mask: int) -> Steps[None]:
-        for arm in step.arms:
-            self.use(arm.body.result, mask)
-            yield self.body(arm.body)
-            if arm.pattern is not None:
-                assert isinstance(step.value, Match)
-                matched = step.value.value
-                self.use(matched, self._pattern(arm.pattern, type_of(matched)))
-
-    def _pattern(self, pattern: Pattern, ty: Type) -> int:
-        """Give the leaves of a matched value that its pattern's variables make useful."""
-        found = 0
-        pending = [(pattern, ty, 0, True)]
-        while pending:
-            pattern, ty, shift, exact = pending.pop()
-            match pattern:
-                case BindPattern(var, inner):
-                    mask = self.masks.get(var, 0)
-                    found |= (mask if exact else int(mask != 0)) << shift
-                    pending += () if inner is None else ((inner, ty, shift, exact),)
-                case ConstructorPattern():
-                    inside = subpatterns(pattern, ty, self._leaves)
-                    pending += ((p, t, shift, False) for p, t in inside)
-                case TuplePattern():
-                    for part, part_type in subpatterns(pattern, ty, self._leaves):
-                        pending.append((part, part_type, shift, exact))
-                        shift += self._leaves.width(part_type) if exact else 0
-                case _:
-                    pass
-        return found

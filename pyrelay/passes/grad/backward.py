@@ -22,9 +22,9 @@ from ...ir.expr import (
 from ...ir.traverse import Steps, let
 from ...ir.types import FnType, TupleType, Type
 from .copying import Copier
+from .instances import arguments
 from .layout import Layout
 from .needs import type_of_saved
-from .residuals import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from .store import Store
 
 
+MAX_TAIL: Final = 10_000
+"""How many branches, counted from each end of a loop's body, its forward function may wrap what it
+saves in. A body with more is differentiated as any recursive function: its code stays linear."""
+
+
 @final
 class CallGraph:
     """The functions of the store as sources, with their groups."""
@@ -57,8 +62,8 @@ class CallGraph:
     def is_loop(self, name: str) -> bool:
         """Tell whether the function calls itself in tail position, and can also end."""
         body = self.source(name).body
-        ends = self.ends(name, body)
-        return ends[0] and ends[1]
+        again, leave = self.ends(name, body)
+        return again and leave and _tail_size(body) <= MAX_TAIL
 
     def ends(self, name: str, body: Body) -> tuple[bool, bool]:
         """Tell whether a body in tail position can end in a call of the function itself, and
@@ -135,6 +140,20 @@ def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:
         inside = [found[arm.body] for arm in last.arms]
         found[body] = (any(a for a, _ in inside), any(leave for _, leave in inside))
     return found
+
+
+def _tail_size(root: Body) -> int:
+    """Give the sum, over the ends of a body in tail position, of the branches above each."""
+    total = 0
+    pending = [(root, 0)]
+    while pending:
+        body, depth = pending.pop()
+        last = body.steps[-1] if body.steps and body.steps[-1].tail else None
+        if last is None or not last.arms:
+            total += depth
+        else:
+            pending += ((arm.body, depth + 1) for arm in last.arms)
+    return total
 
 
 def all_steps(body: Body) -> Iterator[Step]:

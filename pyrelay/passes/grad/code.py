@@ -16,9 +16,9 @@ from ...ir.expr import Binding, Expr, Var
 if TYPE_CHECKING:
     from ...ir.dims import Dim
     from ...ir.types import AdtType, Type
-    from .activity import Masks
     from .bodies import Arm, Source, Step
     from .instances import Instance
+    from .masks import Masks
 
 
 class Ending(Enum):

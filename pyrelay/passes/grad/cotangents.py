@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.source import NOWHERE, Span
 from ...ir.build import Builder, Names, Value
-from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     BindPattern,
     Clause,
@@ -22,6 +21,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.types import AdtType, FnType, TensorType, Type
+from .instances import arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ class Cotangents:
         is not zero."""
         span = NOWHERE.derived("sum of cotangents")
         names = Names()
-        ty = AdtType(adt.name, parameters(adt))
+        ty = AdtType(adt.name, arguments(adt.type_params))
         a, b = (Var(names.fresh(n), ty, span=span) for n in "ab")
         clauses: list[Clause] = []
         for constructor in adt.constructors:
@@ -111,11 +111,6 @@ class Cotangents:
             ty=FnType((ty, ty), ty, adt.type_params),
             span=span,
         )
-
-
-def parameters(adt: AdtDef) -> tuple[Type | Dim, ...]:
-    """Give the parameters of a data type as arguments for itself."""
-    return tuple(Dim.of(p.name) if isinstance(p, DimVar) else p for p in adt.type_params)
 
 
 def open_fields(

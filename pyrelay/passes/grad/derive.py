@@ -15,7 +15,7 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
 from ...ir.traverse import Steps
 from ...ir.types import AdtType, Substitution, Type, dim_names
-from .activity import Activity, join_masks
+from .activity import Activity
 from .backward import Backward
 from .callgraph import CallGraph
 from .code import Ending, PulledCall, Scope, Work
@@ -26,6 +26,7 @@ from .groups import GroupDerivation
 from .instances import Instance, bits, call_instance, match_types, type_arguments
 from .layout import Layout
 from .leaves import Leaves
+from .masks import join_masks
 from .needs import Collector
 from .residuals import Planner, packed_type
 from .sweep import Sweep

@@ -19,8 +19,7 @@ from .copying import Copier
 from .data import Border
 from .derive import Derivation
 from .finish import one_or_tuple
-from .instances import bits
-from .residuals import arguments
+from .instances import arguments, bits
 
 if TYPE_CHECKING:
     from .instances import Instance

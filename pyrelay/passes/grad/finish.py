@@ -1,16 +1,17 @@
-"""The last steps of a sweep, shared by plain and recursive functions."""
+"""Code that ends: of a sweep, shared by plain and recursive functions, and of a branch."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...ir.build import Builder, Value
 from ...ir.expr import Expr, Var
 from ...ir.traverse import Steps
 from ...ir.types import TupleType, Type
 from .needs import prune, register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from .code import Code, Scope, Work
     from .sweep import Sweep
@@ -38,3 +39,14 @@ def kept_residuals(work: Work, scopes: list[Scope]) -> set[Var]:
 def one_or_tuple(types: list[Type]) -> Type:
     """Give the type of one result, or the tuple of several."""
     return types[0] if len(types) == 1 else TupleType(tuple(types))
+
+
+def close(builder: Builder, results: Sequence[Expr]) -> Expr:
+    """Give a builder's code, ending in one result or in the tuple of several."""
+    values = [builder.value(r) for r in results]
+    return builder.block(values[0] if len(values) == 1 else builder.tuple(values))
+
+
+def split(whole: Value, count: int) -> list[Expr]:
+    """Give the results that `close` put together."""
+    return [whole.atom] if count == 1 else [whole[i].atom for i in range(count)]

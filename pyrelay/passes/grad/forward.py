@@ -29,9 +29,9 @@ from ...ir.types import FnType, TupleType, Type
 from .bodies import callee_name
 from .code import Branching, Ending, Scope, Work
 from .copying import Copier
+from .instances import arguments
 from .layout import Layout
 from .needs import type_of_saved
-from .residuals import arguments
 
 if TYPE_CHECKING:
     from ...ir.types import AdtType

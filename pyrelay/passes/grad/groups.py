@@ -20,10 +20,10 @@ from .backward import Backward
 from .code import Code, Ending, Scope, Work
 from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
 from .forward import Forward, LoopPlan
-from .instances import Instance, bits
+from .instances import Instance, arguments, bits
 from .layout import Layout
 from .needs import Collector, type_of_saved
-from .residuals import Planner, arguments, packed_type
+from .residuals import Planner, packed_type
 from .sweep import Sweep
 
 if TYPE_CHECKING:

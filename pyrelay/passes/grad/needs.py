@@ -16,7 +16,8 @@ from ...ir.dims import Dim
 from ...ir.expr import Binding, Call, Constant, Expr, If, Tuple, TupleGet, Var
 from ...ir.op import Effect, Op, View
 from ...ir.traverse import Steps, children, free_vars
-from ...ir.types import TensorType, Type, dims
+from ...ir.types import Type
+from ..sizes import needed
 from .code import Branching, Code, Ending, Fork, Needs, Scope, Work
 
 if TYPE_CHECKING:
@@ -58,24 +59,12 @@ def mentioned(expr: Expr) -> tuple[Var, ...]:
 
 
 def mentioned_dims(expr: Expr) -> Iterator[Dim]:
-    """Give the dims whose values an expression takes: those in the attributes of operators."""
+    """Give the dims whose values an expression takes."""
     pending = [expr]
     while pending:
         node = pending.pop()
-        if isinstance(node, Call):
-            for value in node.attrs.values():
-                yield from _attr_dims(value)
+        yield from needed(node)
         pending += children(node)
-
-
-def _attr_dims(value: object) -> Iterator[Dim]:
-    if isinstance(value, tuple):
-        for inside in value:
-            yield from _attr_dims(inside)
-    elif isinstance(value, Dim):
-        yield value
-    elif isinstance(value, TensorType):
-        yield from dims(value)
 
 
 def register(work: Work, code: Code) -> Steps[None]:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.build import Names
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import Dim
 from ...ir.expr import Var
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.traverse import Steps
 from ...ir.types import (
     AdtType,
     SizeType,
-    TensorType,
     TupleType,
     Type,
     TypeParam,
@@ -25,7 +24,9 @@ from ...ir.types import (
     dim_names,
     subtypes,
 )
+from ..sizes import shown
 from .code import Branching, Code, Scope, Work
+from .instances import arguments
 from .needs import type_of_saved
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class Planner:
         self._dims: dict[Dim, None] = {}
         self._passed: Final = frozenset(at_hand)
         self._shown: Final = {
-            dim for var in work.source.homes for dim in _shown(var.ty) if var.ty is not None
+            dim for var in work.source.homes for dim in shown(var.ty) if var.ty is not None
         }
         self._done: Final[set[Branching]] = set()
 
@@ -59,12 +60,12 @@ class Planner:
         """
         before = (len(self._saved), len(self._dims))
         for ty in given:
-            self._dims.update(dict.fromkeys(_shown(ty)))
+            self._dims.update(dict.fromkeys(shown(ty)))
         wanted = {v: None for code in scope.codes for v in code.needs.vars}
         scope.saved = [v for v in wanted if v not in self._saved and v not in self._passed]
         self._saved.update(dict.fromkeys(scope.saved))
         for var in (*self._passed, *scope.saved):
-            self._dims.update(dict.fromkeys(_shown(self._work.types.get(var) or var.ty)))
+            self._dims.update(dict.fromkeys(shown(self._work.types.get(var) or var.ty)))
         for code in scope.codes:
             self._save_sizes(scope, code)
         alone = scope.saved[0] if len(scope.saved) == 1 else None
@@ -122,7 +123,7 @@ class Planner:
 
     def _save_sizes(self, scope: Scope, code: Code) -> None:
         for dim in code.needs.dims:
-            if self._is_shown(dim):
+            if self._isshown(dim):
                 continue
             names = sorted(dim.names())
             known = all(Dim.of(n) in self._shown for n in names)
@@ -136,7 +137,7 @@ class Planner:
                 scope.saved.append(var)
                 self._dims[part] = None
 
-    def _is_shown(self, dim: Dim) -> bool:
+    def _isshown(self, dim: Dim) -> bool:
         return dim in self._dims or all(Dim.of(n) in self._dims for n in dim.names())
 
 
@@ -152,27 +153,9 @@ def packed_type(work: Work, saved: Sequence[Var]) -> Type:
     return types[0] if len(types) == 1 else TupleType(types)
 
 
-def arguments(params: Sequence[TypeParam]) -> tuple[Type | Dim, ...]:
-    """Give type parameters as arguments that stand for themselves."""
-    return tuple(Dim.of(p.name) if isinstance(p, DimVar) else p for p in params)
-
-
 def _occurring(params: Sequence[TypeParam], types: Sequence[Type]) -> tuple[TypeParam, ...]:
     names: set[str] = set()
     for ty in types:
         names |= dim_names(ty)
         names |= {t.name for t in subtypes(ty) if isinstance(t, TypeVar)}
     return tuple(p for p in params if p.name in names)
-
-
-def _shown(ty: Type | None) -> tuple[Dim, ...]:
-    """Give the dims that a variable of the type shows: a tensor's shape, a size, tuples of them."""
-    match ty:
-        case TensorType(shape):
-            return shape
-        case SizeType(dim):
-            return (dim,)
-        case TupleType(fields):
-            return tuple(d for f in fields for d in _shown(f))
-        case _:
-            return ()

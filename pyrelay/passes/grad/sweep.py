@@ -15,28 +15,23 @@ from ...diagnostics.catalogue.gradient import GradientThroughCell, NoDerivative
 from ...ir.build import Builder, Value
 from ...ir.expr import (
     Binding,
-    BindPattern,
     Call,
-    Clause,
     Constructor,
-    ConstructorPattern,
     Expr,
     GlobalVar,
     Match,
-    Pattern,
     RefRead,
     Tuple,
     TupleGet,
-    TuplePattern,
     Var,
-    Wildcard,
     type_of,
 )
 from ...ir.op import Expansion, NoGradient, Op
 from ...ir.traverse import Steps
-from ...ir.types import UNIT, AdtType, TupleType, Type
-from .bodies import subpatterns
+from ...ir.types import UNIT, TupleType, Type
 from .code import Code, Ending, Fork, PulledCall, Work
+from .construction import cotangents_of_matched, reverse_construction
+from .finish import split
 from .instances import bits
 from .operators import pull_operator
 
@@ -74,10 +69,11 @@ class Sweep:
 
     def __init__(self, tools: Tools, work: Work, names: Names, ending: Ending) -> None:
         self._tools: Final = tools
-        self._leaves: Final = tools.leaves
+        self.leaves: Final = tools.leaves
+        self.cotangents: Final = tools.cotangents
         self._work: Final = work
         self._ending: Final = ending
-        self._names: Final = names
+        self.names: Final = names
         self._cts: Final[dict[Key, Expr]] = {}
         self._logs: Final[list[dict[Key, Expr | None]]] = []
         self.code = Code()
@@ -114,8 +110,8 @@ class Sweep:
         assert isinstance(atom, Var)
         old = self._cts.get((atom, leaf))
         if old is not None:
-            leaf_type = self._leaves.of(type_of(atom))[leaf]
-            ct = self._tools.cotangents.add(self.builder, leaf_type, old, ct).atom
+            leaf_type = self.leaves.of(type_of(atom))[leaf]
+            ct = self.cotangents.add(self.builder, leaf_type, old, ct).atom
         self.set((atom, leaf), ct)
 
     def contribute_all(self, atom: Expr, cts: Sequence[Expr | None]) -> None:
@@ -134,7 +130,7 @@ class Sweep:
 
     def zero(self, leaf: Type) -> Value:
         """Give the zero of a leaf."""
-        return self._tools.cotangents.zero(self.builder, leaf)
+        return self.cotangents.zero(self.builder, leaf)
 
     def _log(self, key: Key) -> None:
         if self._logs:
@@ -163,7 +159,7 @@ class Sweep:
                 self._simple(part)
 
     def _width(self, atom: Expr) -> int:
-        return self._leaves.width(type_of(atom))
+        return self.leaves.width(type_of(atom))
 
     def _simple(self, step: Step) -> None:
         cts = self.take(step.var)
@@ -173,7 +169,7 @@ class Sweep:
             case Call(Op() as op) as call:
                 self._operator(step.var, call, op, cts)
             case Call(Constructor()) as call:
-                self._constructor(call, cts)
+                reverse_construction(self, call, cts)
             case RefRead() as read:
                 made = self._tools.activity.tainted.get(read)
                 if made is not None:
@@ -207,7 +203,7 @@ class Sweep:
                     if ct is not None:
                         self.contribute(atom, leaf, ct)
             case TupleGet(value, index):
-                skipped = self._leaves.offset(type_of(value), index)
+                skipped = self.leaves.offset(type_of(value), index)
                 for leaf, ct in enumerate(cts):
                     if ct is not None:
                         self.contribute(value, skipped + leaf, ct)
@@ -217,58 +213,8 @@ class Sweep:
     def places(self, atoms: Sequence[Expr]) -> Iterator[tuple[Expr, int, Type]]:
         """Give all leaves of atoms: the atom, the index in it, and the cotangent's type."""
         for atom in atoms:
-            for leaf, ty in enumerate(self._leaves.of(type_of(atom))):
+            for leaf, ty in enumerate(self.leaves.of(type_of(atom))):
                 yield atom, leaf, ty
-
-    def _constructor(self, call: Call, cts: list[Expr | None]) -> None:
-        """Match the cotangent of the made value; where it is not zero its fields contribute."""
-        (ct,) = cts
-        assert ct is not None
-        assert isinstance(call.callee, Constructor)
-        made, ct_type = type_of(call), type_of(ct)
-        assert isinstance(made, AdtType)
-        assert isinstance(ct_type, AdtType)
-        name = self._leaves.constructor(ct_type, made, call.callee.name)
-        targets = [p for p in self.places(call.args) if self.is_varied(p[0], p[1])]
-        if name is None or not targets:
-            return
-        names, span = self._names, self.builder.span
-        fields: list[Pattern] = []
-        given: list[tuple[Key, Type, Var]] = []
-        for atom, leaf, ty in self.places(call.args):
-            if not self.is_varied(atom, leaf):
-                fields.append(Wildcard(span=span))
-                continue
-            assert isinstance(atom, Var)
-            given.append(((atom, leaf), ty, Var(names.fresh("d"), ty, span=span)))
-            fields.append(BindPattern(given[-1][2], span=span))
-        keys = {key: ty for key, ty, _ in given}
-        outer, self.builder = self.builder, Builder(span, names)
-        sums: dict[Key, Expr | None] = {key: self.get(key) for key in keys}
-        for key, ty, var in given:
-            old = sums[key]
-            add = self._tools.cotangents.add
-            sums[key] = var if old is None else add(self.builder, ty, old, var).atom
-        matched = self._close([a for a in sums.values() if a is not None])
-        self.builder = Builder(span, names)
-        missing = [self.get(key) or self.zero(ty).atom for key, ty in keys.items()]
-        otherwise = self._close(missing)
-        self.builder = outer
-        pattern = ConstructorPattern(ct_type.name, name, tuple(fields), span=span)
-        clauses = (Clause(pattern, matched), Clause(Wildcard(span=span), otherwise))
-        whole = outer.bind(Match(ct, clauses, ty=matched.ty, span=span), "d")
-        for key, atom in zip(keys, self._split(whole, len(keys)), strict=True):
-            self.set(key, atom)
-
-    def _close(self, results: Sequence[Expr]) -> Expr:
-        """Give the builder's code, ending in one result or in a tuple of several."""
-        if len(results) == 1:
-            return self.builder.block(self.builder.value(results[0]))
-        values = [self.builder.value(r) for r in results]
-        return self.builder.block(self.builder.tuple(values))
-
-    def _split(self, whole: Value, count: int) -> list[Expr]:
-        return [whole.atom] if count == 1 else [whole[i].atom for i in range(count)]
 
     # Calls.
 
@@ -298,7 +244,7 @@ class Sweep:
         args = [] if pulled.residual is None else [pulled.residual]
         passed = instance.candidates if instance.open else instance.values
         args += [call.args[i] for i in passed]
-        result_leaves = self._leaves.of(type_of(step.var))
+        result_leaves = self.leaves.of(type_of(step.var))
         for leaf in bits(instance.useful):
             args.append(cts[leaf] or self.zero(result_leaves[leaf]).atom)
         places = list(self.places(call.args))
@@ -323,7 +269,7 @@ class Sweep:
         if instance.open:
             assert isinstance(whole.atom, Var)
             self._work.open_calls[whole.atom] = pulled
-        atoms = dict(zip(active, self._split(whole, len(active)), strict=True))
+        atoms = dict(zip(active, split(whole, len(active)), strict=True))
         for index, key in into.items():
             self.set(key, atoms[index])
         for index in active:
@@ -345,7 +291,7 @@ class Sweep:
         outer = (self.code, self.builder)
         for arm in arms:
             code = self.code = Code()
-            self.builder = Builder(outer[1].span, self._names)
+            self.builder = Builder(outer[1].span, self.names)
             self._logs.append({})
             yield self._arm(step, arm, cts)
             fork_arms.append((arm, code, self._leave_arm()))
@@ -362,7 +308,8 @@ class Sweep:
         if arm.pattern is not None:
             assert isinstance(step.value, Match)
             matched = step.value.value
-            self.contribute_all(matched, self._pattern(arm.pattern, type_of(matched)))
+            cts_of_parts = cotangents_of_matched(self, arm.pattern, type_of(matched))
+            self.contribute_all(matched, cts_of_parts)
 
     def _leave_arm(self) -> dict[Key, Expr]:
         """Give the cotangents that the arm has changed, and forget the changes."""
@@ -386,9 +333,9 @@ class Sweep:
         tail: bool,
     ) -> None:
         """Make the fork, whose arms give all cotangents that one of them changed."""
-        keys = {key: self._leaves.of(type_of(key[0]))[key[1]] for a in arms for key in a[2]}
+        keys = {key: self.leaves.of(type_of(key[0]))[key[1]] for a in arms for key in a[2]}
         for _, code, changed in arms:
-            self.builder = Builder(outer[1].span, self._names)
+            self.builder = Builder(outer[1].span, self.names)
             results: list[Expr] = []
             for key, ty in keys.items():
                 atom = changed.get(key) or self.get(key)
@@ -400,54 +347,11 @@ class Sweep:
             return
         types = tuple(keys.values())
         whole = types[0] if len(types) == 1 else TupleType(types)
-        var = Var(self._names.fresh("d"), whole, span=self.builder.span)
+        var = Var(self.names.fresh("d"), whole, span=self.builder.span)
         # Only the variable counts: the code for the fork is made when all is known.
         self.builder.bindings.append(Binding(var, Tuple((), UNIT, span=self.builder.span)))
         ending = self._ending if tail else Ending.ALL
         fork = Fork(step, ending, var, [(arm, code) for arm, code, _ in arms], types)
         self.code.forks[var] = fork
-        for key, atom in zip(keys, self._split(self.builder.value(var), len(keys)), strict=True):
+        for key, atom in zip(keys, split(self.builder.value(var), len(keys)), strict=True):
             self.set(key, atom)
-
-    def _pattern(self, pattern: Pattern, ty: Type) -> list[Expr | None]:
-        """Give the cotangents of a matched value from those of its pattern's variables.
-
-        Patterns nest as deep as a user writes, so this walk may recurse.
-        """
-        none: list[Expr | None] = [None] * self._leaves.width(ty)
-        match pattern:
-            case BindPattern(var, inner):
-                own = self.take(var)
-                if inner is None:
-                    return own
-                below = self._pattern(inner, ty)
-                return [
-                    self._sum(t, a, b)
-                    for t, a, b in zip(self._leaves.of(ty), own, below, strict=True)
-                ]
-            case TuplePattern():
-                inside = subpatterns(pattern, ty, self._leaves)
-                return [ct for p, t in inside for ct in self._pattern(p, t)]
-            case ConstructorPattern() if none:
-                return self._made(pattern, ty)
-            case _:
-                return none
-
-    def _sum(self, leaf: Type, a: Expr | None, b: Expr | None) -> Expr | None:
-        if a is None or b is None:
-            return b if a is None else a
-        return self._tools.cotangents.add(self.builder, leaf, a, b).atom
-
-    def _made(self, pattern: ConstructorPattern, ty: Type) -> list[Expr | None]:
-        assert isinstance(ty, AdtType)
-        (ct_type,) = self._leaves.of(ty)
-        assert isinstance(ct_type, AdtType)
-        found: list[tuple[Type, Expr | None]] = []
-        for part, part_type in subpatterns(pattern, ty, self._leaves):
-            exact = type_of(part.var) if isinstance(part, BindPattern) else part_type
-            found += zip(self._leaves.of(exact), self._pattern(part, exact), strict=True)
-        name = self._leaves.constructor(ct_type, ty, pattern.name)
-        if name is None or all(ct is None for _, ct in found):
-            return [None]
-        fields = [self.zero(leaf) if ct is None else self.builder.value(ct) for leaf, ct in found]
-        return [self.builder.construct(ct_type.name, name, fields, ct_type).atom]
