@@ -8,6 +8,7 @@ printed. `ast` counts columns in UTF-8 bytes, so every conversion from `ast` goe
 from __future__ import annotations
 
 import bisect
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -29,7 +30,8 @@ class SourceFile:
     @cached_property
     def _line_starts(self) -> list[int]:
         starts = [0]
-        for line in self.text.splitlines(keepends=True):
+        # Python's own line ends: `str.splitlines` also splits at form feeds and Unicode separators.
+        for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", self.text):
             starts.append(starts[-1] + len(line))
         return starts
 

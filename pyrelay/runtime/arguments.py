@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 from ..diagnostics.catalogue.call import (
-    AssumptionBroken,
     MixedDevices,
     WrongArgument,
     WrongSize,
 )
+from ..diagnostics.catalogue.run import AssumptionBroken
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
@@ -181,11 +181,10 @@ class Binder:
         names = assumption.left.names() | assumption.right.names()
         if not names <= self.sizes.keys():
             return  # about a size of a model's parameters, which were checked on their own
-        if assumption.left.evaluate(self.sizes) == assumption.right.evaluate(self.sizes):
-            return
-        values = ", ".join(f"{n} is {self.sizes[n]}" for n in sorted(names))
-        equation = f"{assumption.left} == {assumption.right}"
-        raise RunError(AssumptionBroken(self._function, assumption.span, equation, values))
+        left, right = (d.evaluate(self.sizes) for d in (assumption.left, assumption.right))
+        if left != right:
+            sides = str(assumption.left), str(assumption.right)
+            raise RunError(AssumptionBroken(assumption.span, *sides, left, right))
 
     def _wrong_size(
         self, parameter: Parameter, dim: Dim, wanted: int, why: str, actual: int, position: int
@@ -248,7 +247,7 @@ def describe(value: Any) -> str:
     if isinstance(value, str | bool | int | float):
         return f"the {type(value).__name__} {value!r}"
     meaning = getattr(value, "__relay__", None)
-    if meaning is not None:
+    if meaning is not None and hasattr(value, "__name__"):
         return f"the function `{value.__name__}`"
     return f"a {type(value).__name__}"
 

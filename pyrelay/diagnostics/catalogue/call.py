@@ -53,25 +53,6 @@ class WrongSize:
 
 
 @dataclass(frozen=True, slots=True)
-class AssumptionBroken:
-    """The sizes of the arguments break an equation that the program needs."""
-
-    function: str
-    span: Span
-    equation: str
-    values: str
-
-    def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
-        return Diagnostic(
-            code="RL552",
-            title=f"`{self.function}` needs {self.equation}, but {self.values}",
-            primary=Label(self.span, "needed here"),
-            help="use one Dim for both sizes in the annotations to have this said at the argument",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class MixedDevices:
     """Tensors on different devices are passed to one call."""
 

@@ -120,6 +120,7 @@ class AssumptionBroken:
             title=f"sizes do not fit: {self.left} is {self.left_value}, "
             f"{self.right} is {self.right_value}",
             primary=Label(self.span, f"needs {self.left} == {self.right}"),
+            help="use one Dim for both sizes in the annotations to have this said at the argument",
         )
 
 

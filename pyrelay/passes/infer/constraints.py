@@ -302,6 +302,8 @@ class TransformConstraint:
     result: Type
     wrt: tuple[int, ...] = ()
     single: bool = True
+    output: Type | None = None
+    """The result of the function that is made, known to exist before the arguments are typed."""
 
     @property
     def span(self) -> Span:
@@ -317,14 +319,20 @@ class TransformConstraint:
             raise Clash("only functions have gradients")
         if self.transform.has_aux and not _is_pair(solver, function.result):
             raise Clash("with has_aux the function returns a pair, (loss, aux)")
+        if self.output is None:
+            # A call of what is made then tells the types of a lambda's parameters.
+            self.output = solver.fresh()
+            solver.unify(self.result, FnType(function.params, self.output))
         for ty in (*function.params, function.result):
-            if isinstance(ty, TypeHole) and not solver.settling:
-                raise Stuck(ty)
+            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
+                raise Stuck(solver.shallow(ty))
+        function = solver.resolve(function)
+        assert isinstance(function, FnType)
         self.wrt = self._chosen(function)
         self.single = len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
         wanted = tuple(function.params[i] for i in self.wrt)
         cotangents = wanted[0] if self.single else TupleType(wanted)
-        solver.unify(self.result, self._made(function, cotangents))
+        solver.unify(self.output, self._made(function, cotangents))
 
     def _chosen(self, function: FnType) -> tuple[int, ...]:
         if self.transform.wrt is not None:
@@ -336,7 +344,7 @@ class TransformConstraint:
             )
         return floats
 
-    def _made(self, function: FnType, cotangents: Type) -> FnType:
+    def _made(self, function: FnType, cotangents: Type) -> Type:
         value = function.result
         match self.transform.rule:
             case Rule.GRAD:
@@ -348,7 +356,7 @@ class TransformConstraint:
                 result = TupleType((value, cotangents))
             case Rule.VJP:
                 result = TupleType((value, FnType((value,), cotangents)))
-        return FnType(function.params, result)
+        return result
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""

@@ -113,12 +113,15 @@ class Generator:
         self._schemes: Final = schemes
         self._adts: Final = adts
 
-    def declare(self, name: str, function: Function) -> None:
-        """Give the parameters of a global function their annotated types."""
+    def declare(self, name: str, function: Function, *, recursive: bool) -> None:
+        """Give the parameters of a global function their annotated types.
+
+        What a recursive function returns is never a size: its arms may give different ones.
+        """
         for param in function.params:
             self._declare_var(param)
         params = tuple(self.vars[p] for p in function.params)
-        result = self._result(function.result, params)
+        result = self._result(function.result, params, wide=recursive)
         self._functions[name] = function
         self.monomorphic[name] = FnType(params, result)
 
@@ -139,15 +142,17 @@ class Generator:
         self.vars[var] = found
         return found
 
-    def _result(self, ty: Type | None, params: tuple[Type, ...]) -> Type:
+    def _result(self, ty: Type | None, params: tuple[Type, ...], *, wide: bool) -> Type:
         """Give an annotated result type; a size that no parameter mentions is one to be found."""
         known = frozenset[str]().union(*(dim_names(p) for p in params))
-        found = self._annotation(ty)
+        found = self._annotation(ty, wide=wide)
         sizes = {n: self.solver.fresh_dim_hole() for n in sorted(dim_names(found) - known)}
         return Substitution(sizes, {})(found)
 
-    def _annotation(self, ty: Type | None) -> Type:
-        return self.solver.fresh() if ty is None else self.solver.fill_unknown(ty)
+    def _annotation(self, ty: Type | None, *, wide: bool) -> Type:
+        if ty is None:
+            return self.solver.fresh_wide() if wide else self.solver.fresh()
+        return self.solver.fill_unknown(ty)
 
     # Expressions.
 
@@ -316,7 +321,7 @@ class Generator:
         if block.flavour is Flavour.REC:
             for binding in block.bindings:
                 assert isinstance(binding.value, Function)
-                self.vars[binding.var] = self._signature(binding.value)
+                self.vars[binding.var] = self._signature(binding.value, recursive=True)
         for binding in block.bindings:
             if isinstance(binding.value, Function):
                 self._functions[binding.var] = binding.value
@@ -331,11 +336,11 @@ class Generator:
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 
-    def _signature(self, function: Function) -> FnType:
+    def _signature(self, function: Function, *, recursive: bool = False) -> FnType:
         known = self.types.get(function)
         if known is None:
             params = tuple(self._declare_var(p, wide=True) for p in function.params)
-            known = FnType(params, self._annotation(function.result))
+            known = FnType(params, self._annotation(function.result, wide=recursive))
             self.types[function] = known
         assert isinstance(known, FnType)
         return known

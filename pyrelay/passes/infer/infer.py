@@ -74,8 +74,9 @@ def _infer_group(
     annotated = {n: s for n, s in declared.items() if s is not None}
     is_annotated = len(annotated) == len(functions)
     generator = Generator(solver, schemes | annotated if is_annotated else schemes, module.adts)
+    recursive = any(g in functions for f in functions.values() for g in free_globals(f))
     for name, function in functions.items():
-        generator.declare(name, function)
+        generator.declare(name, function, recursive=recursive)
     for name, function in functions.items():
         run(generator.define(name, function))
     generator.work.settle()

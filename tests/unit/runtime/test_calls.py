@@ -90,7 +90,7 @@ def test_an_assumption_is_checked_at_entry() -> None:
     assert add(torch.ones(2), torch.ones(2)) == 4
     with pytest.raises(RunError) as caught:
         add(torch.ones(2), torch.ones(3))
-    assert caught.value.codes == ("RL552",)
+    assert caught.value.codes == ("RL505",)
 
 
 def test_results_are_fresh() -> None:

@@ -246,3 +246,18 @@ def test_a_size_passed_where_a_number_is_wanted_is_converted() -> None:
     def @f[N: Dim](%x: Tensor[(N,), float32]) { @g(dim_size(%x, dim=0)) }
     """
     assert "cast" in to_text(infer(parse_module(source)))
+
+
+def test_a_recursive_function_may_return_different_numbers() -> None:
+    source = """def @f(%n: int64) {
+      if (less(%n, 0)) { 0 } else { if (less(%n, 1)) { 1 } else { @f(subtract(%n, 2)) } }
+    }"""
+    assert result_of(source) == "Int"
+
+
+def test_the_parameters_of_a_differentiated_lambda_are_typed_by_its_calls() -> None:
+    source = """def @f(%x: float32) {
+      let %g = grad(fn (%y) { multiply(multiply(%x, %y), %y) });
+      %g(%x)
+    }"""
+    assert result_of(source) == "Float"
