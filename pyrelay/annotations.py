@@ -1,4 +1,5 @@
-"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Model`.
+"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Model`,
+`Optimizer`.
 
 For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs
 pass pyright and mypy. At run time an annotation is a small record that `translate.annotation` reads
@@ -58,6 +59,12 @@ class ElementType:
 
     def __reduce__(self) -> str:
         return self.name
+
+
+class Optimizer:
+    """An optimiser in an annotation, and what the optimisers of `relay.optim` are."""
+
+    lr: float
 
 
 def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations

@@ -129,8 +129,9 @@ def update_model_params(
 ) -> None:
     """Move the parameters of a model against a gradient, in place: the one mutation.
 
-    `lr` is SGD's; `optimizer` takes a `torch.optim` optimiser over `model.parameters()`, or one of
-    `relay.optim`. An update is whole or does not happen.
+    `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
+    `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
+    An update is whole or does not happen. Raises RunError.
     """
     found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     params = model.flat_params()
@@ -141,8 +142,11 @@ def update_model_params(
                 parameter.add_(gradient, alpha=step)
         return
     if isinstance(optimizer, Optimizer):
-        optimizer.update(model, params, found)
+        optimizer.update(model, params, found, lr)
         return
+    if lr is not None:
+        way = "leave `lr` out, or set it in `optimizer.param_groups`"
+        raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))
     for parameter, gradient in zip(params, found, strict=True):
         parameter.grad = gradient
     optimizer.step()

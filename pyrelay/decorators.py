@@ -20,6 +20,7 @@ from .ir.types import DTYPES
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
+from .translate.optimizers import MAKERS, Maker
 
 if TYPE_CHECKING:
     from .ir.module import Module
@@ -64,6 +65,26 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<relay.{self.__name__}>"
+
+
+@final
+class OptimizerFunction:
+    """A function of `relay.optim`: gives an optimiser, in a script and in `@relay` code."""
+
+    def __init__(self, maker: Maker) -> None:
+        self.__relay__: Final = maker
+        self.__name__: str = maker.name
+        self.__doc__ = maker.make.__doc__
+        self.__wrapped__: Final = maker.make  # where `inspect` finds the signature
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Give an optimiser. Raises ValueError for hyper-parameters that make no sense."""
+        from .runtime.optim import optimizer_of  # brings in torch
+
+        return optimizer_of(self.__relay__.make(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"<relay.optim.{self.__name__}>"
 
 
 @final
@@ -182,16 +203,6 @@ ALIASES: Final = {
 """Torch's other names of operators."""
 
 _RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
-_OPTIMIZERS: Final = ("sgd", "adam", "adamw")
-
-
-def _optimizer(name: str) -> Callable[..., Any]:
-    def make(*args: Any, **kwargs: Any) -> Any:
-        from .runtime import optim  # brings in torch
-
-        return getattr(optim, name)(*args, **kwargs)
-
-    return make
 
 
 def _operator(
@@ -229,7 +240,7 @@ def _members() -> dict[str, Any]:
     random = {name: operators[name] for name in _RANDOM}
     random |= {"key": operators["key"], "split": operators["random_split"]}
     found["random"] = Group("random", random)
-    found["optim"] = Group("optim", {name: _optimizer(name) for name in _OPTIMIZERS})
+    found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"] = _operator
     return found
 

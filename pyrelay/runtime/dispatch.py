@@ -12,10 +12,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 from ..config import may_compile
-from ..diagnostics.catalogue.call import WouldCompile, WrongCall
+from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
 from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
 from ..diagnostics.diagnostic import RunError
 from ..ir.expr import Function, Rule
@@ -23,23 +23,22 @@ from ..ir.module import Module
 from ..ir.types import is_differentiable
 from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
 from ..translate.models import ModelSpec
+from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Scope
-from ..translate.signature import read_signature
+from ..translate.signature import Signature, read_signature
 from ..translate.translator import Translation, translate
-from .arguments import Parameter
+from .arguments import Parameter, describe
 from .blueprint import Blueprint
+from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .entry import Entry
 from .export import Exported
 from .model import Model
+from .optim import Optimizer
 from .program import Program
-from .records import Grads, Params
+from .records import Grads
 from .show import stage_text, type_text
-from .values import Cell, fields_of
-
-Statics: TypeAlias = tuple[tuple[str, Any], ...]
-Source: TypeAlias = Model | Params
-"""Where the parameters of an implicit model come from."""
+from .values import fields_of
 
 
 @final
@@ -71,10 +70,17 @@ class Compiled:
         self.translation: Final = translation
         self.entry: Final = entry
         self.guards: Final = translation.guards
+        self.rates: Final = tuple(translation.rates.items())
+        names = [p.name for p in translation.signature.values]
+        self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
+        """The optimisers of explicit models, by the index of the model among the values."""
 
-    def is_valid(self) -> bool:
-        """Tell whether all captured names still have the values that were compiled in."""
-        return all(guard.holds() for guard in self.guards)
+    def is_valid(self, args: Arguments) -> bool:
+        """Tell whether all captured names, and learning rates that are part of the program, still
+        have the values that were compiled in."""
+        return all(guard.holds() for guard in self.guards) and all(
+            args.optimizers[name].lr == lr for name, lr in self.rates
+        )
 
 
 @final
@@ -97,8 +103,8 @@ class Dispatcher:
         self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
-        values, statics = self._bind(args, kwargs)
-        return self._run(self._entry(models, values, statics, None), models, values)
+        bound = self._bind(args, kwargs)
+        return self._run(self._entry(models, bound, None), models, bound)
 
     def of_models(
         self,
@@ -110,35 +116,33 @@ class Dispatcher:
         has_aux: bool,
     ) -> Any:
         """Give a transform of the function in the parameters of models, at arguments."""
-        values, statics = self._bind(args, {})
+        bound = self._bind(args, {})
         wrt = tuple(2 * i for i in range(len(models)))
         transformed = Transformed(rule, wrt, single, has_aux)
-        compiled = self._entry(models, values, statics, transformed)
-        result = self._run(compiled, models, values)
+        compiled = self._entry(models, bound, transformed)
+        result = self._run(compiled, models, bound)
         return _with_grads(rule, result, models, single=single, has_aux=has_aux)
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
-        values, statics = self._bind(args, kwargs)
-        compiled = self._entry((), values, statics, None)
-        host, finish = _host_values((), values)
+        bound = self._bind(args, kwargs)
+        compiled = self._entry((), bound, None)
+        host, finish = host_values((), bound, compiled.updated)
         try:
             return compiled.entry.interpret(host)
         finally:
             finish()
 
-    def _run(self, compiled: Compiled, models: tuple[Source, ...], values: tuple[Any, ...]) -> Any:
-        host, finish = _host_values(models, values)
+    def _run(self, compiled: Compiled, models: tuple[Source, ...], args: Arguments) -> Any:
+        host, finish = host_values(models, args, compiled.updated)
         try:
             return compiled.entry(host)
         finally:
             finish()
 
-    def _bind(
-        self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-    ) -> tuple[tuple[Any, ...], Statics]:
-        if not kwargs and not self._keyword_only and len(args) == len(self._parameters):
-            return args, ()
+    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        if not kwargs and self._is_plain and len(args) == len(self._parameters):
+            return Arguments(args)
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -148,63 +152,82 @@ class Dispatcher:
         names = self._statics
         values = tuple(v for n, v in bound.arguments.items() if n not in names)
         if self._base.kind is Kind.MODEL:
-            return values, ()  # an instance has its static arguments already
-        return values, tuple((n, bound.arguments[n]) for n in names)
+            return Arguments(values)
+        given = {n: bound.arguments[n] for n in names}
+        optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
+        given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
+        return Arguments(values, tuple(given.items()), optimizers)
+
+    def _optimizer(self, name: str, value: Any) -> Optimizer:
+        if isinstance(value, Optimizer):
+            return value
+        declared = self._declared.parameters[self._parameters.index(name)].span
+        way = "make one: `relay.optim.adam(lr=1e-3)`; those of torch update models in scripts"
+        raise RunError(
+            WrongArgument(self._base.name, name, declared, "Optimizer", describe(value), way)
+        )
 
     @cached_property
     def _signature(self) -> inspect.Signature:
-        return inspect.signature(self._base.function)
+        """The parameters that a call gives: an instance of a model has its static ones already."""
+        whole = inspect.signature(self._base.function)
+        if self._base.kind is not Kind.MODEL:
+            return whole
+        kept = [p for n, p in whole.parameters.items() if n not in self._statics]
+        return whole.replace(parameters=kept)
 
     @cached_property
     def _parameters(self) -> tuple[str, ...]:
         return tuple(self._signature.parameters)
 
     @cached_property
-    def _keyword_only(self) -> bool:
+    def _is_plain(self) -> bool:
+        """Whether all arguments are values, passed by position."""
         kinds = (p.kind for p in self._signature.parameters.values())
-        return any(k is inspect.Parameter.KEYWORD_ONLY for k in kinds)
+        return not self._statics and inspect.Parameter.KEYWORD_ONLY not in kinds
 
     @cached_property
-    def _statics(self) -> tuple[str, ...]:
-        if not self._keyword_only:
-            return ()
-        signature = read_signature(self._base, Scope(self._base.function), lambda _: None)
-        return tuple(p.name for p in signature.statics)
+    def _declared(self) -> Signature:
+        scope = Scope(self._base.function, self._base.around)
+        return read_signature(self._base, scope, lambda _: None)
+
+    @cached_property
+    def _statics(self) -> Mapping[str, bool]:
+        """The names of the static parameters, and whether each is an optimiser."""
+        return {p.name: p.static is OptimizerUse for p in self._declared.statics}
 
     # Entries.
 
     def _entry(
         self,
         models: tuple[Source, ...],
-        values: tuple[Any, ...],
-        statics: Statics,
+        args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
         key = (
-            statics,
+            args.statics,
             transformed,
             tuple([_mode(m) for m in models]),
-            tuple([(v.blueprint, v.training) for v in values if isinstance(v, Model)]),
+            tuple([(v.blueprint, v.training) for v in args.values if isinstance(v, Model)]),
         )
         known = self._compiled.get(key)
-        if known is not None and known.is_valid():
+        if known is not None and known.is_valid(args):
             self._hits += 1
             return known
-        made = self._make(models, values, statics, transformed)
+        made = self._make(models, args, transformed)
         self._compiled[key] = made
         return made
 
     def _make(
         self,
         models: tuple[Source, ...],
-        values: tuple[Any, ...],
-        statics: Statics,
+        args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
         if not may_compile():
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
-        translation = self._translation(models, values, statics)
+        translation = self._translation(models, args)
         self._check_models(translation, models)
         module, name = translation.module, translation.entry
         if transformed is not None:
@@ -224,12 +247,10 @@ class Dispatcher:
         entry = Entry(self._function.name, program, parameters, python, pullback, exports)
         return Compiled(translation, entry)
 
-    def _translation(
-        self, models: tuple[Source, ...], values: tuple[Any, ...], statics: Statics
-    ) -> Translation:
+    def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
         implicit = [_use(m) for m in models]
-        explicit = [_use(v) for v in values if isinstance(v, Model)]
-        return translate(self._function, dict(statics), implicit, explicit)
+        explicit = [_use(v) for v in args.values if isinstance(v, Model)]
+        return translate(self._function, dict(args.statics), implicit, explicit)
 
     def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
         head, name = self._base.source.head, self._base.name
@@ -335,38 +356,6 @@ def _pullback(program: Program, translation: Translation) -> Program | None:
         return None
     module, name = derive(translation.module, translation.entry, Rule.VJP, wrt, single=False)
     return Program(module, name)
-
-
-def _host_values(
-    models: tuple[Source, ...], values: tuple[Any, ...]
-) -> tuple[list[Any], Callable[[], None]]:
-    """Give the values of an entry's parameters, and what to do when the call has ended, however:
-    an interrupted loop leaves the last whole update."""
-    host: list[Any] = []
-    after: list[Callable[[], None]] = []
-    for source in models:
-        if isinstance(source, Params):
-            cells = [Cell(value) for value in source.home.state]
-            host += (source.tree, source.home.blueprint.state_tree(cells))
-            continue
-        state, cells = source.state_cells()
-        host += (source.params_tree(), state)
-        if cells:
-            after.append(lambda m=source, c=cells: m.store_state(c))
-    for value in values:
-        if not isinstance(value, Model):
-            host.append(value)
-            continue
-        state, cells = value.state_cells()
-        cell = Cell(value.params_tree())
-        host.append((cell, state))
-        after.append(lambda m=value, p=cell, c=cells: m.store(p, c))
-
-    def finish() -> None:
-        for step in after:
-            step()
-
-    return host, finish
 
 
 def _with_grads(

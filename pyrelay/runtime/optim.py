@@ -1,7 +1,8 @@
 """Optimisers: SGD with momentum, Adam and AdamW, with torch's defaults and arithmetic.
 
-An optimiser is a small object that a script makes once; its state per model lives here, keyed by
-the model, so one optimiser may serve several.
+An optimiser is a small object that a script makes once; what it remembers of a model lives here,
+keyed by the model, so one optimiser may serve several. Compiled code takes over where the script
+stopped, and the other way round: it borrows the memory for a call.
 """
 
 from __future__ import annotations
@@ -9,48 +10,102 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 import torch
 
+from .. import annotations
+from ..translate.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
+from .autograd import tensors
 from .model import Model
 
 Tensors: TypeAlias = Sequence[torch.Tensor]
 
 
+@final
+@dataclass(slots=True)
+class Moments:
+    """What an optimiser remembers of one model: steps taken, and for each of its moments (velocity,
+    or means of gradient and square) a tensor like each parameter."""
+
+    step: int = 0
+    trees: list[list[torch.Tensor]] = field(default_factory=list[list[torch.Tensor]])
+
+    def fit(self, model: Model, count: int) -> None:
+        """Have `count` moments where the parameters are, zeros at first."""
+        params = model.flat_params()
+        while len(self.trees) < count:
+            self.trees.append([torch.zeros_like(p, requires_grad=False) for p in params])
+        for tree in self.trees:
+            tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
+
+
 @dataclass(eq=False)
-class Optimizer(ABC):
+class Optimizer(annotations.Optimizer, ABC):
     """Moves the parameters of a model against their gradient."""
 
     lr: float
     state: WeakKeyDictionary[Model, Moments] = field(
-        default_factory=WeakKeyDictionary[Model, "Moments"], init=False, repr=False
+        default_factory=WeakKeyDictionary[Model, Moments], init=False, repr=False
     )
 
-    def update(self, model: Model, params: Tensors, grads: Tensors) -> None:
-        """Take one step, in place. `params` and `grads` are in the model's order."""
-        moments = self.state.get(model)
-        if moments is None:
-            moments = Moments(0, [], [])
-            self.state[model] = moments
+    @property
+    @abstractmethod
+    def rule(self) -> OptimizerRule:
+        """What it computes, all but the learning rate."""
+
+    @property
+    def __relay__(self) -> Recipe:
+        return Recipe(self.rule, float(self.lr))
+
+    def update(
+        self, model: Model, params: Tensors, grads: Tensors, lr: float | None = None
+    ) -> None:
+        """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
+        `grads` are in the model's order."""
+        moments = self.moments(model)
         moments.step += 1
         with torch.no_grad():
-            self.step(params, grads, moments)
+            self.step(params, grads, moments, self.lr if lr is None else lr)
 
     @abstractmethod
-    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
-        """Take one step in place, keeping what the next step needs in `moments`."""
+    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
+        """Take one step in place, the number `moments.step`, moving `moments` along."""
+
+    def moments(self, model: Model) -> Moments:
+        """Give what it remembers of a model."""
+        found = self.state.get(model)
+        if found is None:
+            found = self.state[model] = Moments()
+        found.fit(model, self.rule.moments)
+        return found
+
+    def lend(self, model: Model) -> tuple[Any, ...]:
+        """Give the learning rate and the memory of a model to compiled code."""
+        return memory(model, self.moments(model), self.rule, self.lr)
+
+    def take_back(self, model: Model, lent: tuple[Any, ...]) -> None:
+        """Remember what compiled code has left."""
+        _, step, trees = lent
+        found = self.moments(model)
+        found.step = int(step)
+        found.trees[: len(trees)] = [tensors(tree) for tree in trees]
 
 
-@final
-@dataclass(slots=True)
-class Moments:
-    """What an optimiser remembers of one model: steps taken, first and second moments."""
+def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
+    """Give the memory of an optimiser as a program has it: rate, steps, and trees of moments."""
+    device = next((p.device for p in model.flat_params()), None)
+    trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
+    rate = torch.tensor(float(lr), dtype=torch.float64, device=device)
+    return rate, moments.step, tuple(trees)
 
-    step: int
-    first: list[torch.Tensor]
-    second: list[torch.Tensor]
+
+def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
+    """Give the memory of an optimiser that has taken no step."""
+    moments = Moments()
+    moments.fit(model, rule.moments)
+    return memory(model, moments, rule, lr)
 
 
 @final
@@ -62,16 +117,19 @@ class SGD(Optimizer):
     weight_decay: float = 0.0
     nesterov: bool = False
 
-    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
+    @property
+    def rule(self) -> SGDRule:
+        """What it computes, all but the learning rate."""
+        return SGDRule(self.momentum, self.weight_decay, self.nesterov)
+
+    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
         """Take one step in place."""
-        if self.momentum and not moments.first:
-            moments.first = [torch.zeros_like(p) for p in params]
         for position, (param, grad) in enumerate(zip(params, grads, strict=True)):
             if self.weight_decay:
                 grad = grad.add(param, alpha=self.weight_decay)
             if self.momentum:
-                grad = self._with_momentum(grad, moments.first[position])
-            param.add_(grad, alpha=-self.lr)
+                grad = self._with_momentum(grad, moments.trees[0][position])
+            param.add_(grad, alpha=-lr)
 
     def _with_momentum(self, grad: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
         velocity.mul_(self.momentum).add_(grad)
@@ -81,26 +139,28 @@ class SGD(Optimizer):
 @final
 @dataclass(eq=False)
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015), as `torch.optim.Adam`; with `decoupled`, AdamW (Loshchilov and
-    Hutter, 2019), whose weight decay does not pass through the moments."""
+    """Adam, as `torch.optim.Adam`; with `decoupled`, AdamW."""
 
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
     decoupled: bool = False
 
-    def step(self, params: Tensors, grads: Tensors, moments: Moments) -> None:
-        """Take one step in place."""
-        if not moments.first:
-            moments.first = [torch.zeros_like(p) for p in params]
-            moments.second = [torch.zeros_like(p) for p in params]
+    @property
+    def rule(self) -> AdamRule:
+        """What it computes, all but the learning rate."""
         beta1, beta2 = self.betas
-        rate = self.lr / (1 - beta1**moments.step)
+        return AdamRule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
+
+    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
+        """Take one step in place."""
+        beta1, beta2 = self.betas
+        rate = lr / (1 - beta1**moments.step)
         scale = (1 - beta2**moments.step) ** 0.5
-        rows = zip(params, grads, moments.first, moments.second, strict=True)
+        rows = zip(params, grads, *moments.trees[:2], strict=True)
         for param, grad, first, second in rows:
             if self.weight_decay and self.decoupled:
-                param.mul_(1 - self.lr * self.weight_decay)
+                param.mul_(1 - lr * self.weight_decay)
             elif self.weight_decay:
                 grad = grad.add(param, alpha=self.weight_decay)
             first.lerp_(grad, 1 - beta1)
@@ -109,31 +169,13 @@ class Adam(Optimizer):
             param.addcdiv_(first, below, value=-rate)
 
 
-def sgd(
-    lr: float, momentum: float = 0.0, weight_decay: float = 0.0, *, nesterov: bool = False
-) -> SGD:
-    """Give stochastic gradient descent with torch's arithmetic."""
-    return SGD(lr, momentum, weight_decay, nesterov)
-
-
-def adam(
-    lr: float = 1e-3,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
-    weight_decay: float = 0.0,
-) -> Adam:
-    """Give Adam with torch's defaults."""
-    return Adam(lr, betas, eps, weight_decay)
-
-
-def adamw(
-    lr: float = 1e-3,
-    betas: tuple[float, float] = (0.9, 0.999),
-    eps: float = 1e-8,
-    weight_decay: float = 1e-2,
-) -> Adam:
-    """Give AdamW with torch's defaults."""
-    return Adam(lr, betas, eps, weight_decay, decoupled=True)
+def optimizer_of(recipe: Recipe) -> Optimizer:
+    """Give an optimiser that follows a recipe."""
+    match recipe.rule:
+        case SGDRule(momentum, weight_decay, nesterov):
+            return SGD(recipe.lr, momentum, weight_decay, nesterov)
+        case AdamRule(betas, eps, weight_decay, decoupled):
+            return Adam(recipe.lr, betas, eps, weight_decay, decoupled)
 
 
 DEFAULT_LR: Final = 0.01

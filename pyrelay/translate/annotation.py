@@ -53,6 +53,7 @@ class Annotation:
     python: type | None = None
     """`float`, `int` or `bool` when it was annotated so, and for static parameters `str`."""
     model: written.ModelAnnotation | None = None
+    is_optimizer: bool = False
 
 
 class NotAType(Exception):  # noqa: N818  becomes a diagnostic where the annotation stands
@@ -97,6 +98,8 @@ class AnnotationReader:
         if value is written.Model or isinstance(value, written.ModelAnnotation):
             model = value if isinstance(value, written.ModelAnnotation) else None
             return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
+        if value is written.Optimizer:
+            return Annotation(UNKNOWN, is_optimizer=True)
         python = value if value in (float, int, bool, str) else None
         if python is str:
             return Annotation(UNKNOWN, python=str)
@@ -119,6 +122,8 @@ class AnnotationReader:
                 return SizeType(value)
             case written.ModelAnnotation():
                 raise NotAType("a model stands alone as the annotation of a parameter")
+            case written.Optimizer:
+                raise NotAType("an optimiser stands alone as the annotation of a parameter")
             case _ if isinstance(meaning(value), DType):
                 return TensorType((), meaning(value))
             case _:

@@ -18,11 +18,13 @@ from .blocks import Code
 from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
-from .model_calls import created, pure_function, record_of, records_of
+from .model_calls import created, created_place, pure_function, record_of, records_of
+from .optimizers import OptimizerUse
 from .ownership import shared_by
 from .static import static_value
 from .subscripts import Place, item, read_place, replaced
 from .tables import BINARY
+from .updates import renew
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
@@ -72,6 +74,8 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     span = cx.span(target)
     known = static_value(cx, value)
     if known is not None and not _is_number(known):
+        if isinstance(known.value, OptimizerUse) and isinstance(value, ast.Call):
+            renew(cx, known.value, code, cx.span(value))
         cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
         return
     record, shared = record_of(cx, value), list(shared_by(cx, value))
@@ -82,7 +86,8 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     var = Var(target.id, span=span)
     code.bind(var, expr)
     pure = pure_function(cx, target.id, value)
-    entry = Bound(atom=var, static=known, model=model, record=record, function=pure)
+    places = (created_place(cx, value),) if model and isinstance(value, ast.Call) else ()
+    entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
     _note_holders(cx, target, shared)
 
@@ -99,7 +104,9 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
     if not isinstance(source, Bound):
         return entry
     atom = source.atom if entry.atom is None else entry.atom
-    return replace(entry, atom=atom, model=source.model, function=source.function)
+    return replace(
+        entry, atom=atom, model=source.model, places=source.places, function=source.function
+    )
 
 
 def _model_of(cx: Context, value: ast.expr) -> ModelUse | None:

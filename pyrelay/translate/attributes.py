@@ -1,4 +1,4 @@
-"""Static arguments of operators: known values, or expressions whose size inference reads."""
+"""Static arguments: known values, expressions whose size inference reads, and optimisers."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import ast
 from typing import Any
 
 from ..diagnostics.catalogue.language import BadValue, CapturedObject, NotStatic
+from ..diagnostics.catalogue.model import UnknownOptimizer
 from ..ir.expr import Expr
 from ..ir.op import Param
 from ..ir.traverse import Steps
 from ..ir.types import DType
 from .context import Context, in_turn
 from .definition import meaning
+from .optimizers import OptimizerUse, is_optimizer
 from .scope import is_data
 from .static import static_value
 
@@ -62,6 +64,35 @@ def _has_expr(value: Any) -> bool:
         if isinstance(current, tuple):
             pending += current
     return False
+
+
+def optimizer_named(cx: Context, node: ast.expr) -> OptimizerUse | None:
+    """Give the optimiser that a name stands for; None when it is none, which is reported."""
+    known = static_value(cx, node)
+    value = None if known is None else known.value
+    span, text = cx.span(node), ast.unparse(node)
+    if isinstance(node, ast.Call):
+        why = "is made where it is used, so each step would be its first"
+        cx.program.report(UnknownOptimizer(span, text, why, f"name it first: `opt = {text}`"))
+        return None
+    if isinstance(value, OptimizerUse):
+        return value
+    if known is not None and known.exact and is_optimizer(value):
+        return cx.program.captured_optimizer(value, meaning(value))
+    cx.program.report(UnknownOptimizer(span, text, *_no_optimizer(value, known is not None)))
+    return None
+
+
+def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
+    """Say why a value is no optimiser for compiled code, and what to write."""
+    if is_optimizer(value):
+        way = "give it a global name, or pass it for a parameter annotated `Optimizer`"
+        return "is held by an object that can change", way
+    if type(value).__module__.startswith("torch.optim"):
+        way = f"use relay.optim.{type(value).__name__.lower()}, or update the model in the script"
+        return "is an optimiser of torch, which works on `model.parameters()` in scripts", way
+    way = "make one: `opt = relay.optim.adam(lr=1e-3)`"
+    return ("is not an optimiser" if known else "may be one of several optimisers, or none"), way
 
 
 def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:

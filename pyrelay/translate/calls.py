@@ -8,7 +8,9 @@ from types import FunctionType
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import (
+    BadValue,
     CapturedObject,
+    NotStatic,
     UndecoratedFunction,
     UnknownAttribute,
     Unsupported,
@@ -20,7 +22,7 @@ from ..ir.ops.activation import stop_gradient
 from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
-from . import model_calls
+from . import model_calls, updates
 from .builtin_calls import CALLS, IN_LOOPS
 from .context import Context
 from .definition import Definition, DerivedFunction, meaning
@@ -29,6 +31,7 @@ from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
 from .mentions import refuse_value
 from .operators import operator_call
+from .optimizers import Maker
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, METHODS
@@ -71,6 +74,8 @@ def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
             return (yield derived_call(cx, node, function))
         case Intrinsic() as intrinsic:
             return (yield _intrinsic_call(cx, node, intrinsic, known.value))
+        case Maker() as maker:
+            return _optimizer(cx, node, maker)
         case _:
             return (yield _python_call(cx, node, known.value))
 
@@ -131,12 +136,31 @@ def _const(cx: Context, node: ast.Call, function: Callable[[Any], Any]) -> Expr:
     return Constant(found.value, found.ty, span=cx.span(node))
 
 
+def _optimizer(cx: Context, node: ast.Call, maker: Maker) -> Expr:
+    """Report what is wrong with an optimiser that is not known before the program runs."""
+    name = f"relay.optim.{maker.name}"
+    known = [static_value(cx, a) for a in (*node.args, *(k.value for k in node.keywords))]
+    for argument, value in zip((*node.args, *(k.value for k in node.keywords)), known, strict=True):
+        if value is None or not value.exact:
+            wanted = "a number, a captured constant or a static parameter"
+            return cx.refuse(NotStatic(cx.span(argument), f"an argument of `{name}`", wanted))
+    free = len(node.args)
+    values = [v.value for v in known if v is not None]
+    names = [str(k.arg) for k in node.keywords]
+    try:
+        maker.make(*values[:free], **dict(zip(names, values[free:], strict=True)))
+    except (TypeError, ValueError) as error:
+        return cx.refuse(BadValue(cx.span(node), f"`{name}`", str(error)))
+    instead = f"give it a name of its own: `opt = {ast.unparse(node)}`"
+    return cx.refuse(Unsupported(cx.span(node), "an optimiser as a value", instead))
+
+
 _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] = {
     Intrinsic.CREATE_MODEL: model_calls.create_model,
     Intrinsic.REF: _ref,
     Intrinsic.SGD: model_calls.sgd,
     Intrinsic.TREE_MAP: model_calls.tree_map,
-    Intrinsic.UPDATE_MODEL_PARAMS: model_calls.update_model_params,
+    Intrinsic.UPDATE_MODEL_PARAMS: updates.update_model_params,
 }
 
 

@@ -11,7 +11,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeAlias, TypeVar, final
+from typing import Any, Final, Literal, TypeAlias, TypeVar, final
 
 from ..diagnostics.catalogue.language import (
     CaptureReassigned,
@@ -29,6 +29,8 @@ from .annotation import AnnotationReader
 from .definition import Definition, Kind, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
+from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
+from .places import Updaters, Updates
 from .scope import MISSING, Guard, Scope, nearest
 from .signature import Signature, read_signature
 
@@ -45,7 +47,14 @@ class Program:
         self,
         requirements: Callable[[Program, Definition], Requirements],
         translate: Callable[[Program, Instance], None],
+        updaters: Updaters,
     ) -> None:
+        self.updaters: Final = updaters
+        """What an earlier translation found to update the models."""
+        self.updates: Final = Updates()
+        self.started: Final[dict[OptimizerUse, None]] = {}
+        """The optimisers whose learning rate is in the program, in models that it makes."""
+        self._optimizers: Final[dict[OptimizerUse, None]] = {}
         self.functions: Final[dict[str, Function]] = {}
         self.adts: Final[dict[str, AdtDef]] = {}
         self.exports: Final[dict[str, Instance]] = {}
@@ -53,7 +62,7 @@ class Program:
         self.sites: Final[dict[Instance, Sites]] = {}
         self.pending: Final[deque[Instance]] = deque()
         self.done: Final[set[Instance]] = set()
-        self.model_vars: Final[list[tuple[str, Var, str, Instance]]] = []
+        self.model_vars: Final[list[ModelVar]] = []
         """Variables that hold a model's parts; they get their types once all sites are known."""
         self._names: Final[dict[Instance, str]] = {}
         self._active: Final[list[Instance]] = []
@@ -71,9 +80,20 @@ class Program:
         return tuple(self._problems.values())
 
     @property
-    def guards(self) -> tuple[Guard, ...]:
-        """The captured names that the translation read."""
-        return tuple(g for s in self._scopes.values() for g in s.guards)
+    def guards(self) -> tuple[Guard | OptimizerGuard, ...]:
+        """The captured names that the translation read, and the captured optimisers."""
+        captured = [
+            OptimizerGuard(o.source, o.rule, o.lr if o in self.started else None)
+            for o in self._optimizers
+        ]
+        return (*(g for s in self._scopes.values() for g in s.guards), *captured)
+
+    def captured_optimizer(self, optimizer: Any, recipe: Recipe) -> OptimizerUse:
+        """Give what a captured optimiser is to the program, which must be translated anew when it
+        becomes another."""
+        found = OptimizerUse(recipe.rule, optimizer, recipe.lr)
+        self._optimizers[found] = None
+        return found
 
     def report(self, problem: Problem) -> None:
         """Add a mistake."""
@@ -149,9 +169,22 @@ def _written_name(instance: Instance) -> str:
     name = instance.definition.name
     if instance.statics:
         name += f"[{', '.join(f'{n}={v!r}' for n, v in instance.statics)}]"
-    parts = (*(m for _, m in instance.models), *instance.implicit)
+    parts = (*(m.instance for _, m in instance.models), *instance.implicit)
     trained = instance.training or any(p.training for p in parts)
     return f"{name}.train" if trained else name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelVar:
+    """A variable of a function that holds a model, or a part of one: `params` or `state`."""
+
+    function: str
+    var: Var
+    part: Literal["params", "state", "model"]
+    instance: Instance
+    rule: OptimizerRule | None = None
+    """What the optimiser of an explicit model computes."""
 
 
 @final

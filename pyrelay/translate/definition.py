@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from types import FunctionType
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.diagnostic import CheckError
 from ..ir.expr import Rule
 from .fence import mistakes
 from .source import FunctionSource, load_source
 
-StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | None"
+if TYPE_CHECKING:
+    from .optimizers import OptimizerUse
+
+StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | OptimizerUse | None"
 """What a static parameter may be."""
 
 
@@ -95,11 +98,13 @@ class DerivedFunction:
 @final
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """Which model a name stands for, in which mode, and with which static arguments."""
+    """Which model a name stands for, in which mode, and with which static arguments; `optimizer` is
+    what updates it anywhere in the program."""
 
     definition: Definition
     training: bool = False
     statics: tuple[tuple[str, StaticValue], ...] = ()
+    optimizer: OptimizerUse | None = None
 
 
 def meaning(value: object) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, final
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .definition import ModelUse
+from .places import Place
 
 
 @final
@@ -60,6 +61,8 @@ class Bound:
     atom: Expr | None = None
     static: Static | None = None
     model: ModelUse | None = None
+    places: tuple[Place, ...] = ()
+    """Where the model may come from."""
     record: ModelUse | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""
     function: LocalFunction | None = None
@@ -70,6 +73,7 @@ def either(left: Bound, right: Bound) -> Bound:
     """Give what is known of a name that has one of two values."""
     return Bound(
         model=left.model if left.model == right.model else None,
+        places=tuple(dict.fromkeys((*left.places, *right.places))),
         record=left.record if left.record == right.record else None,
         function=left.function if left.function is right.function else None,
         holder=left.holder or right.holder,

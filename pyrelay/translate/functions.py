@@ -12,13 +12,15 @@ from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, GlobalVar, RefRead
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, in_order, match_arguments, require
-from .attributes import static_argument
+from .attributes import optimizer_named, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, ModelUse
 from .environment import Bound, LocalFunction, Static
 from .instances import complete_statics, function_operands
 from .mentions import lift, mention
-from .models import Instance
+from .models import Instance, PassedModel
+from .optimizers import OptimizerUse
+from .places import ParameterPlace, Place
 from .signature import Parameter, Signature
 
 
@@ -34,6 +36,7 @@ def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Step
     models = model_arguments(cx, bound, signature)
     cx.wanted = wanted
     name, hidden = function_operands(cx, definition, span, given, models)
+    _pass_on(cx, bound, name, models)
     cx.wanted = None
     return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature))
 
@@ -94,7 +97,10 @@ def static_arguments(
     """Give the static arguments of a call that are written."""
     found: dict[str, Any] = {}
     for parameter in signature.statics:
-        if parameter.name in bound:
+        if parameter.name in bound and parameter.static is OptimizerUse:
+            optimizer = optimizer_named(cx, bound[parameter.name])
+            found |= {} if optimizer is None else {parameter.name: optimizer}
+        elif parameter.name in bound:
             what = f"`{parameter.name}` of `{definition.name}`"
             wanted = "a number, a captured constant or a static parameter"
             found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
@@ -103,24 +109,42 @@ def static_arguments(
 
 def model_arguments(
     cx: Context, bound: Mapping[str, ast.expr], signature: Signature
-) -> tuple[tuple[str, Instance], ...]:
+) -> tuple[tuple[str, PassedModel], ...]:
     """Give which models are passed for the parameters that are models."""
-    found: list[tuple[str, Instance]] = []
+    found: list[tuple[str, PassedModel]] = []
     for parameter in signature.parameters:
         if parameter.model is not None and parameter.name in bound:
             use = model_named(cx, bound[parameter.name])
             if use is not None:
-                found.append((parameter.name, use_instance(cx, use, parameter.span)))
+                instance = use_instance(cx, use, parameter.span)
+                found.append((parameter.name, PassedModel(instance, use.optimizer)))
     return tuple(found)
+
+
+def _pass_on(
+    cx: Context,
+    bound: Mapping[str, ast.expr],
+    function: str,
+    models: tuple[tuple[str, PassedModel], ...],
+) -> None:
+    for name, _ in models:
+        cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterPlace(function, name))
 
 
 def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
     """Give the model that a name stands for; None when it is none, which is reported."""
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.model is not None:
+        cx.program.updates.unite(entry.places)
         return entry.model
     cx.program.report(UnknownModel(cx.span(node)))
     return None
+
+
+def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
+    """Give where the model that a name stands for comes from."""
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    return entry.places if isinstance(entry, Bound) else ()
 
 
 def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
@@ -137,11 +161,19 @@ def annotated_definition(annotation: ModelAnnotation | None) -> Definition | Non
 
 def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
     """Give the parts of an explicit model: the parameters read from its cell, and its state."""
+    params: Expr = RefRead(model_field(cx, name, 0, span), span=span)
+    if use.optimizer is not None:
+        params = field_of(params, 0, span)
+    return ModelParts(params, model_field(cx, name, 1, span), use_instance(cx, use, span))
+
+
+def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
+    """Give a field of an explicit model: 0 is its cell, 1 its state."""
     entry = cx.local(name, span)
     assert entry is not None
     assert entry.atom is not None, "a model is always a variable"
-    params = RefRead(field_of(entry.atom, 0, span), span=span)
-    return ModelParts(params, field_of(entry.atom, 1, span), use_instance(cx, use, span))
+    cx.program.updates.unite(entry.places)
+    return field_of(entry.atom, index, span)
 
 
 def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:

@@ -14,8 +14,9 @@ from ..diagnostics.catalogue.language import BadValue, OtherModel, WrongArgument
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .context import Context, ModelParts, Program, Requirements, field_of
-from .definition import Definition, Kind, StaticValue
-from .models import Instance, SubSite
+from .definition import Definition, Kind, StaticValue, meaning
+from .models import Instance, PassedModel, SubSite
+from .optimizers import OptimizerUse, is_optimizer
 
 Statics = tuple[tuple[str, StaticValue], ...]
 
@@ -33,15 +34,22 @@ def complete_statics(
             program.report(WrongArguments(span, definition.name, why, signature.text))
             continue
         assert parameter.static is not None
+        if parameter.static is OptimizerUse and not isinstance(value, OptimizerUse):
+            value = _default_optimizer(program, value)
         if type(value) is int and parameter.static is float:
             value = float(value)
         if type(value) is not parameter.static:
             what = f"`{parameter.name}` of `{definition.name}`"
-            why = f"it is annotated {parameter.static.__name__}, not {type(value).__name__}"
+            wanted = "Optimizer" if parameter.static is OptimizerUse else parameter.static.__name__
+            why = f"it is annotated {wanted}, not {type(value).__name__}"
             program.report(BadValue(span, what, why))
             continue
         found.append((parameter.name, value))
     return tuple(found)
+
+
+def _default_optimizer(program: Program, value: Any) -> Any:
+    return program.captured_optimizer(value, meaning(value)) if is_optimizer(value) else value
 
 
 def model_parts(
@@ -89,7 +97,7 @@ def function_operands(
     definition: Definition,
     span: Span,
     given: Mapping[str, Any],
-    models: tuple[tuple[str, Instance], ...] = (),
+    models: tuple[tuple[str, PassedModel], ...] = (),
 ) -> tuple[str, tuple[Expr, ...]]:
     """Give the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""

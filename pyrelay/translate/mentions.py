@@ -29,6 +29,7 @@ from .context import Context
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .instances import function_operands
+from .optimizers import Recipe
 from .scope import is_frozen
 
 STRINGS: Final = "strings are for `print`, messages and static arguments"
@@ -168,6 +169,9 @@ def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
     if isinstance(found, Intrinsic):
         instead = f"call it: `{name}(...)`"
         return cx.refuse(CapturedObject(span, name, "function of the language", instead))
+    if isinstance(found, Recipe):
+        instead = "name it where it is used: `update_model_params(model, grads, optimizer=opt)`"
+        return cx.refuse(CapturedObject(span, name, "optimiser", instead))
     kind = _array_kind(value)
     if kind is not None:
         return cx.refuse(CapturedTensor(span, name, kind))

@@ -1,4 +1,4 @@
-"""What compiled code does with models: creating, updating and exporting them, their parameters."""
+"""What compiled code does with models: creating and exporting them, their parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from ..ir.expr import (
     GlobalVar,
     RefCreate,
     RefRead,
-    RefWrite,
     Tuple,
     Var,
 )
@@ -26,11 +25,10 @@ from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
 from ..ir.op import Holder
 from ..ir.ops.model import KEY_INIT, initial
-from ..ir.ops.optim import sgd_step
 from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import again, atom, into
+from .atoms import atom, into
 from .attributes import attribute_value, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, Kind, ModelUse, meaning
@@ -39,8 +37,10 @@ from .functions import explicit_parts, model_named, use_instance
 from .gradients import parameter_names, supplied, with_models
 from .instances import complete_statics, function_operands
 from .models import Instance, ModelSpec, SubModelSpec, ValueSpec, params_type
+from .places import CreatedPlace
 from .scope import nearest
 from .static import static_value
+from .updates import map_params, sgd_tree, started
 
 
 def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -65,7 +65,8 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
 
     params = run(_tree(spec, "", start, span, state=False))
     state = run(_tree(spec, "", start, span, state=True))
-    return Tuple((RefCreate(params, span=span), state), span=span)
+    content = params if use.optimizer is None else started(cx, spec, params, use.optimizer, span)
+    return Tuple((RefCreate(content, span=span), state), span=span)
 
 
 def created(cx: Context, node: ast.Call) -> ModelUse | None:
@@ -89,7 +90,15 @@ def created(cx: Context, node: ast.Call) -> ModelUse | None:
                 )
             )
     statics = complete_statics(cx.program, definition, given, cx.span(node))
-    return ModelUse(definition, training=True, statics=statics)
+    place = created_place(cx, node)
+    cx.program.updates.create(place)
+    optimizer = cx.program.updaters.created.get(place)
+    return ModelUse(definition, training=True, statics=statics, optimizer=optimizer)
+
+
+def created_place(cx: Context, node: ast.Call) -> CreatedPlace:
+    """Give the place of a call of `create_model`."""
+    return CreatedPlace(cx.definition, cx.instance.statics, cx.span(node))
 
 
 def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:
@@ -112,63 +121,11 @@ def _tree(
     return Tuple(tuple(fields), span=span)
 
 
-def _map(
-    spec: ModelSpec, records: tuple[Expr, ...], leaf: Callable[..., Expr], span: Span
-) -> Steps[Expr]:
-    """Give the record of `leaf(a, b, ...)` over records shaped like the parameters of a model."""
-    fields: list[Expr] = []
-    for place, part in enumerate(spec.params):
-        inside = tuple(field_of(r, place, span) for r in records)
-        if isinstance(part, SubModelSpec):
-            fields.append((yield _map(part.model, inside, leaf, span)))
-        else:
-            fields.append(leaf(*inside))
-    return Tuple(tuple(fields), span=span)
-
-
-_UPDATE: Final = Callee(
-    "update_model_params",
-    (Slot("model", required=True), Slot("grads", required=True), Slot("lr", required=True)),
-    "update_model_params(model, grads, lr)",
-)
 _SGD: Final = Callee(
     "sgd",
     (Slot("params", required=True), Slot("grads", required=True), Slot("lr", required=True)),
     "sgd(params, grads, lr)",
 )
-
-
-def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate one step of SGD, written to the cell of a model."""
-    bound = match_arguments(cx, node, _UPDATE)
-    if bound is None or not require(cx, node, _UPDATE, bound):
-        return Constant(0, span=cx.span(node))
-    use = model_named(cx, bound["model"])
-    if use is None or not isinstance(bound["model"], ast.Name):
-        return Constant(0, span=cx.span(node))
-    span = cx.span(node)
-    parts = explicit_parts(cx, bound["model"].id, use, span)
-    grads = yield cx.expression(bound["grads"])
-    rate = yield cx.expression(bound["lr"])
-    stepped = _sgd_tree(cx, parts.instance, parts.params, grads, rate, span)
-    cell = explicit_parts(cx, bound["model"].id, use, span).params
-    assert isinstance(cell, RefRead)
-    return RefWrite(cell.ref, stepped, span=span)
-
-
-def _sgd_tree(
-    cx: Context, instance: Instance, params: Expr, grads: Expr, rate: Expr, span: Span
-) -> Expr:
-    def leaf(param: Expr, grad: Expr) -> Expr:
-        return Call(sgd_step, (param, grad, again(step)), {}, span=span)
-
-    # Each is computed once, in the order of the arguments.
-    bindings: list[Binding] = []
-    tree, given, step = (
-        atom(e, n, into(bindings)) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
-    )
-    spec = cx.program.spec(instance)
-    return let(bindings, run(_map(spec, (tree, given), leaf, span)))
 
 
 def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -183,7 +140,8 @@ def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
     grads = yield cx.expression(bound["grads"])
     rate = yield cx.expression(bound["lr"])
     span = cx.span(node)
-    return _sgd_tree(cx, use_instance(cx, use, span), params, grads, rate, span)
+    spec = cx.program.spec(use_instance(cx, use, span))
+    return sgd_tree(spec, params, grads, rate, span)
 
 
 def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -214,7 +172,7 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
     def leaf(*values: Expr) -> Expr:
         return Call(callee, values, span=span)
 
-    return let(bindings, run(_map(spec, records, leaf, span)))
+    return let(bindings, run(map_params(spec, records, leaf, span)))
 
 
 def record_of(cx: Context, node: ast.expr) -> ModelUse | None:

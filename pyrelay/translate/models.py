@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ..diagnostics.catalogue.language import RepeatedName
 from ..diagnostics.diagnostic import Problem
@@ -17,8 +17,9 @@ from ..diagnostics.source import Span
 from ..ir.op import Holder, Init
 from ..ir.ops.random import KEY
 from ..ir.traverse import Steps, run
-from ..ir.types import UNKNOWN, RefType, TupleType, Type
+from ..ir.types import INT, UNKNOWN, RefType, TupleType, Type, float64, tensor_type
 from .definition import Definition, StaticValue
+from .optimizers import OptimizerRule, OptimizerUse
 
 
 @final
@@ -33,8 +34,17 @@ class Instance:
     definition: Definition
     statics: tuple[tuple[str, StaticValue], ...] = ()
     training: bool = False
-    models: tuple[tuple[str, Instance], ...] = ()
+    models: tuple[tuple[str, PassedModel], ...] = ()
     implicit: tuple[Instance, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PassedModel:
+    """What is passed for a parameter `Model[net]`, and the optimiser that updates it anywhere."""
+
+    instance: Instance
+    optimizer: OptimizerUse | None = None
 
 
 @final
@@ -78,6 +88,9 @@ class SubSite:
     instance: Instance
     span: Span
 
+
+LR: Final = tensor_type(float64)
+"""The type of the learning rate in what an optimiser remembers, whatever its parameters' types."""
 
 Site: TypeAlias = ValueSpec | SubSite
 SiteKey: TypeAlias = tuple[Span, str]
@@ -182,9 +195,14 @@ def state_type(spec: ModelSpec) -> Type:
     return run(_tree_type(spec, state=True))
 
 
-def model_type(spec: ModelSpec) -> Type:
-    """Give the type of an explicit `Model[net]`: a cell with the parameters, and the state."""
-    return TupleType((RefType(params_type(spec)), state_type(spec)))
+def model_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
+    """Give the type of an explicit `Model[net]`: a cell with the parameters, and the state. Where
+    an optimiser updates it, the cell has what that remembers beside the parameters."""
+    content = params_type(spec)
+    if rule is not None:
+        moments = tuple(params_type(spec) for _ in range(rule.moments))
+        content = TupleType((content, TupleType((LR, INT, TupleType(moments)))))
+    return TupleType((RefType(content), state_type(spec)))
 
 
 def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:

@@ -15,6 +15,7 @@ from ..ir.dims import Dim, DimVar
 from ..ir.types import UNKNOWN, SizeType, Type
 from .annotation import Annotation, AnnotationReader, type_dims
 from .definition import Definition
+from .optimizers import OptimizerUse, is_optimizer
 from .scope import MISSING, Scope, is_data
 
 STATIC_TYPES: Final = (int, float, bool, str)
@@ -26,7 +27,8 @@ class Parameter:
     """A parameter as the user wrote it.
 
     `static` is the Python type of a static parameter: keyword-only and annotated with plain `int`,
-    `float`, `bool` or `str`. `default` is MISSING where there is none.
+    `float`, `bool` or `str`; or `OptimizerUse` for an optimiser. `default` is MISSING where there
+    is none.
     """
 
     name: str
@@ -115,7 +117,7 @@ def _parameters(
     for arg in (*positional, *args.kwonlyargs):
         span = source.span(arg)
         default = defaults.get(arg.arg, MISSING)
-        if default is not MISSING and not is_data(default):
+        if default is not MISSING and not is_data(default) and not is_optimizer(default):
             kind = type(default).__name__
             report(MutableDefault(source.span(places[arg.arg]), arg.arg, kind))
         if arg.annotation is None:
@@ -134,4 +136,5 @@ def _parameter(
     if found is None:
         return Parameter(name, UNKNOWN, span, default, keyword_only)
     static = found.python if keyword_only and found.python in STATIC_TYPES else None
+    static = OptimizerUse if found.is_optimizer else static
     return Parameter(name, found.ty, span, default, keyword_only, static, found.model)

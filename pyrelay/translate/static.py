@@ -10,13 +10,16 @@ import ast
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any, Final
 
+from ..diagnostics.source import Span
 from ..ir.traverse import Steps, run
 from .context import Context
 from .definition import meaning
 from .environment import Bound, Static
+from .optimizers import Maker, OptimizerUse, Recipe
 from .scope import MISSING, is_data, is_plain
 
 
@@ -56,13 +59,32 @@ def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
             if known is None or not is_plain(known.value):
                 return None
             return (yield _value(cx, then if known.value else otherwise, local))
-        case ast.Call(func=function, args=args, keywords=[]):
-            called = yield _value(cx, function, local)
-            if called is None or not _folds(called.value):
-                return None
-            return _computed(called.value, (yield _values(cx, args, local)))
+        case ast.Call():
+            return (yield _call(cx, node, local))
         case _:
             return (yield _operation(cx, node, local))
+
+
+def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
+    """Give the value of a call of a Python function that is known, or the optimiser it makes."""
+    called = yield _value(cx, node.func, local)
+    if called is None:
+        return None
+    maker = meaning(called.value)
+    if isinstance(maker, Maker):
+        given = yield _values(cx, [*node.args, *(k.value for k in node.keywords)], local)
+        names = [k.arg for k in node.keywords if k.arg is not None]
+        return _computed(partial(_made, maker, cx.span(node), names), given)
+    if node.keywords or not _folds(called.value):
+        return None
+    return _computed(called.value, (yield _values(cx, node.args, local)))
+
+
+def _made(maker: Maker, span: Span, names: Sequence[str], *values: Any) -> OptimizerUse:
+    """Give the optimiser that a call makes; the last values are those of keywords."""
+    free = len(values) - len(names)
+    recipe = maker.make(*values[:free], **dict(zip(names, values[free:], strict=True)))
+    return OptimizerUse(recipe.rule, span, recipe.lr)
 
 
 def _operation(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
@@ -106,7 +128,10 @@ def _attribute(cx: Context, owner: Static | None, name: str) -> Static | None:
     if value is MISSING:
         return None
     kept = isinstance(owner.value, ModuleType | type) or is_data(owner.value)
-    return Static(value, exact=owner.exact and (kept or meaning(value) is not None))
+    found = meaning(value)
+    # An object may get another optimiser; what else has a meaning stays what it is.
+    lasts = kept or (found is not None and not isinstance(found, Recipe))
+    return Static(value, exact=owner.exact and lasts)
 
 
 def _logical(cx: Context, nodes: Sequence[ast.expr], *, stop: bool, local: bool) -> Steps[Any]:

@@ -17,7 +17,7 @@ from ..ir.module import Module
 from ..ir.traverse import run, substitute
 from ..ir.types import Type
 from .annotation import AnnotationReader
-from .context import Context, ModelParts, Program
+from .context import Context, ModelParts, ModelVar, Program
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
 from .environment import Bound, Holder, Static, Unbound
 from .expressions import expression
@@ -28,12 +28,15 @@ from .mentions import transform_of
 from .models import (
     Instance,
     ModelSpec,
+    PassedModel,
     Sites,
     model_type,
     params_type,
     state_type,
 )
+from .optimizers import AdamRule, OptimizerGuard, OptimizerUse
 from .ownership import writes_items
+from .places import ParameterPlace, Updaters
 from .requirements import find_requirements
 from .scope import Guard
 from .signature import Parameter, Signature
@@ -49,6 +52,9 @@ class Translation:
     `implicit`, in order, and then the values of `signature`. An entry that is a model has itself as
     the one implicit model. Those named in `model_params` are explicit models. `exports` gives the
     model of each data type of exported values. The translation is right while all `guards` hold.
+
+    `optimizers` says what updates explicit models, by parameter. The learning rates in `rates`, of
+    optimisers by the parameter they are passed for, are part of the program.
     """
 
     module: Module
@@ -57,7 +63,9 @@ class Translation:
     implicit: tuple[ModelSpec, ...]
     model_params: Mapping[str, ModelSpec]
     exports: Mapping[str, ModelSpec]
-    guards: tuple[Guard, ...]
+    guards: tuple[Guard | OptimizerGuard, ...]
+    optimizers: Mapping[str, OptimizerUse]
+    rates: Mapping[str, float]
 
 
 def translate(
@@ -73,17 +81,17 @@ def translate(
     that are models, in order. Both may be left out: the models are then as their mentions and
     annotations say, in evaluation mode. Raises CheckError with all mistakes found.
     """
-    program = Program(find_requirements, _translate_instance)
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
-    try:
-        instance = _entry_instance(program, definition, statics or {}, implicit, models)
-        name = program.function_name(instance)
-        program.translate_pending()
-        specs = _specs(program)
-    except CheckError as error:
-        raise CheckError(*program.problems, *error.diagnostics) from None
+    given = _Given(definition, statics or {}, implicit, models)
+    program, instance, specs = _translated(given, Updaters())
+    name = program.function_name(instance)
+    updaters = program.updates.found(name, program.report)
     if program.problems:
         raise CheckError(*program.problems)
+    if updaters != Updaters():
+        program, instance, specs = _translated(given, updaters)
+        name = program.function_name(instance)
+        assert program.updates.found(name, program.report) == updaters
     functions = _typed(program, specs)
     if isinstance(entry, DerivedFunction):
         name, functions = _derived(program, entry, instance, name, functions)
@@ -93,10 +101,40 @@ def translate(
         name,
         program.signature(definition),
         tuple(specs[i] for i in leading),
-        {n: specs[i] for n, i in instance.models},
+        {n: specs[m.instance] for n, m in instance.models},
         {n: program.spec(i) for n, i in program.exports.items()},
         program.guards,
+        updaters.passed,
+        {o.source: o.lr for o in program.started if isinstance(o.source, str)},
     )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What `translate` is given."""
+
+    definition: Definition
+    statics: Mapping[str, StaticValue]
+    implicit: Sequence[ModelUse]
+    models: Sequence[ModelUse]
+
+
+def _translated(
+    given: _Given, updaters: Updaters
+) -> tuple[Program, Instance, dict[Instance, ModelSpec]]:
+    """Translate everything, for what is known to update the models. Raises CheckError."""
+    program = Program(find_requirements, _translate_instance, updaters)
+    try:
+        instance = _entry_instance(program, given)
+        program.function_name(instance)
+        program.translate_pending()
+        specs = _specs(program)
+    except CheckError as error:
+        raise CheckError(*program.problems, *error.diagnostics) from None
+    if program.problems:
+        raise CheckError(*program.problems)
+    return program, instance, specs
 
 
 def _specs(program: Program) -> dict[Instance, ModelSpec]:
@@ -104,7 +142,7 @@ def _specs(program: Program) -> dict[Instance, ModelSpec]:
     found: dict[Instance, ModelSpec] = {}
     done = 0
     while done < len(program.model_vars):
-        instance = program.model_vars[done][3]
+        instance = program.model_vars[done].instance
         if instance not in found:
             found[instance] = program.spec(instance)
             program.translate_pending()
@@ -112,38 +150,40 @@ def _specs(program: Program) -> dict[Instance, ModelSpec]:
     return found
 
 
-def _entry_instance(
-    program: Program,
-    definition: Definition,
-    statics: Mapping[str, StaticValue],
-    implicit: Sequence[ModelUse],
-    models: Sequence[ModelUse],
-) -> Instance:
+def _entry_instance(program: Program, given: _Given) -> Instance:
+    definition = given.definition
     signature = program.signature(definition)
-    given = {u.definition: u for u in implicit}
+    uses = {u.definition: u for u in given.implicit}
     span = definition.source.head
     found: list[Instance] = []
     for model, mentioned in program.requirements(definition).items():
-        use = given.get(model, ModelUse(model, statics=tuple(mentioned.items())))
+        use = uses.get(model, ModelUse(model, statics=tuple(mentioned.items())))
         completed = complete_statics(program, model, dict(use.statics), span)
         found.append(Instance(model, completed, use.training))
-    explicit: list[tuple[str, Instance]] = []
-    passed = list(models)
+    explicit: list[tuple[str, PassedModel]] = []
+    passed = list(given.models)
     for parameter in signature.values:
         if parameter.model is not None:
             use = passed.pop(0) if passed else None
             instance = _model_instance(program, parameter, use)
-            explicit += [] if instance is None else [(parameter.name, instance)]
-    own = given.get(definition)
+            optimizer = program.updaters.passed.get(parameter.name)
+            if instance is not None:
+                explicit.append((parameter.name, PassedModel(instance, optimizer)))
+    own = uses.get(definition)
+    statics = _stand_ins(signature) | dict(own.statics if own else ()) | dict(given.statics)
     return Instance(
         definition,
-        complete_statics(
-            program, definition, dict(own.statics if own else ()) | dict(statics), span
-        ),
+        complete_statics(program, definition, statics, span),
         own is not None and own.training,
         tuple(explicit),
         tuple(found),
     )
+
+
+def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
+    """Give an optimiser for each parameter that is one: a program can be checked without."""
+    names = [p.name for p in signature.statics if p.static is OptimizerUse and p.required]
+    return {n: OptimizerUse(AdamRule(), n, 0.0) for n in names}
 
 
 def _model_instance(
@@ -230,8 +270,8 @@ def _model_params(cx: Context, name: str) -> list[Var]:
 def _parts(cx: Context, name: str, instance: Instance, prefix: str) -> ModelParts:
     span = cx.definition.source.head
     params, state = Var(f"{prefix}params", span=span), Var(f"{prefix}state", span=span)
-    cx.program.model_vars.append((name, params, "params", instance))
-    cx.program.model_vars.append((name, state, "state", instance))
+    cx.program.model_vars.append(ModelVar(name, params, "params", instance))
+    cx.program.model_vars.append(ModelVar(name, state, "state", instance))
     return ModelParts(params, state, instance)
 
 
@@ -245,23 +285,36 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             cx.env.set(parameter.name, Bound(atom=var, holder=holder))
         else:
             var = Var(parameter.name, span=parameter.span)
-            instance = passed.get(parameter.name) or _model_instance(cx.program, parameter, None)
+            model = passed.get(parameter.name)
+            instance = model.instance if model else _model_instance(cx.program, parameter, None)
             if instance is not None:
-                cx.program.model_vars.append((name, var, "model", instance))
-                use = ModelUse(instance.definition, instance.training, instance.statics)
-                cx.env.set(parameter.name, Bound(atom=var, model=use))
+                optimizer = model.optimizer if model else None
+                rule = optimizer.rule if optimizer else None
+                cx.program.model_vars.append(ModelVar(name, var, "model", instance, rule))
+                use = ModelUse(instance.definition, instance.training, instance.statics, optimizer)
+                place = ParameterPlace(name, parameter.name)
+                cx.env.set(parameter.name, Bound(atom=var, model=use, places=(place,)))
         found.append(var)
     return found
 
 
 def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:
     """Give the functions with the types of all parameters that hold models filled in."""
-    shapes = {"params": params_type, "state": state_type, "model": model_type}
     changed: dict[str, dict[Var, Expr]] = {}
-    for name, var, part, instance in program.model_vars:
-        ty: Type = shapes[part](specs[instance])
-        changed.setdefault(name, {})[var] = replace(var, ty=ty)
+    for each in program.model_vars:
+        var = replace(each.var, ty=_type_of(each, specs[each.instance]))
+        changed.setdefault(each.function, {})[each.var] = var
     return {n: _retyped(f, changed.get(n, {})) for n, f in program.functions.items()}
+
+
+def _type_of(variable: ModelVar, spec: ModelSpec) -> Type:
+    match variable.part:
+        case "params":
+            return params_type(spec)
+        case "state":
+            return state_type(spec)
+        case "model":
+            return model_type(spec, variable.rule)
 
 
 def _retyped(function: Function, variables: Mapping[Var, Expr]) -> Function:

@@ -124,3 +124,42 @@ class DefinitionCalled:
             primary=Label(self.span, "defined here"),
             help=f"make an instance and call that: model = relay.create_model({self.model})",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOptimizer:
+    """One model of a program is updated by two optimisers, each of which would remember its own
+    part of the way."""
+
+    span: Span
+    first: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL407",
+            title="a second optimiser updates this model",
+            primary=Label(self.span, "this is another optimiser"),
+            secondary=(Label(self.first, "this one updates it too"),),
+            help="use one optimiser for a model within a program; call a second program, or change "
+            "its learning rate: `update_model_params(model, grads, lr=..., optimizer=opt)`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOptimizer:
+    """What is given as an optimiser is none that a program can hold."""
+
+    span: Span
+    name: str
+    why: str
+    way: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL408",
+            title=f"`{self.name}` {self.why}",
+            primary=Label(self.span, "given as an optimiser"),
+            help=self.way,
+        )

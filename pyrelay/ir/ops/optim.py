@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
+    Clash,
     Effect,
     Expansion,
     Library,
@@ -24,7 +25,7 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import expect, floating, integral, numeric, with_rank
+from ..rules import floating, integral, numeric, with_rank
 from ..types import UNIT, TensorType, TupleType, Type
 from . import arithmetic, math
 from .operands import is_given
@@ -59,11 +60,14 @@ sgd_step: Final = Op(
 
 
 def _like_the_parameter(call: RuleCall, *indices: int) -> TensorType:
-    """Give the type of the parameter, which the given operands have too."""
+    """Give the type of the parameter, which the given operands get too."""
     param = floating(call, 0)
     for index in indices:
-        name = call.operand_name(index)
-        expect(call, index, param, f"`{call.op.name}` takes `{name}` like the parameter")
+        try:
+            call.solver.unify(call.types[index], param)
+        except Clash:
+            name = call.operand_name(index)
+            call.clash(f"`{call.op.name}` takes `{name}` like the parameter", 0, index)
     return param
 
 

@@ -1,0 +1,106 @@
+"""What a call borrows from models and optimisers, and gives back when it has ended, however.
+
+A program gets a model's parameters as tuples and cells. An interrupted loop leaves the last whole
+update in them, so that is what goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias, final
+
+from ..translate.optimizers import OptimizerUse
+from .autograd import tensors
+from .model import Model
+from .optim import Optimizer, fresh_memory
+from .records import Params
+from .values import Cell
+
+Statics: TypeAlias = tuple[tuple[str, Any], ...]
+Source: TypeAlias = Model | Params
+"""Where the parameters of an implicit model come from."""
+
+
+@final
+class Arguments(NamedTuple):
+    """The arguments of a call: those that are values, those that are static, and the optimisers
+    among these as the objects they are."""
+
+    values: tuple[Any, ...]
+    statics: Statics = ()
+    optimizers: Mapping[str, Optimizer] = {}
+
+
+Step: TypeAlias = Callable[[], None]
+
+
+def host_values(
+    models: tuple[Source, ...], args: Arguments, updated: Mapping[int, OptimizerUse]
+) -> tuple[list[Any], Step]:
+    """Give the values of an entry's parameters, and what to do when the call has ended. `updated`
+    tells, by index, which of the values are models that an optimiser updates."""
+    host: list[Any] = []
+    after: list[Step] = []
+    for source in models:
+        if isinstance(source, Params):
+            cells = [Cell(value) for value in source.home.state]
+            host += (source.tree, source.home.blueprint.state_tree(cells))
+            continue
+        state, cells = source.state_cells()
+        host += (source.params_tree(), state)
+        if cells:
+            after.append(lambda m=source, c=cells: m.store_state(c))
+    for index, value in enumerate(args.values):
+        if not isinstance(value, Model):
+            host.append(value)
+            continue
+        use = updated.get(index)
+        lent, step = _model(value) if use is None else _updated(value, use, args.optimizers)
+        host.append(lent)
+        after.append(step)
+
+    def finish() -> None:
+        for step in after:
+            step()
+
+    return host, finish
+
+
+def _model(model: Model) -> tuple[Any, Step]:
+    """Give the value of an explicit model, and what stores the call's updates."""
+    state, cells = model.state_cells()
+    cell = Cell(model.params_tree())
+
+    def store() -> None:
+        model.store_params(tensors(cell.value))
+        model.store_state(cells)
+
+    return (cell, state), store
+
+
+def _updated(
+    model: Model, use: OptimizerUse, optimizers: Mapping[str, Optimizer]
+) -> tuple[Any, Step]:
+    """Give the value of an explicit model with its optimiser's memory, and what stores both."""
+    optimizer = _optimizer(use, optimizers)
+    state, cells = model.state_cells()
+    memory = fresh_memory(model, use.rule, use.lr) if optimizer is None else optimizer.lend(model)
+    cell = Cell((model.params_tree(), memory))
+
+    def store() -> None:
+        params, memory = cell.value
+        model.store_params(tensors(params))
+        model.store_state(cells)
+        if optimizer is not None:
+            optimizer.take_back(model, memory)
+
+    return (cell, state), store
+
+
+def _optimizer(use: OptimizerUse, optimizers: Mapping[str, Optimizer]) -> Optimizer | None:
+    """Give the object that an optimiser of a program is; None for one that the program makes."""
+    if use.is_made_inside:
+        return None
+    found = optimizers[use.source] if isinstance(use.source, str) else use.source
+    assert isinstance(found, Optimizer)
+    return found
