@@ -130,6 +130,8 @@ def mentions_exist(scene: Scene) -> Iterator[Finding]:
                 yield node, f"there is no constructor `{adt}.{name}`"
             case _:
                 pass
+        if isinstance(node, Var):
+            continue  # looked at where it is bound: its type may be as long as the program
         for ty in (node.ty, *(v.ty for v in bound_vars(node))):
             missing = None if ty is None else _missing(module, ty)
             if missing is not None:
