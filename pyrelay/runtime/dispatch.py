@@ -244,7 +244,15 @@ class Dispatcher:
         pullback = None if transformed is not None else _pullback(program, translation)
         python = None if transformed is not None else translation.signature.python
         exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
-        entry = Entry(self._function.name, program, parameters, python, pullback, exports)
+        entry = Entry(
+            self._function.name,
+            program,
+            parameters,
+            python,
+            pullback,
+            exports,
+            models=2 * len(models),
+        )
         return Compiled(translation, entry)
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:

@@ -43,7 +43,7 @@ class Exported:
         self._params: Final = params
         self._state: Final = state
         self._parameters: Final = parameters
-        self._entry: Final = Entry(name, program, parameters, None)
+        self._entry: Final = Entry(name, program, parameters, None, models=2)
 
     @staticmethod
     def of(model: Model, entry: Entry) -> Exported:

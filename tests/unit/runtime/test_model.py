@@ -60,8 +60,8 @@ def shared(x: Tensor[Float, (N, 6)]) -> Tensor[Float, (N, 6)]:
 
 
 @relay_model
-def open_net(x: Tensor[Float, (N, K)]) -> Tensor[Float, (N, 2)]:
-    return relay.linear(x, out_features=2)
+def open_net(x: Tensor[Float, (N, K)], *, width: int) -> Tensor[Float, (N, 2)]:
+    return relay.linear(relay.linear(x, out_features=width), out_features=2)
 
 
 @relay_model
@@ -214,9 +214,12 @@ def test_layers_have_parameters_each_and_a_loop_shares_its_own() -> None:
 
 
 def test_open_sizes_are_given_or_named() -> None:
-    assert relay.create_model(open_net, dims={K: 7})(torch.randn(2, 7)).shape == (2, 2)
+    model = relay.create_model(open_net, dims={K: 7}, width=3)
+    assert model(torch.randn(2, 7)).shape == (2, 2)
+    with pytest.raises(RunError):
+        model(torch.randn(2, 7), width=4)
     with pytest.raises(CheckError) as caught:
-        relay.create_model(open_net)
+        relay.create_model(open_net, width=3)
     assert caught.value.codes == ("RL402",)
 
 
