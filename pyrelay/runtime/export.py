@@ -42,7 +42,7 @@ class Exported:
         self._program: Final = program
         self._params: Final = params
         self._state: Final = state
-        self._parameters: Final = parameters
+        self._names: Final = [p.name for p in parameters[2:]]
         self._entry: Final = Entry(name, program, parameters, None, models=2)
 
     @staticmethod
@@ -65,7 +65,9 @@ class Exported:
         return self._entry((self._params, self._state, *self._ordered(args, kwargs)))
 
     def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        names = [p.name for p in self._parameters[2:]]
+        names = self._names
+        if not kwargs and len(args) == len(names):
+            return args
         given = dict(zip(names, args, strict=False)) | kwargs
         if len(args) > len(names) or (list(given) != names and set(given) != set(names)):
             takes = ", ".join(names)
