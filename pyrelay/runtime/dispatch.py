@@ -163,9 +163,10 @@ class Dispatcher:
             return value
         declared = self._declared.parameters[self._parameters.index(name)].span
         way = "make one: `relay.optim.adam(lr=1e-3)`; those of torch update models in scripts"
-        raise RunError(
-            WrongArgument(self._base.name, name, declared, "Optimizer", describe(value), way)
-        )
+        is_torchs = type(value).__module__.startswith("torch.optim")
+        actual = f"torch's {type(value).__name__}" if is_torchs else describe(value)
+        wanted = "an optimiser of relay.optim"
+        raise RunError(WrongArgument(self._base.name, name, declared, wanted, actual, way))
 
     @cached_property
     def _signature(self) -> inspect.Signature:

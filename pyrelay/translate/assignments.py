@@ -19,12 +19,12 @@ from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .model_calls import created, created_place, pure_function, record_of, records_of
-from .optimizers import OptimizerUse
+from .optimizers import STAND_IN, OptimizerUse
 from .ownership import shared_by
 from .static import static_value
 from .subscripts import Place, item, read_place, replaced
 from .tables import BINARY
-from .updates import renew
+from .updates import makes_optimizer, renew
 
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
@@ -83,6 +83,9 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     cx.wanted = target.id if target.id in cx.once else None
     expr = yield cx.walk(cx, value)
     cx.wanted = None
+    if makes_optimizer(cx, value):  # one with a mistake, which has been reported
+        cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
+        return
     var = Var(target.id, span=span)
     code.bind(var, expr)
     pure = pure_function(cx, target.id, value)

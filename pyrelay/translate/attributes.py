@@ -13,8 +13,8 @@ from ..ir.traverse import Steps
 from ..ir.types import DType
 from .context import Context, in_turn
 from .definition import meaning
-from .optimizers import OptimizerUse, is_optimizer
-from .scope import is_data
+from .optimizers import MAKERS, OptimizerUse, is_optimizer
+from .scope import is_data, nearest
 from .static import static_value
 
 
@@ -70,7 +70,8 @@ def optimizer_named(cx: Context, node: ast.expr) -> OptimizerUse | None:
     """Give the optimiser that a name stands for; None when it is none, which is reported."""
     known = static_value(cx, node)
     value = None if known is None else known.value
-    span, text = cx.span(node), ast.unparse(node)
+    span = cx.span(node)
+    text = span.text
     if isinstance(node, ast.Call):
         why = "is made where it is used, so each step would be its first"
         cx.program.report(UnknownOptimizer(span, text, why, f"name it first: `opt = {text}`"))
@@ -89,10 +90,12 @@ def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
         way = "give it a global name, or pass it for a parameter annotated `Optimizer`"
         return "is held by an object that can change", way
     if type(value).__module__.startswith("torch.optim"):
-        way = f"use relay.optim.{type(value).__name__.lower()}, or update the model in the script"
+        near = nearest(type(value).__name__.lower(), [m.name for m in MAKERS]) or "adam"
+        way = f"use relay.optim.{near}, or update the model in the script"
         return "is an optimiser of torch, which works on `model.parameters()` in scripts", way
-    way = "make one: `opt = relay.optim.adam(lr=1e-3)`"
-    return ("is not an optimiser" if known else "may be one of several optimisers, or none"), way
+    if known:
+        return "is not an optimiser", "make one: `opt = relay.optim.adam(lr=1e-3)`"
+    return "is not known before the program runs", "pass it for a parameter annotated `Optimizer`"
 
 
 def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:

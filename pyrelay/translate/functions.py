@@ -19,7 +19,7 @@ from .environment import Bound, LocalFunction, Static
 from .instances import complete_statics, function_operands
 from .mentions import lift, mention
 from .models import Instance, PassedModel
-from .optimizers import OptimizerUse
+from .optimizers import STAND_IN, OptimizerUse
 from .places import ParameterPlace, Place
 from .signature import Parameter, Signature
 
@@ -98,8 +98,7 @@ def static_arguments(
     found: dict[str, Any] = {}
     for parameter in signature.statics:
         if parameter.name in bound and parameter.static is OptimizerUse:
-            optimizer = optimizer_named(cx, bound[parameter.name])
-            found |= {} if optimizer is None else {parameter.name: optimizer}
+            found[parameter.name] = optimizer_named(cx, bound[parameter.name]) or STAND_IN
         elif parameter.name in bound:
             what = f"`{parameter.name}` of `{definition.name}`"
             wanted = "a number, a captured constant or a static parameter"

@@ -30,7 +30,8 @@ def complete_statics(
     for parameter in signature.statics:
         value = given.get(parameter.name, parameter.default)
         if parameter.name not in given and parameter.required:
-            why = f"needs its static argument `{parameter.name}`"
+            kind = "" if parameter.static is OptimizerUse else "static "
+            why = f"needs its {kind}argument `{parameter.name}`"
             program.report(WrongArguments(span, definition.name, why, signature.text))
             continue
         assert parameter.static is not None

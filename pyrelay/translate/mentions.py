@@ -170,8 +170,8 @@ def refuse_value(cx: Context, value: Any, name: str, span: Span) -> Expr:
         instead = f"call it: `{name}(...)`"
         return cx.refuse(CapturedObject(span, name, "function of the language", instead))
     if isinstance(found, Recipe):
-        instead = "name it where it is used: `update_model_params(model, grads, optimizer=opt)`"
-        return cx.refuse(CapturedObject(span, name, "optimiser", instead))
+        instead = "name it in the update, or pass it for a parameter annotated `Optimizer`"
+        return cx.refuse(Unsupported(span, f"the optimiser `{name}` as a value", instead))
     kind = _array_kind(value)
     if kind is not None:
         return cx.refuse(CapturedTensor(span, name, kind))

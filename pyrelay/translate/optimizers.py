@@ -151,6 +151,10 @@ class OptimizerUse:
         return type(self.rule).__name__.removesuffix("Rule").lower()
 
 
+STAND_IN: Final = OptimizerUse(AdamRule(), "", 0.0)
+"""An optimiser in place of one that is missing, which has been reported."""
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimizerGuard:

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, TypeAlias, final
 
-from ..diagnostics.catalogue.language import UnknownModel
-from ..diagnostics.catalogue.model import SecondOptimizer
+from ..diagnostics.catalogue.model import SecondOptimizer, UnknownCaller
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
 from .definition import Definition, StaticValue
@@ -56,11 +55,21 @@ class Updaters:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """A call of `update_model_params`: the optimiser, and where it and the model are named."""
+
+    optimizer: OptimizerUse
+    span: Span
+    model: Span
+
+
+@final
 class Updates:
     """Where models go in one program, and what updates them there."""
 
     def __init__(self) -> None:
-        self._updated: Final[dict[Place, list[tuple[OptimizerUse, Span]]]] = {}
+        self._updated: Final[dict[Place, list[_Update]]] = {}
         self._onward: Final[dict[Place, dict[Place, None]]] = {}
         self._created: Final[dict[CreatedPlace, None]] = {}
 
@@ -68,10 +77,13 @@ class Updates:
         """Note that a model is made."""
         self._created[place] = None
 
-    def update(self, places: Iterable[Place], optimizer: OptimizerUse, span: Span) -> None:
-        """Note that an optimiser updates a model that comes from one of some places."""
+    def update(
+        self, places: Iterable[Place], optimizer: OptimizerUse, span: Span, model: Span
+    ) -> None:
+        """Note that an optimiser, named at `span`, updates a model that comes from one of some
+        places."""
         for place in places:
-            self._updated.setdefault(place, []).append((optimizer, span))
+            self._updated.setdefault(place, []).append(_Update(optimizer, span, model))
 
     def pass_on(self, places: Iterable[Place], to: Place) -> None:
         """Note that a model is passed for a parameter."""
@@ -92,8 +104,8 @@ class Updates:
         passed = {n: self._optimizer(ParameterPlace(entry, n), reached, report) for n in names}
         created = {p: self._optimizer(p, reached, report) for p in self._created}
         for place, updates in self._updated.items():
-            if place not in reached:  # the function is called as a value, with who knows what
-                report(UnknownModel(updates[0][1]))
+            if place not in reached:
+                report(UnknownCaller(updates[0].model))
         return Updaters(
             {n: o for n, o in passed.items() if o is not None},
             {p: o for p, o in created.items() if o is not None},
@@ -104,17 +116,17 @@ class Updates:
     ) -> OptimizerUse | None:
         seen: dict[Place, None] = {}
         pending = [start]
-        first: tuple[OptimizerUse, Span] | None = None
+        first: _Update | None = None
         while pending:
             place = pending.pop()
             if place in seen:
                 continue
             seen[place] = None
-            for optimizer, span in self._updated.get(place, ()):
+            for update in self._updated.get(place, ()):
                 if first is None:
-                    first = optimizer, span
-                elif optimizer != first[0]:
-                    report(SecondOptimizer(span, first[1]))
+                    first = update
+                elif update.optimizer != first.optimizer:
+                    report(SecondOptimizer(update.span, first.span))
             pending += reversed(self._onward.get(place, {}))
         reached |= seen
-        return None if first is None else first[0]
+        return None if first is None else first.optimizer

@@ -140,6 +140,11 @@ def is_frozen(value: object) -> TypeGuard[DataclassInstance]:
     return bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009  a private name
 
 
+def is_frozen_field(owner: object, name: str) -> bool:
+    """Tell whether an attribute is a field of a frozen dataclass, which keeps its value."""
+    return is_frozen(owner) and any(f.name == name for f in fields(owner))
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Give the known name that was probably meant."""
     found = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)

@@ -20,7 +20,7 @@ from .context import Context
 from .definition import meaning
 from .environment import Bound, Static
 from .optimizers import Maker, OptimizerUse, Recipe
-from .scope import MISSING, is_data, is_plain
+from .scope import MISSING, is_data, is_frozen_field, is_plain
 
 
 def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static | None:
@@ -127,7 +127,8 @@ def _attribute(cx: Context, owner: Static | None, name: str) -> Static | None:
     value = cx.scope.attribute(owner.value, name)
     if value is MISSING:
         return None
-    kept = isinstance(owner.value, ModuleType | type) or is_data(owner.value)
+    holds = isinstance(owner.value, ModuleType | type) or is_data(owner.value)
+    kept = holds or is_frozen_field(owner.value, name)
     found = meaning(value)
     # An object may get another optimiser; what else has a meaning stays what it is.
     lasts = kept or (found is not None and not isinstance(found, Recipe))

@@ -34,7 +34,7 @@ from .models import (
     params_type,
     state_type,
 )
-from .optimizers import AdamRule, OptimizerGuard, OptimizerUse
+from .optimizers import STAND_IN, OptimizerGuard, OptimizerUse
 from .ownership import writes_items
 from .places import ParameterPlace, Updaters
 from .requirements import find_requirements
@@ -183,7 +183,7 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
 def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
     """Give an optimiser for each parameter that is one: a program can be checked without."""
     names = [p.name for p in signature.statics if p.static is OptimizerUse and p.required]
-    return {n: OptimizerUse(AdamRule(), n, 0.0) for n in names}
+    return {n: replace(STAND_IN, source=n) for n in names}
 
 
 def _model_instance(
@@ -246,7 +246,8 @@ def _context(program: Program, instance: Instance) -> Context:
     given = dict(instance.statics)
     for parameter in signature.statics:
         # One that is missing has been reported; any value stands for it.
-        cx.env.set(parameter.name, Bound(static=Static(given.get(parameter.name, 0))))
+        stand_in = STAND_IN if parameter.static is OptimizerUse else 0
+        cx.env.set(parameter.name, Bound(static=Static(given.get(parameter.name, stand_in))))
     return cx
 
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import Final, assert_never
 
+from ..diagnostics.catalogue.language import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
 from ..ir.ops.arithmetic import add
@@ -21,11 +22,11 @@ from .atoms import again, atom, into
 from .attributes import optimizer_named
 from .blocks import Code
 from .context import Context, field_of
-from .definition import ModelUse
+from .definition import ModelUse, meaning
 from .environment import Bound
 from .functions import model_field, model_named, places_of, use_instance
 from .models import LR, ModelSpec, SubModelSpec
-from .optimizers import AdamRule, OptimizerRule, OptimizerUse, SGDRule
+from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
 from .static import static_value
 
 _UPDATE: Final = Callee(
@@ -78,7 +79,10 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     if use is None or not isinstance(bound["model"], ast.Name):
         return Constant(0, span=span)
     optimizer, is_known = _optimizer(cx, bound)
-    if not is_known or (optimizer is None and not require(cx, node, _WITH_RATE, bound)):
+    if optimizer is None and is_known and "lr" not in bound:
+        why = "needs `lr` or `optimizer`"
+        return cx.refuse(WrongArguments(span, _UPDATE.name, why, _UPDATE.text))
+    if not is_known:
         return Constant(0, span=span)
     name = bound["model"].id
     spec = cx.program.spec(use_instance(cx, use, span))
@@ -90,18 +94,14 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
         assert rate is not None
         new = _descended(spec, use, (whole, grads, rate), bindings, span)
     else:
-        cx.program.updates.update(
-            places_of(cx, bound["model"]), optimizer, cx.span(bound["optimizer"])
-        )
+        named, model = cx.span(bound["optimizer"]), cx.span(bound["model"])
+        cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, model)
         if use.optimizer is None:
             # What updates the model is now found; the next translation knows it from the start.
             return Constant(0, span=span)
         step = _Step(optimizer.rule, spec, span, bindings)
         new = step.taken(whole, grads, rate)
     return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))
-
-
-_WITH_RATE: Final = Callee(_UPDATE.name, (Slot("lr", required=True),), _UPDATE.text)
 
 
 def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | None, bool]:
@@ -234,3 +234,9 @@ def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
         spec = cx.program.spec(use_instance(cx, entry.model, span))
         content = started(cx, spec, params, optimizer, span)
         code.bind(Var("_", span=span), RefWrite(model_field(cx, name, 0, span), content, span=span))
+
+
+def makes_optimizer(cx: Context, node: ast.expr) -> bool:
+    """Tell whether an expression is a call of a function of `relay.optim`."""
+    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+    return known is not None and isinstance(meaning(known.value), Maker)

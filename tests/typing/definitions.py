@@ -2,7 +2,20 @@
 
 from collections.abc import Callable
 
-from pyrelay import Bool, Dim, Float, Fn, Int, Model, Tensor, float64, int32, relay, relay_model
+from pyrelay import (
+    Bool,
+    Dim,
+    Float,
+    Fn,
+    Int,
+    Model,
+    Optimizer,
+    Tensor,
+    float64,
+    int32,
+    relay,
+    relay_model,
+)
 
 B, N, K = Dim("B"), Dim("N"), Dim("K")
 
@@ -76,3 +89,10 @@ def explicit(model: Model[stack], any_model: Model, x: Tensor[Float, (N, K)]) ->
     grads = relay.grad(model, loss, (x, x))
     relay.update_model_params(model, grads, lr=0.1)
     return any_model(x).sum() + model(x).sum()
+
+
+@relay
+def train(model: Model[stack], optimizer: Optimizer, x: Tensor[Float, (N, K)]) -> Float:
+    value, grads = relay.value_and_grad(model, loss, (x, x))
+    relay.update_model_params(model, grads, optimizer=optimizer)
+    return value

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from definitions import block, countdown, explicit, inner, loss, pairs, scalars, stack
+from definitions import block, countdown, explicit, inner, loss, pairs, scalars, stack, train
 from torch.utils.data import DataLoader, TensorDataset
 
 from pyrelay import CheckError, RelayError, RunError, options, relay
@@ -38,6 +38,7 @@ print(predict(x).shape)
 bound = model.bind(loss)
 print(bound(x, x))
 print(explicit(model, model, x))
+print(train(model, relay.optim.adam(lr=1e-3), x))
 
 stack.check()
 print(stack.type, block.show("typed"))

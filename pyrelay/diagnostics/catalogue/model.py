@@ -128,8 +128,10 @@ class DefinitionCalled:
 
 @dataclass(frozen=True, slots=True)
 class SecondOptimizer:
-    """One model of a program is updated by two optimisers, each of which would remember its own
-    part of the way."""
+    """One model of a program is updated by two optimisers.
+
+    Each would remember its own part of the way, and none the whole.
+    """
 
     span: Span
     first: Span
@@ -162,4 +164,24 @@ class UnknownOptimizer:
             title=f"`{self.name}` {self.why}",
             primary=Label(self.span, "given as an optimiser"),
             help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownCaller:
+    """A function that lets an optimiser update a model is used as a value.
+
+    A model that an optimiser updates has room for what the optimiser remembers, from where it is
+    made on, so it must be known which models those are.
+    """
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL409",
+            title="it cannot be told which models an optimiser updates here",
+            primary=Label(self.span, "whatever the caller of the function passes"),
+            help="call the function by its name instead of passing it on",
         )

@@ -160,7 +160,7 @@ captured = relay.optim.adam(lr=0.1)
 
 @relay
 def first_half(model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
-    def step(count):
+    def step(count: int) -> Float:
         value, grads = relay.value_and_grad(model, loss, (x, y))
         relay.update_model_params(model, grads, optimizer=captured)
         return value if count == 0 else step(count - 1)
@@ -238,6 +238,7 @@ def test_an_update_may_name_its_own_learning_rate() -> None:
     model, other = new_model(), new_model()
     fit(model, relay.optim.adam(7.0), X, Y, 0.2)
     optimizer = relay.optim.adam(7.0)
+    grads = relay.grad(other, loss, (X, Y))
     for i in range(4):
         grads = relay.grad(other, loss, (X, Y))
         relay.update_model_params(other, grads, 0.2 / (i + 1), optimizer=optimizer)
@@ -499,7 +500,7 @@ def test_hyper_parameters_that_make_no_sense_are_refused(make: Make, message: st
 def test_an_optimizer_of_torch_is_no_argument() -> None:
     model = new_model()
     with pytest.raises(RunError) as caught:
-        train(model, torch.optim.Adam(model.parameters()), X, Y, 1)
+        train(model, torch.optim.Adam(model.parameters()), X, Y, 1)  # pyright: ignore[reportArgumentType]
     assert caught.value.codes == ("RL550",)
 
 

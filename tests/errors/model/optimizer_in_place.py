@@ -1,0 +1,25 @@
+"""A new optimiser for every step."""
+
+from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
+
+N = Dim("N")
+
+
+@relay_model
+def net(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 1)]:
+    return relay.linear(x, out_features=1)
+
+
+@relay
+def loss(x: Tensor[Float, (N, 3)]) -> Float:
+    return relay.mean(net(x) ** 2)
+
+
+
+@relay
+def train(model: Model[net], x: Tensor[Float, (N, 3)]) -> Float:
+    value = 0.0
+    for _ in range(10):
+        value, grads = relay.value_and_grad(model, loss, (x,))
+        relay.update_model_params(model, grads, optimizer=relay.optim.adam(lr=1e-3))
+    return value
