@@ -31,6 +31,7 @@ slow: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
+	$(BIN)/python benchmarks/compile_time.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -107,7 +107,7 @@ class Report:
     def __init__(self, title: str, baseline: str, packages: Sequence[str], **facts: Any) -> None:
         self._title = title
         self._baseline = baseline
-        self._facts = {**facts, **machine(), "versions": _versions(packages)}
+        self._facts = {**facts, **machine(), "versions": versions(packages)}
         self._cases: dict[str, dict[str, Timing]] = {}
 
     def add(self, case: str, timings: dict[str, Timing]) -> None:
@@ -157,7 +157,8 @@ def machine() -> dict[str, str]:
     return {"cpu": cpu, "platform": platform.platform(), "python": platform.python_version()}
 
 
-def _versions(packages: Sequence[str]) -> dict[str, str]:
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """Give the versions of packages that are installed."""
     found: dict[str, str] = {}
     for package in packages:
         try:
