@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 PREFIX: Final = "PYRELAY_"
 
 
-def _default_cache() -> Path:
-    """Give the directory where the platform keeps caches of a user."""
-    from pathlib import Path  # with urllib, too much for `import pyrelay`
-
-    local = os.environ.get("LOCALAPPDATA") if os.name == "nt" else os.environ.get("XDG_CACHE_HOME")
-    return (Path(local) if local else Path.home() / ".cache") / "pyrelay"
-
-
 def _switch(variable: str, text: str) -> bool:
     match text.strip().lower():
         case "1" | "true" | "yes" | "on":
@@ -68,23 +60,16 @@ def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
 class Options:
     """The options in effect."""
 
-    verify: bool = field(default=False, metadata=_meta(_switch, "check the IR after every pass"))
+    verify: bool = field(default=False, metadata=_meta(_switch, "check the IR after every stage"))
     dump_dir: Path | None = field(
-        default=None, metadata=_meta(_directory, "write the IR after every pass there")
-    )
-    cache_dir: Path = field(
-        default_factory=_default_cache,
-        metadata=_meta(_directory, "keep compiled programs there"),
-    )
-    debug_nans: bool = field(
-        default=False, metadata=_meta(_switch, "find the operation that made the first NaN")
+        default=None, metadata=_meta(_directory, "write the IR after every stage there")
     )
     device: str | None = field(
         default=None, metadata=_meta(_word, "where new models go, such as `cuda`")
     )
     logs: str = field(
         default="",
-        metadata=_meta(_words, "what to log: `passes,+runtime,-cache`, + for all details"),
+        metadata=_meta(_words, "what to log: `passes,+runtime,-cli`, + for all details"),
     )
 
 
@@ -93,8 +78,6 @@ class Changes(TypedDict, total=False):
 
     verify: bool
     dump_dir: Path | None
-    cache_dir: Path
-    debug_nans: bool
     device: str | None
     logs: str
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
 
 from tests.golden import Golden, folder_of
+
+os.environ.setdefault("PYRELAY_VERIFY", "1")  # every program of every test, after every stage
 
 settings.register_profile("patient", settings.get_profile("default"), deadline=None)
 if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses its own

@@ -1,4 +1,4 @@
-"""`doctor`: what a bug report needs, and what a user wonders about: versions, devices, caches."""
+"""`doctor`: what a bug report needs, and what a user wonders about: versions, devices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def doctor() -> int:
         ("versions", _versions()),
         ("devices", _devices()),
         ("compilers", _compilers()),
-        ("caches", _caches()),
         ("options", _options()),
     ):
         sys.stdout.write(f"{title}\n")
@@ -77,17 +76,6 @@ def _first_line(compiler: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"does not run ({error})"
     return done.stdout.splitlines()[0] if done.stdout else "says nothing"
-
-
-def _caches() -> Iterator[tuple[str, str]]:
-    folder = config.current().cache_dir
-    if not folder.is_dir():
-        yield "pyrelay", f"{folder}, not there yet"
-        return
-    files = [f for f in folder.rglob("*") if f.is_file()]
-    size = sum(f.stat().st_size for f in files)
-    writable = "" if os.access(folder, os.W_OK) else ", not writable"
-    yield "pyrelay", f"{folder}, {len(files)} files, {size / 2**20:.1f} MiB{writable}"
 
 
 def _options() -> Iterator[tuple[str, str]]:

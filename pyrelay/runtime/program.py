@@ -5,13 +5,17 @@ The typed stage is all that `check` and `show` need; the rest runs when the prog
 
 from __future__ import annotations
 
+import logging
+import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ..config import current
 from ..ir.expr import Function
 from ..ir.module import Module
+from ..ir.printer import to_text
 from ..ir.types import FnType
+from ..ir.verify import Stage, verify
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
 from ..passes.infer import infer
@@ -21,9 +25,12 @@ from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import torch
+
+
+_LOGGER: Final = logging.getLogger("pyrelay.passes")
 
 
 @final
@@ -45,22 +52,41 @@ class Program:
     @cached_property
     def typed(self) -> Module:
         """The program after inference. Raises CheckError."""
-        return infer(self.translated)
+        return self._step(Stage.TYPED, self.translated, infer)
 
     @cached_property
     def anf(self) -> Module:
         """The program in A-normal form."""
-        return to_anf(self.typed)
+        return self._step(Stage.ANF, self.typed, to_anf)
 
     @cached_property
     def derived(self) -> Module:
         """The program with its transforms expanded. Raises CheckError."""
-        return expand_transforms(self.anf)
+        return self._step(Stage.DERIVED, self.anf, expand_transforms)
 
     @cached_property
     def simplified(self) -> Module:
         """The program that is compiled."""
-        return with_flavours(simplify(self.derived, self.entry, _fold))
+        return self._step(Stage.FLAVOURED, self.derived, self._simplify)
+
+    def _simplify(self, module: Module) -> Module:
+        return with_flavours(simplify(module, self.entry, _fold))
+
+    def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
+        """Give the next stage: timed, and verified and written to a file where options say so."""
+        started = time.perf_counter()
+        made = run(module)
+        _LOGGER.info(
+            "%s of %s took %.1f ms", stage.value, self.entry, 1e3 * (time.perf_counter() - started)
+        )
+        options = current()
+        if options.verify:
+            verify(made, stage)
+        if options.dump_dir is not None:
+            options.dump_dir.mkdir(parents=True, exist_ok=True)
+            file = options.dump_dir / f"{self.entry}.{stage.value}.relay"
+            file.write_text(to_text(made), encoding="utf-8")
+        return made
 
     @property
     def function(self) -> Function:
@@ -91,7 +117,3 @@ def _fold(module: Module, entry: str) -> Any:
     """Give the value of a closed function, for constant folding."""
     return evaluate(module, entry, ())
 
-
-def verifies() -> bool:
-    """Tell whether the IR is to be verified after every pass."""
-    return current().verify

@@ -124,7 +124,7 @@ class GradientThroughCell:
             code="RL305",
             title="no gradient flows through a cell",
             primary=Label(self.span, "read here"),
-            secondary=(Label(self.made, f"made here, in the gradient of `{self.function}`"),),
+            secondary=(Label(self.made, f"it takes its value here, in `{self.function}`"),),
             help="use a variable instead, or state that it is meant: `relay.stop_gradient`",
         )
 

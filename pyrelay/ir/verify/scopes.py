@@ -136,10 +136,14 @@ def mentions_exist(scene: Scene) -> Iterator[Finding]:
             missing = None if ty is None else _missing(module, ty)
             if missing is not None:
                 yield node, missing
+    yield from _patterns_exist(scene)
+
+
+def _patterns_exist(scene: Scene) -> Iterator[Finding]:
     for pattern in patterns(scene):
         if isinstance(pattern, ConstructorPattern):
-            adt = module.adts.get(pattern.adt)
-            if adt is None or not _has_constructor(module, pattern.adt, pattern.name):
+            adt = scene.module.adts.get(pattern.adt)
+            if adt is None or not _has_constructor(scene.module, pattern.adt, pattern.name):
                 yield pattern, f"there is no constructor `{pattern.adt}.{pattern.name}`"
             elif len(adt.constructor(pattern.name).fields) != len(pattern.fields):
                 yield pattern, f"`{pattern.name}` has another number of fields"

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...ir.expr import Expr, type_of
 from ...ir.traverse import Steps
+from ...ir.types import Type
 from .instances import ones
 from .masks import Masks, join_masks
 from .useful import Useful
 from .varied import Varied
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from .bodies import Source
     from .callgraph import CallGraph
     from .leaves import Leaves
@@ -60,7 +63,10 @@ class Activity:
         self._varied: Final[dict[tuple[str, int], Flow]] = {}
         self._useful: Final[dict[tuple[str, int], Flow]] = {}
         self.tainted: Final[dict[Expr, Expr]] = {}
-        """Reads of cells that hold varied values, with where the cell was made."""
+        """Reads of cells that hold varied values, with where the cell was made or written."""
+        self.writes: Final[dict[str, dict[Type, Expr]]] = {}
+        """For each function the types of cells made elsewhere into which it, or what it calls, puts
+        varied values. Cells of one type are not told apart once they are passed around."""
 
     def varied(self, name: str, mask: int) -> Steps[Flow]:
         """Give the flow from varied parameters of a function to results."""
@@ -68,6 +74,16 @@ class Activity:
         if key not in self._varied:
             self._varied[key] = yield self._solve(name, mask, forwards=True)
         return self._varied[key]
+
+    def pass_writes(self, name: str, writes: Mapping[Type, Expr]) -> bool:
+        """Tell a function that cells it is given hold varied values; whether that is news to it."""
+        known = self.writes.setdefault(name, {})
+        news = {ty: write for ty, write in writes.items() if ty not in known}
+        if news:
+            known.update(news)
+            for key in [k for k in self._varied if k[0] == name]:
+                del self._varied[key]
+        return bool(news)
 
     def useful(self, name: str, mask: int) -> Steps[Flow]:
         """Give the flow from useful leaves of a result back to the parameters."""

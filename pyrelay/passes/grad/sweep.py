@@ -230,6 +230,11 @@ class Sweep:
         given = sum(1 << i for i, ct in enumerate(cts) if ct is not None)
         if not given:
             return
+        made = self._tools.activity.tainted.get(call)
+        if made is not None:
+            name = self._work.source.name
+            self._report(GradientThroughCell(call.span, made.span, name))
+            return
         if step not in self._work.calls:
             pulled = yield self._tools.pulled_call(self._work, step, given)
             self._work.calls[step] = pulled

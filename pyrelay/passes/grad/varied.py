@@ -25,11 +25,14 @@ from ...ir.expr import (
 )
 from ...ir.op import Op
 from ...ir.traverse import Steps
+from ...ir.types import subtypes
 from .bodies import subpatterns
 from .instances import ones
 from .masks import Masks, is_constant, join_masks
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...ir.types import Type
     from .activity import Activity, Flow
     from .bodies import Body, Step
@@ -51,6 +54,7 @@ class Varied:
         self.masks: Final[Masks] = {}
         self._cells: Final[dict[Expr, RefCreate]] = {}
         """Cells made in this function, by variable."""
+        self._writes: Final = activity.writes.setdefault(name, {})
         self._tainted: Final[set[Expr]] = set()
         """Those of them into which something varied has been put."""
 
@@ -75,12 +79,23 @@ class Varied:
                     self._tainted.add(step.var)
             case RefWrite(ref, value) if ref in self._cells and self._atom(value):
                 self._tainted.add(ref)
-            case RefRead(ref) as read if ref in self._tainted:
+            case RefWrite(ref, value) as write if self._atom(value):
+                self._note({type_of(ref): write})
+            case RefRead(ref) as read if ref in self._tainted or type_of(ref) in self._writes:
                 # Were it useful, its cotangent would be lost: the sweep refuses that.
                 self.masks[step.var] = ones(self._leaves.width(type_of(read)))
-                self._activity.tainted[read] = self._cells[ref]
+                place = self._cells.get(ref) or self._writes.get(type_of(ref))
+                assert place is not None
+                self._activity.tainted[read] = place
             case _:
                 pass
+
+    def _note(self, writes: Mapping[Type, Expr]) -> None:
+        """Add cells that this function writes varied values into; a loop is then walked again."""
+        for ty, write in writes.items():
+            if ty not in self._writes:
+                self._writes[ty] = write
+                self._flow.changed = True
 
     def _atom(self, expr: Expr) -> int:
         return self.masks.get(expr, 0) if isinstance(expr, Var) else 0
@@ -111,12 +126,27 @@ class Varied:
         assert isinstance(expr.callee, GlobalVar), "the program is first-order"
         name = expr.callee.name
         mask = join_masks(self._leaves, expr.args, self.masks)
+        given = self._written_cells(expr)
+        news = self._activity.pass_writes(name, given)
         if name in self._group:
+            self._flow.changed = self._flow.changed or news
+            self._note(self._activity.writes[name])
             return self._flow.enter(name, mask)
-        if not mask:
+        if not mask and not given:
             return 0
         flow = yield self._activity.varied(name, mask)
+        self._note(self._activity.writes[name])
+        if not mask and flow.outward.get(name, 0):
+            # Only through a cell does the result vary; were that useful, it would be lost.
+            self._activity.tainted[expr] = next(iter(given.values()))
         return flow.outward.get(name, 0)
+
+    def _written_cells(self, call: Call) -> dict[Type, Expr]:
+        """Give the types of cells among the arguments that may hold varied values."""
+        if not self._writes:
+            return {}
+        inside = (part for arg in call.args for part in subtypes(type_of(arg)))
+        return {ty: self._writes[ty] for ty in inside if ty in self._writes}
 
     def _branches(self, step: Step) -> Steps[int]:
         mask = 0

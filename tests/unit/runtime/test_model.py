@@ -326,3 +326,41 @@ def test_an_interrupted_loop_leaves_the_last_whole_update() -> None:
     relay.update_model_params(other, grads, lr=0.5)
     for a, b in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.allclose(a, b)
+
+
+@relay_model
+def twin(x: Tensor[Float, (N, 3, 5, 5)], y: Tensor[Float, (N, 3, 5, 5)]) -> Float:
+    return ((normed_pair(x) - normed_pair(y)) ** 2).mean()
+
+
+@relay_model
+def normed_pair(x: Tensor[Float, (N, 3, 5, 5)]) -> Tensor[Float, (N, 3, 5, 5)]:
+    return relay.batch_norm(x) ** 3
+
+
+@relay
+def twin_loss(x: Tensor[Float, (N, 3, 5, 5)], y: Tensor[Float, (N, 3, 5, 5)]) -> Float:
+    return twin(x, y)
+
+
+def test_state_that_a_loss_updates_does_not_stop_its_gradient() -> None:
+    model = relay.create_model(twin)
+    x, y = torch.randn(4, 3, 5, 5), torch.randn(4, 3, 5, 5)
+    _, grads = relay.value_and_grad(model, twin_loss, (x, y))
+    assert grads.norm() > 0
+
+
+def test_a_gradient_through_an_update_inside_is_refused_and_never_zero() -> None:
+    @relay
+    def trained(lr: Float, x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
+        model = relay.create_model(perceptron)
+        for _ in range(3):
+            grads = relay.grad(model, loss, (x, y))
+            relay.update_model_params(model, grads, lr=lr)
+        return model.bind(loss)(x, y)
+
+    x, y = batch()
+    assert trained(0.1, x, y) > 0
+    with pytest.raises(CheckError) as caught:
+        relay.grad(trained, wrt="lr")(0.1, x, y)
+    assert caught.value.codes == ("RL305",)
