@@ -26,12 +26,12 @@ def create(
     device: torch.device,
 ) -> Model:
     """Give a new model of a definition. Raises CheckError when its shapes are not all fixed."""
-    spec, function = dispatcher.definition_of_model(hyper)
-    blueprint = Blueprint(spec)
+    given = {str(name): int(value) for name, value in dims.items()}
+    blueprint, function = dispatcher.plan_of_model(hyper, given)
     params_type, state_type = (p.ty for p in function.params[:2])
     assert params_type is not None
     assert state_type is not None
-    sizes = {str(name): Dim.of(value) for name, value in dims.items()}
+    sizes = {name: Dim.of(value) for name, value in given.items()}
     params = _values(blueprint, blueprint.params, params_type, sizes, seed, device)
     state = _values(blueprint, blueprint.state, state_type, sizes, seed, device)
     return Model(blueprint, dispatcher, params, state)

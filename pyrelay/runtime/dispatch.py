@@ -91,6 +91,7 @@ class Dispatcher:
         self._function: Final = function
         self._base: Final = function if isinstance(function, Definition) else function.definition
         self._compiled: Final[dict[Any, Compiled]] = {}
+        self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._hits = 0
 
     # Calls.
@@ -317,13 +318,23 @@ class Dispatcher:
         """Tell what is compiled and how often it was used."""
         return CacheInfo(len(self._compiled), self._hits, len(self._compiled))
 
-    def definition_of_model(self, hyper: Mapping[str, Any]) -> tuple[ModelSpec, Function]:
-        """Give the tree of a model definition and its typed function. Raises CheckError."""
+    def plan_of_model(
+        self, hyper: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> tuple[Blueprint, Function]:
+        """Give the blueprint of a model, and its typed function. Raises CheckError.
+
+        Models made alike share a blueprint, so what is compiled for one serves all of them.
+        """
         assert self._base.kind is Kind.MODEL
-        use = ModelUse(self._base, statics=tuple(hyper.items()))
-        translation = translate(self._base, dict(hyper), [use], [])
-        program = Program(translation.module, translation.entry)
-        return translation.implicit[0], program.function
+        key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
+        known = self._blueprints.get(key)
+        if known is None or not all(guard.holds() for guard in known[0].guards):
+            use = ModelUse(self._base, statics=tuple(hyper.items()))
+            translation = translate(self._base, dict(hyper), [use], [])
+            function = Program(translation.module, translation.entry).function
+            known = translation, Blueprint(translation.implicit[0]), function
+            self._blueprints[key] = known
+        return known[1], known[2]
 
 
 def _mode(source: Source) -> tuple[Blueprint, bool]:

@@ -116,4 +116,3 @@ class Program:
 def _fold(module: Module, entry: str) -> Any:
     """Give the value of a closed function, for constant folding."""
     return evaluate(module, entry, ())
-

@@ -364,3 +364,18 @@ def test_a_gradient_through_an_update_inside_is_refused_and_never_zero() -> None
     with pytest.raises(CheckError) as caught:
         relay.grad(trained, wrt="lr")(0.1, x, y)
     assert caught.value.codes == ("RL305",)
+
+
+def test_models_made_alike_share_what_is_compiled() -> None:
+    import pyrelay
+
+    x, y = batch()
+    relay.value_and_grad(relay.create_model(perceptron, seed=1), loss, (x, y))
+    second = relay.create_model(perceptron, seed=2)
+    with pyrelay.no_compile():
+        relay.value_and_grad(second, loss, (x, y))
+    small = relay.create_model(open_net, width=2, dims={K: 3})
+    large = relay.create_model(open_net, width=2, dims={K: 5})
+    assert small(torch.ones(1, 3)).shape == large(torch.ones(1, 5)).shape == (1, 2)
+    with pytest.raises(RunError):
+        large(torch.ones(1, 3))
