@@ -24,7 +24,8 @@ lint: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
 
 unit: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu and not alone"
+	$(BIN)/python -m pytest -q -m alone tests/test_house.py
 
 slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "slow and not gpu"
