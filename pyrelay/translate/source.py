@@ -60,7 +60,8 @@ class _ParsedFile:
         self.defs: Final = {_place(n): n for n in statements if isinstance(n, _DEFS)}
         classes = [s for s in statements if isinstance(s, ast.ClassDef)]
         self.methods: Final = {_place(n) for c in classes for n in c.body if isinstance(n, _DEFS)}
-        module = compile(tree, name, "exec", dont_inherit=True)
+        # The text once more: a syntax tree that nests deeply, Python compiles only from its text.
+        module = compile(text, name, "exec", dont_inherit=True)
         self.codes: Final = {(c.co_name, c.co_firstlineno): c for c in _codes(module)}
 
 

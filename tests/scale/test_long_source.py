@@ -1,0 +1,55 @@
+"""Source text may be as long, and its expressions nest as deeply, as Python itself allows."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import relay
+
+HEAD = """from pyrelay import Int, float64, relay
+
+@relay
+def f(x: float64, n: Int) -> float64:
+"""
+
+
+def loaded(body: str, folder: Path) -> Any:
+    """Import a file with one function, given its body."""
+    file = folder / "long_source.py"
+    file.write_text(HEAD + body, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("long_source", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module.f
+
+
+ELIFS = "".join(f"    elif n == {i}:\n        return x * {i + 1}\n" for i in range(1, 300))
+BODIES = {
+    "a sum of many terms": (f"    return {' + '.join(['x'] * 2500)}\n", 2500.0),
+    "a chain of methods": (f"    return x{'.abs()' * 600} * 2\n", 2.0),
+    "many assignments": ("    x = x * 1.0\n" * 1000 + "    return x\n", 1.0),
+    "many elifs": (f"    if n == 0:\n        return x\n{ELIFS}    return x * 0\n", 201.0),
+    "many early returns": (
+        "".join(f"    if n == {i}:\n        return x * {i}\n" for i in range(300))
+        + "    return x\n",
+        200.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_long_source_compiles_with_its_gradient(name: str, tmp_path: Path) -> None:
+    body, factor = BODIES[name]
+    function = loaded(body, tmp_path)
+    x = torch.tensor(0.5, dtype=torch.float64)
+    torch.testing.assert_close(function(x, 200).item(), 0.5 * factor)
+    torch.testing.assert_close(relay.grad(function, wrt="x")(x, 200).item(), factor)
