@@ -16,6 +16,7 @@ from ..ir.module import Module
 from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
+from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
 from ..passes.infer import infer
@@ -62,7 +63,7 @@ class Program:
     @cached_property
     def derived(self) -> Module:
         """The program with its transforms expanded. Raises CheckError."""
-        return self._step(Stage.DERIVED, self.anf, expand_transforms)
+        return self._step(Stage.DERIVED, self.anf, lambda m: expand_transforms(pool_first(m)))
 
     @cached_property
     def simplified(self) -> Module:
