@@ -28,7 +28,7 @@ unit: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m alone tests/test_house.py
 
 slow: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py

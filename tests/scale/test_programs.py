@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -153,21 +151,3 @@ def test_verifying_printing_and_reading_do_linear_work(name: str) -> None:
         ):
             least = work(partial(action, module))
             assert work(partial(action, longer)) < 4.5 * least, stage
-
-
-def seconds(name: str, size: int) -> float:
-    """Give the processor time of all stages."""
-    program = Program(PROGRAMS[name](size), "gradient")
-    gc.collect()
-    begin = time.process_time()
-    program.compiled(CPU)
-    return time.process_time() - begin
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_the_time_to_compile_grows_with_the_number_of_bindings() -> None:
-    seconds("bindings", 1000)
-    thousand, ten, hundred = (seconds("bindings", n) for n in (1_000, 10_000, 100_000))
-    assert ten < 10 * 2 * thousand
-    assert hundred < 10 * 2 * ten
