@@ -167,6 +167,9 @@ Type: TypeAlias = (
 UNKNOWN: Final = TypeHole(0)
 """In an annotation: a part that inference finds; each occurrence is a hole of its own."""
 
+PRELUDE: Final = "prelude."
+"""How the names of the prelude's data types and functions begin in a program."""
+
 UNIT: Final = TupleType(())
 STR: Final = StrType()
 BOOL: Final = TensorType((), bool_)
@@ -344,6 +347,7 @@ def show(ty: Type) -> str:
         case RefType(value):
             return f"ref[{show(value)}]"
         case AdtType(name, args):
+            name = name.removeprefix(PRELUDE)
             inside = ", ".join(str(a) if isinstance(a, Dim) else show(a) for a in args)
             return f"{name}[{inside}]" if args else name
         case TypeVar(name):
