@@ -172,6 +172,10 @@ PRELUDE: Final = "prelude."
 
 UNIT: Final = TupleType(())
 STR: Final = StrType()
+ITERABLE: Final = AdtType("Iterable")
+"""Any Python object of the caller's that a `for` loop can run over; nothing can be seen inside."""
+ITERATOR: Final = AdtType("Iterator")
+"""Such an object while a loop runs over it."""
 BOOL: Final = TensorType((), bool_)
 INT: Final = TensorType((), int64)
 FLOAT: Final = TensorType((), float32)
@@ -319,7 +323,7 @@ def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) ->
 def is_differentiable(ty: Type) -> bool:
     """Tell whether a value of the type can carry a cotangent: it holds a float somewhere."""
     return any(
-        isinstance(part, TypeVar | AdtType | FnType)
+        (isinstance(part, TypeVar | AdtType | FnType) and part not in (ITERABLE, ITERATOR))
         or (isinstance(part, TensorType) and is_float(part.dtype))
         for part in subtypes(ty)
         if not isinstance(part, RefType)

@@ -26,6 +26,8 @@ from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Assumption
 from ..ir.types import (
+    ITERABLE,
+    AdtType,
     DType,
     DTypeKind,
     RefType,
@@ -37,6 +39,7 @@ from ..ir.types import (
     show,
 )
 
+_SHOWN: Final = 4
 _INT_RANGE: Final = range(-(2**63), 2**63)
 
 
@@ -91,10 +94,20 @@ class Binder:
                 return value
             case RefType():
                 return value
+            case AdtType(name) if name == ITERABLE.name:
+                return self._stream(parameter, value)
             case _:
                 if not callable(value):
                     self._wrong(parameter, value)
                 return value
+
+    def _stream(self, parameter: Parameter, value: Any) -> Any:
+        from .stream import Stream  # its elements are converted here
+
+        if not hasattr(value, "__iter__"):
+            way = "pass what a `for` loop runs over: a DataLoader, a generator, a list"
+            self._wrong(parameter, value, way)
+        return Stream(value, self._function)
 
     def _tensor(self, parameter: Parameter, value: Any, ty: TensorType) -> Any:
         tensor = self._as_tensor(parameter, value, ty)
@@ -238,18 +251,33 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 def describe(value: Any) -> str:
     """Give a value in the words of the annotations, as an error shows it."""
-    if isinstance(value, torch.Tensor):
+    if isinstance(value, torch.Tensor | np.ndarray):
         name = str(value.dtype).removeprefix("torch.")
         names = {"float32": "Float", "int64": "Int", "bool": "Bool"}
         shape = ", ".join(str(n) for n in value.shape)
-        comma = "," if value.dim() == 1 else ""
+        comma = "," if len(value.shape) == 1 else ""
         return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
     if isinstance(value, str | bool | int | float):
         return f"the {type(value).__name__} {value!r}"
+    if isinstance(value, tuple | list):
+        return _describe_items(cast("Sequence[Any]", value))
     meaning = getattr(value, "__relay__", None)
     if meaning is not None and hasattr(value, "__name__"):
         return f"the function `{value.__name__}`"
     return f"a {type(value).__name__}"
+
+
+def _describe_items(items: Sequence[Any]) -> str:
+    """Give a tuple with what is in it, the first few; a list too, unless it holds numbers."""
+    if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
+        return "a list"
+    is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]
+    shown = [
+        type(v).__name__ if n else describe(v)
+        for v, n in zip(items[:_SHOWN], is_number, strict=True)
+    ]
+    more = ["..."] if len(items) > _SHOWN else []
+    return f"{type(items).__name__}[{', '.join([*shown, *more])}]"
 
 
 def _cast_help(name: str, dtype: DType) -> str:

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import torch
 
-from ..ir.types import SizeType, TupleType, Type, subtypes
+from ..ir.types import ITERABLE, SizeType, TupleType, Type, subtypes
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
 from .results import Converter, Exports, Owner, converter
+from .stream import as_raised
 
 if TYPE_CHECKING:
     from .program import Program
@@ -62,11 +63,15 @@ class Entry:
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
         self._made: Reader | None = None
         result = program.type.result
-        if python is None and has_only_numbers(result):
+        self._streams: Final = any(p.type == ITERABLE for p in parameters)
+        if python is None and has_only_numbers(result) and not self._streams:
             self._made = leaf_reader((result,))
 
     def __call__(self, values: Sequence[Any]) -> Any:
         """Run the program on one value per parameter, models' parts included."""
+        return as_raised(self._run, values) if self._streams else self._run(values)
+
+    def _run(self, values: Sequence[Any]) -> Any:
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
         if self._pullback is not None and requires_grad(host):
@@ -78,6 +83,9 @@ class Entry:
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
+        return as_raised(self._interpret, values)
+
+    def _interpret(self, values: Sequence[Any]) -> Any:
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
         result = self.program.interpret(host, plan.device)
@@ -112,6 +120,8 @@ class Entry:
         return call_joined(run, inputs)
 
     def _plan(self, values: Sequence[Any]) -> Plan:
+        if self._streams:
+            return self._make_plan(values)  # each call reads an iterable of its own
         lead = self._models
         key = (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
         plan = self._plans.get(key)
@@ -123,7 +133,8 @@ class Entry:
         return plan
 
     def _make_plan(self, values: Sequence[Any]) -> Plan:
-        device = device_of(self.name, values)
+        given = zip(self.parameters, values, strict=True)
+        device = device_of(self.name, [v for p, v in given if p.type != ITERABLE])
         converted = self._bind(values, device)
         is_plain = all(c is v for c, v in zip(converted, values, strict=True))
         if is_plain and not self._sizes_matter:

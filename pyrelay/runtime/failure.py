@@ -12,10 +12,12 @@ from ..diagnostics.catalogue.run import (
     IndexOutOfRange,
     OperatorFailed,
     Raised,
+    WrongElement,
 )
 from ..diagnostics.diagnostic import Problem, RunError
 from ..diagnostics.source import Span
 from ..ir.ops.host import ProgramFailed
+from ..ir.ops.stream import ElementError
 
 
 def located(error: Exception, span: Span) -> RunError:
@@ -28,6 +30,8 @@ def located(error: Exception, span: Span) -> RunError:
 def _problem(error: Exception, span: Span) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
     match error:
+        case ElementError(position=position, wanted=wanted, actual=actual, way=way):
+            return WrongElement(span, position, wanted, actual, way)
         case AssertionError():
             return CheckFailed(span, str(error))
         case ProgramFailed():

@@ -16,6 +16,7 @@ import torch
 from ..ir.types import AdtType, DType, FnType, SizeType, TensorType, TupleType, Type, int64
 from .arguments import torch_dtype
 from .autograd import tensors
+from .stream import Stream
 
 
 @final
@@ -64,11 +65,13 @@ class _Call:
         """Give a result in storage of its own."""
         if id(value) in self.held or id(value) in self.owner.constants:
             return value.clone()
-        if not value._is_view():  # noqa: SLF001  torch has no public name for it
+        streams = [a for a in self.arguments if isinstance(a, Stream)]
+        if not value._is_view() and not streams:  # noqa: SLF001  torch has no public name for it
             return value
         storage = value.untyped_storage().data_ptr()
         given = (t for a in self.arguments for t in tensors(a))
         shares = any(t.untyped_storage().data_ptr() == storage for t in given)
+        shares = shares or any(storage in s.storages for s in streams)
         return value.clone() if shares and storage else value
 
 

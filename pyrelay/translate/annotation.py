@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import collections.abc
 import types as python_types
 import typing
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,7 @@ from ..ir.types import (
     BOOL,
     FLOAT,
     INT,
+    ITERABLE,
     UNIT,
     UNKNOWN,
     DType,
@@ -32,13 +34,20 @@ from ..ir.types import (
     TensorType,
     TupleType,
     Type,
+    TypeHole,
     dims,
+    subtypes,
 )
 from .definition import Definition, meaning
 from .scope import nearest
 
 NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 """Python's own number types: the type in the IR; results come back as Python numbers."""
+
+ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
+"""What a parameter is annotated with that a `for` loop reads element by element."""
+
+_ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
 
 ANY_DIM: Final = "any"
 """How the name of a dim that an annotation leaves open begins."""
@@ -54,6 +63,8 @@ class Annotation:
     """`float`, `int` or `bool` when it was annotated so, and for static parameters `str`."""
     model: written.ModelAnnotation | None = None
     is_optimizer: bool = False
+    element: Type | None = None
+    """What an iterable gives, where it was annotated as one."""
 
 
 class NotAType(Exception):  # noqa: N818  becomes a diagnostic where the annotation stands
@@ -100,10 +111,21 @@ class AnnotationReader:
             return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
         if value is written.Optimizer:
             return Annotation(UNKNOWN, is_optimizer=True)
+        if (typing.get_origin(value) or value) in ITERABLES:
+            return Annotation(ITERABLE, element=self._element(value))
         python = value if value in (float, int, bool, str) else None
         if python is str:
             return Annotation(UNKNOWN, python=str)
         return Annotation(self.type(value), python)
+
+    def _element(self, value: Any) -> Type:
+        args = typing.get_args(value)
+        if not args:
+            raise NotAType("it does not say what the elements are", _ITERABLE)
+        found = self.type(args[0])
+        if any(isinstance(part, TypeHole) for part in subtypes(found)):
+            raise NotAType("the rank of its elements is open", "write each element's shape out")
+        return found
 
     def type(self, value: Any) -> Type:
         """Give the type that an object stands for in an annotation. Raises NotAType."""
@@ -113,6 +135,10 @@ class AnnotationReader:
             return UNIT
         if isinstance(value, type) and value in NUMBERS:
             return NUMBERS[value]
+        alone = _stands_alone(value)
+        if alone is not None:
+            way = "make it a parameter of its own"
+            raise NotAType(f"{alone} stands alone as the annotation of a parameter", way)
         match value:
             case written.TensorAnnotation(items):
                 return self._tensor(items)
@@ -120,10 +146,6 @@ class AnnotationReader:
                 return FnType(tuple(self.type(p) for p in params), self.type(result))
             case Dim():
                 return SizeType(value)
-            case written.ModelAnnotation():
-                raise NotAType("a model stands alone as the annotation of a parameter")
-            case written.Optimizer:
-                raise NotAType("an optimiser stands alone as the annotation of a parameter")
             case _ if isinstance(meaning(value), DType):
                 return TensorType((), meaning(value))
             case _:
@@ -231,6 +253,15 @@ class _Names(dict[str, Any]):
         return self._original[name]
 
 
+def _stands_alone(value: Any) -> str | None:
+    """Give what an annotation means that is no part of another, None if it may be one."""
+    if isinstance(value, written.ModelAnnotation):
+        return "a model"
+    if value is written.Optimizer:
+        return "an optimiser"
+    return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None
+
+
 def _is_dtype(item: Any) -> bool:
     return (
         isinstance(meaning(item), DType)
@@ -255,14 +286,14 @@ def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
         )
     if value is typing.Any:
         return "the type of a parameter is known", "write its type; `Any` may stand for one size"
+    if (getattr(value, "__module__", "") or "").startswith("torch.utils.data"):
+        return "it does not say what the elements are", _ITERABLE
     if module in ("torch", "numpy", "jax"):
         return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
     if value is written.Tensor:
         return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
     if value in (list, dict, set) or origin in (list, dict, set):
         return "this collection is not in the language", "write a tensor or a tuple"
-    if getattr(origin, "__name__", "") in ("Iterable", "Iterator", "Sequence"):
-        return "data is passed as tensors", "stack the items and loop over the first axis"
     if isinstance(value, python_types.UnionType) or origin is typing.Union:
         return "a union is not in the language", "write a function for each of the types"
     return "it names no type of the language", None

@@ -108,7 +108,12 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
         return entry
     atom = source.atom if entry.atom is None else entry.atom
     return replace(
-        entry, atom=atom, model=source.model, places=source.places, function=source.function
+        entry,
+        atom=atom,
+        model=source.model,
+        places=source.places,
+        function=source.function,
+        stream=source.stream,
     )
 
 

@@ -14,6 +14,7 @@ from .annotation import Annotation, type_dims
 from .context import Context
 from .environment import Bound, Unbound
 from .flow import Nested, locals_of, reads
+from .streams import stream_of
 
 Body: TypeAlias = Callable[[Context, ast.FunctionDef], Steps[Expr]]
 """Translates the statements of a nested `def`."""
@@ -54,7 +55,11 @@ def _parameter(cx: Context, arg: ast.arg) -> Var:
         found = cx.annotations.read(arg.annotation, cx.span(arg.annotation))
     ty: Type | None = None if found is None or found.model is not None else found.ty
     var = Var(arg.arg, ty, span=span)
-    cx.env.set(arg.arg, Bound(atom=var))
+    stream = None
+    if found is not None and found.element is not None:
+        known = {d.name for d in cx.program.signature(cx.definition).type_params}
+        stream = stream_of(cx.program, found.element, known, span)
+    cx.env.set(arg.arg, Bound(atom=var, stream=stream))
     if isinstance(ty, SizeType):
         cx.annotations.define(arg.arg, ty.dim)
     return var

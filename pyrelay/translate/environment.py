@@ -67,6 +67,8 @@ class Bound:
     """The model of whose parameters the value is a record (or of their gradients)."""
     function: LocalFunction | None = None
     holder: Holder | None = None
+    stream: tuple[Any, ...] | None = None
+    """The description of its elements, of an iterable."""
 
 
 def either(left: Bound, right: Bound) -> Bound:
@@ -77,6 +79,7 @@ def either(left: Bound, right: Bound) -> Bound:
         record=left.record if left.record == right.record else None,
         function=left.function if left.function is right.function else None,
         holder=left.holder or right.holder,
+        stream=left.stream if left.stream == right.stream else None,
     )
 
 

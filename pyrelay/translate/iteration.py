@@ -1,7 +1,8 @@
-"""What a `for` loop runs over: how many rounds, and what the target is in round `i`.
+"""What a `for` loop runs over: whether there is a round `i`, and what the target is in it.
 
 A loop counts with an integer. `range`, `enumerate`, `zip` and `reversed` are arithmetic on that
-counter; anything else is indexed along its first axis.
+counter; an iterable of the caller's is asked for its next element; anything else is indexed along
+its first axis.
 """
 
 from __future__ import annotations
@@ -10,29 +11,45 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from ..diagnostics.catalogue.language import Unsupported, WrongArguments
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Expr, Tuple, Var
+from ..ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, subtract
+from ..ir.ops.compare import less
 from ..ir.ops.host import dim_size, same_length
 from ..ir.ops.index import index
+from ..ir.ops.stream import has_next, next_element, start_iteration
 from ..ir.traverse import Steps
 from .atoms import again, atom
 from .attributes import static_argument
 from .blocks import Code
 from .context import Context, in_turn
+from .environment import Bound, Holder
 from .static import static_value
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """The rounds of a loop: their number, an atom, and the element in the round of a counter."""
+    """The rounds of a loop: the element in the round of a counter, and their number, an atom.
 
-    length: Expr
+    Where the number is known only at the end, `length` is None and `has_next` tells whether there
+    is another round. `holder` is where elements may also be held, if outside of the program.
+    """
+
+    length: Expr | None
     element: Callable[[Expr], Expr]
+    has_next: Callable[[Expr], Expr] | None = None
+    holder: Holder | None = None
+
+    def test(self, counter: Expr, span: Span) -> Expr:
+        """Give whether there is a round of the number of a counter."""
+        if self.has_next is not None:
+            return self.has_next(counter)
+        assert self.length is not None
+        return Call(less, (again(counter), again(self.length)), {}, span=span)
 
 
 def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
@@ -46,7 +63,24 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
     if isinstance(node, ast.Tuple | ast.List):
         instead = "call a nested function for each, or stack them into one tensor"
         cx.program.report(Unsupported(cx.span(node), "a loop over a tuple", instead))
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    if isinstance(entry, Bound) and entry.stream is not None:
+        return (yield _over_stream(cx, node, entry.stream, code))
     return (yield _over_axis(cx, node, code))
+
+
+def _over_stream(
+    cx: Context, node: ast.expr, description: tuple[Any, ...], code: Code
+) -> Steps[Iteration]:
+    span = cx.span(node)
+    iterator = Var("iterator", span=span)
+    code.bind(iterator, Call(start_iteration, ((yield cx.expression(node)),), {}, span=span))
+    return Iteration(
+        None,
+        lambda _: Call(next_element, (iterator,), {"element": description}, span=span),
+        lambda _: Call(has_next, (iterator,), {}, span=span),
+        Holder(span, "the caller holds its elements"),
+    )
 
 
 def _over_axis(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
@@ -117,7 +151,7 @@ def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         number = counter if start is None else _plus(start, counter, span)
         return Tuple((number, inner.element(counter)), span=span)
 
-    return Iteration(inner.length, element)
+    return Iteration(inner.length, element, inner.has_next, inner.holder)
 
 
 def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
@@ -129,17 +163,33 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         return _nothing(cx, node)
     span = cx.span(node)
     parts = yield in_turn(read_iteration(cx, a, code) for a in node.args)
-    length = parts[0].length
+
+    def element(counter: Expr) -> Expr:
+        return Tuple(tuple(p.element(counter) for p in parts), span=span)
+
+    lengths = [p.length for p in parts if p.length is not None]
+    if len(lengths) < len(parts):
+        if strict:
+            instead = "leave `strict` out, or stop when one of them ends"
+            what = "`zip(strict=True)` of an iterable"
+            cx.program.report(Unsupported(span, what, instead))
+        holder = next(p.holder for p in parts if p.length is None)
+        return Iteration(None, element, lambda counter: _all_next(parts, counter, span), holder)
+    length = lengths[0]
     if strict:
-        sizes = Tuple(tuple(p.length for p in parts), span=span)
-        length = Call(same_length, (sizes,), {}, span=span)
+        length = Call(same_length, (Tuple(tuple(lengths), span=span),), {}, span=span)
     else:
-        for part in parts[1:]:
-            length = Call(minimum, (length, part.length), {}, span=span)
-    length = atom(length, "length", code.bind)
-    return Iteration(
-        length, lambda counter: Tuple(tuple(p.element(counter) for p in parts), span=span)
-    )
+        for other in lengths[1:]:
+            length = Call(minimum, (length, other), {}, span=span)
+    return Iteration(atom(length, "length", code.bind), element)
+
+
+def _all_next(parts: Sequence[Iteration], counter: Expr, span: Span) -> Expr:
+    """Ask one after the other, as Python does: what comes after one that has ended is not asked."""
+    found = parts[-1].test(counter, span)
+    for part in reversed(parts[:-1]):
+        found = If(part.test(counter, span), found, Constant(False, span=span), span=span)
+    return found
 
 
 def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
@@ -147,6 +197,10 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         return _nothing(cx, node)
     span = cx.span(node)
     inner = yield read_iteration(cx, node.args[0], code)
+    if inner.length is None:
+        instead = "write `reversed` only around `range` and tensors"
+        cx.program.report(Unsupported(span, "`reversed` of an iterable", instead))
+        return _nothing(cx, node)
     one = Constant(1, span=span)
     last = atom(Call(subtract, (again(inner.length), one), {}, span=span), "last", code.bind)
 

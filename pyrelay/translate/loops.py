@@ -15,14 +15,13 @@ from typing import TypeAlias, final
 from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
-from ..ir.ops.compare import less
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
 from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .context import Context
 from .environment import Bound, Holder, Unbound
-from .flow import has_break
+from .flow import has_break, names_of
 from .iteration import Iteration, read_iteration
 from .ownership import held_in_loop
 from .static import static_test
@@ -197,6 +196,7 @@ def _function(
         element = head.iteration.element(head.counter)
         yield bind_target(cx, head.stmt.target, element, code)
         _note_view(cx, head.stmt)
+        _note_outside(cx, head.stmt, head.iteration)
     ends = LoopEnds(leave=frame.end, again=again)
     body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
     body = code.close(body)
@@ -239,7 +239,7 @@ def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
 def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:
     """Give what must hold for another round, None where a loop ends only by what is inside."""
     if head.iteration is not None and head.counter is not None:
-        return Call(less, (head.counter, head.iteration.length), {}, span=head.span)
+        return head.iteration.test(head.counter, head.span)
     assert isinstance(head.stmt, ast.While)
     if static_test(cx)(head.stmt.test) is True:
         return None
@@ -254,6 +254,14 @@ def _note_view(cx: Context, stmt: ast.For) -> None:
     if isinstance(entry, Bound) and not isinstance(stmt.iter, ast.Call):
         holder = Holder(cx.span(stmt.iter), "it is a part of this")
         cx.env.set(stmt.target.id, replace(entry, holder=holder))
+
+
+def _note_outside(cx: Context, stmt: ast.For, iteration: Iteration) -> None:
+    """Note that the caller holds the elements of what it passed."""
+    for name in names_of(stmt.target) if iteration.holder is not None else ():
+        entry = cx.env.find(name)
+        if isinstance(entry, Bound):
+            cx.env.set(name, replace(entry, holder=iteration.holder))
 
 
 def _forget(cx: Context, head: _Head, names: Sequence[str]) -> None:

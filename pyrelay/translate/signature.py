@@ -38,6 +38,8 @@ class Parameter:
     keyword_only: bool = False
     static: type | None = None
     model: ModelAnnotation | None = None
+    element: Type | None = None
+    """What an iterable gives."""
 
     @property
     def required(self) -> bool:
@@ -137,4 +139,6 @@ def _parameter(
         return Parameter(name, UNKNOWN, span, default, keyword_only)
     static = found.python if keyword_only and found.python in STATIC_TYPES else None
     static = OptimizerUse if found.is_optimizer else static
-    return Parameter(name, found.ty, span, default, keyword_only, static, found.model)
+    return Parameter(
+        name, found.ty, span, default, keyword_only, static, found.model, found.element
+    )

@@ -41,6 +41,7 @@ from .requirements import find_requirements
 from .scope import Guard
 from .signature import Parameter, Signature
 from .statements import function_body
+from .streams import stream_of
 
 
 @final
@@ -283,7 +284,11 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
         if parameter.model is None:
             var = Var(parameter.name, parameter.ty, span=parameter.span)
             holder = Holder(parameter.span, "the caller holds it")
-            cx.env.set(parameter.name, Bound(atom=var, holder=holder))
+            stream = None
+            if parameter.element is not None:
+                known = {d.name for d in signature.type_params}
+                stream = stream_of(cx.program, parameter.element, known, parameter.span)
+            cx.env.set(parameter.name, Bound(atom=var, holder=holder, stream=stream))
         else:
             var = Var(parameter.name, span=parameter.span)
             model = passed.get(parameter.name)

@@ -9,7 +9,7 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Sample
-from pyrelay.ir.ops import host
+from pyrelay.ir.ops import host, stream
 from pyrelay.ir.types import SizeType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.constants import torch_dtype
 
@@ -78,8 +78,9 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 
 
 def samples(op: Op) -> list[Sample]:
-    """Give the samples of an operator that gives a value: `fail` never does."""
-    if op is host.fail:
+    """Give the samples of an operator that gives a value, which `fail` never does, and whose
+    operands can be written down, which a caller's iterable cannot."""
+    if op in (host.fail, stream.start_iteration, stream.has_next, stream.next_element):
         return []
     found = list(op.samples())
     assert found, f"{op.name} has no samples"

@@ -139,3 +139,27 @@ class OperatorFailed:
             primary=Label(self.span, "while this ran"),
             notes=(self.message,),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongElement:
+    """An element that a loop reads from an iterable is not what the annotation says.
+
+    Elements are counted from 0. Each is checked when the loop comes to it, so the rounds before it
+    have been run.
+    """
+
+    span: Span
+    position: int
+    wanted: str
+    actual: str
+    way: str | None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL507",
+            title=f"element {self.position} of `{self.span.text}` is {self.actual}",
+            primary=Label(self.span, f"this loop reads {self.wanted}"),
+            help=self.way,
+        )

@@ -40,6 +40,7 @@ from . import (
     softmax,
     sort,
     statistics,
+    stream,
     view,
 )
 
@@ -239,6 +240,9 @@ ALL: Final[tuple[Op, ...]] = (
     host.to_int,
     host.to_float,
     host.to_bool,
+    stream.start_iteration,
+    stream.has_next,
+    stream.next_element,
     optim.sgd_step,
     optim.momentum_step,
     optim.adam_step,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,10 +65,6 @@ def annotated_with_torch(x: torch.Tensor) -> Float:
 
 
 def annotated_with_a_list(x: list[float]) -> Float:
-    return x
-
-
-def annotated_with_iterable(x: Iterable[Float]) -> Float:
     return x
 
 
@@ -299,7 +295,6 @@ CASES: list[tuple[Callable[..., Any], str, str]] = [
     (undefined, "RL101", "WEIGTHS"),
     (annotated_with_torch, "RL103", "torch.Tensor"),
     (annotated_with_a_list, "RL103", "list[float]"),
-    (annotated_with_iterable, "RL103", "Iterable[Float]"),
     (annotated_with_nothing, "RL101", "Floats"),
     (captures_a_tensor, "RL106", "WEIGHTS"),
     (captures_an_array, "RL106", "TABLE"),
