@@ -23,7 +23,7 @@ from .runtime.dispatch import eval_entry
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.model import Model
-from .runtime.optim import DEFAULT_LR, Optimizer
+from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
 from .translate.definition import DerivedFunction
 
@@ -136,10 +136,8 @@ def update_model_params(
     found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     params = model.flat_params()
     if optimizer is None:
-        step = -(DEFAULT_LR if lr is None else lr)
         with torch.no_grad():
-            for parameter, gradient in zip(params, found, strict=True):
-                parameter.add_(gradient, alpha=step)
+            descend(params, found, DEFAULT_LR if lr is None else lr)
         return
     if isinstance(optimizer, Optimizer):
         optimizer.update(model, params, found, lr)

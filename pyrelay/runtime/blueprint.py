@@ -5,10 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
 
 from ..ir.types import RefType, TensorType, TupleType, Type
 from ..translate.models import ModelSpec, SubModelSpec, ValueSpec
+
+if TYPE_CHECKING:
+    import torch
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Home:
+    """The model that a record of tensors belongs to, as it was: its tree, its mode, its state."""
+
+    blueprint: Blueprint
+    training: bool
+    state: tuple[torch.Tensor, ...]
+
 
 Fields: TypeAlias = tuple[ValueSpec | SubModelSpec, ...]
 
@@ -52,6 +66,11 @@ class Blueprint:
     def param_names(self) -> tuple[str, ...]:
         """The names of the parameters in program order."""
         return tuple(leaf.name for leaf in self.params)
+
+    @cached_property
+    def stateless_home(self) -> tuple[Home, Home]:
+        """The home of any model without state: in eval mode, and in train mode."""
+        return Home(self, training=False, state=()), Home(self, training=True, state=())
 
     @cached_property
     def params_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:

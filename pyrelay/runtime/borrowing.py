@@ -69,11 +69,14 @@ def host_values(
 def _model(model: Model) -> tuple[Any, Step]:
     """Give the value of an explicit model, and what stores the call's updates."""
     state, cells = model.state_cells()
-    cell = Cell(model.params_tree())
+    lent = model.params_tree()
+    cell = Cell(lent)
 
     def store() -> None:
-        model.store_params(tensors(cell.value))
-        model.store_state(cells)
+        if cell.value is not lent:
+            model.store_params(tensors(cell.value))
+        if cells:
+            model.store_state(cells)
 
     return (cell, state), store
 

@@ -11,7 +11,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, final
 
 from ..config import may_compile
@@ -22,6 +22,7 @@ from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.types import is_differentiable
 from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
+from ..translate.guards import checker
 from ..translate.models import ModelSpec
 from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Scope
@@ -52,14 +53,23 @@ class CacheInfo:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Transformed:
-    """A transform over a call: which, in which host parameters, and the form of the result."""
+    """A transform over a call: which, in which host parameters, and the form of the result.
+
+    There is one object of each (`transformed`), so that a key with one in it hashes fast.
+    """
 
     rule: Rule
-    wrt: tuple[int, ...] | None
+    wrt: tuple[int, ...]
     single: bool
     has_aux: bool
+
+
+@lru_cache(maxsize=256)
+def transformed(rule: Rule, models: int, single: bool, has_aux: bool) -> Transformed:
+    """Give a transform in the parameters of all the models of a call."""
+    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux)
 
 
 @final
@@ -69,7 +79,7 @@ class Compiled:
     def __init__(self, translation: Translation, entry: Entry) -> None:
         self.translation: Final = translation
         self.entry: Final = entry
-        self.guards: Final = translation.guards
+        self._guards_hold: Final = checker(translation.guards)
         self.rates: Final = tuple(translation.rates.items())
         names = [p.name for p in translation.signature.values]
         self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
@@ -78,9 +88,9 @@ class Compiled:
     def is_valid(self, args: Arguments) -> bool:
         """Tell whether all captured names, and learning rates that are part of the program, still
         have the values that were compiled in."""
-        return all(guard.holds() for guard in self.guards) and all(
-            args.optimizers[name].lr == lr for name, lr in self.rates
-        )
+        if not self._guards_hold():
+            return False
+        return all(args.optimizers[name].lr == lr for name, lr in self.rates)
 
 
 @final
@@ -118,9 +128,7 @@ class Dispatcher:
     ) -> Any:
         """Give a transform of the function in the parameters of models, at arguments."""
         bound = self._bind(args, {})
-        wrt = tuple(2 * i for i in range(len(models)))
-        transformed = Transformed(rule, wrt, single, has_aux)
-        compiled = self._entry(models, bound, transformed)
+        compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
         result = self._run(compiled, models, bound)
         return _with_grads(rule, result, models, single=single, has_aux=has_aux)
 

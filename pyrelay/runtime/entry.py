@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Key: TypeAlias = tuple[Any, ...]
 _MAX_PLANS: Final = 4096
+_is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
 
 
 @final
@@ -101,13 +102,13 @@ class Entry:
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
         """Tell whether all results are tensors that certainly share storage with nothing."""
-        held = set(map(id, self._given(host)))
-        for leaf in leaves:
-            if not isinstance(leaf, torch.Tensor) or leaf._is_view():  # noqa: SLF001  no public name
+        try:
+            if True in map(_is_view, leaves):
                 return False
-            if id(leaf) in held or id(leaf) in owner.constants:
-                return False
-        return True
+        except TypeError:  # a number where a tensor may be
+            return False
+        made = set(map(id, leaves))
+        return made.isdisjoint(map(id, self._given(host))) and made.isdisjoint(owner.constants)
 
     def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:
         compiled = pullback.compiled(plan.device)

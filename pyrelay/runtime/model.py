@@ -18,8 +18,8 @@ from ..ir.ops.model import KEY_INIT, initial
 from ..ir.types import DType, TensorType
 from .arguments import torch_dtype
 from .autograd import tensors
-from .blueprint import Blueprint, Leaf
-from .records import Home, Params
+from .blueprint import Blueprint, Home, Leaf
+from .records import Params
 from .values import Cell
 
 if TYPE_CHECKING:
@@ -87,7 +87,9 @@ class Model(nn.Module):
     @property
     def home(self) -> Home:
         """What a record of this model's tensors remembers of it."""
-        state = tuple(table[name] for table, name in self._state_slots)
+        if not self._state_slots:
+            return self.blueprint.stateless_home[self.training]
+        state = tuple([table[name] for table, name in self._state_slots])
         return Home(self.blueprint, self.training, state)
 
     def flat_params(self) -> list[torch.Tensor]:

@@ -124,6 +124,9 @@ class SGD(Optimizer):
 
     def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
         """Take one step in place."""
+        if not self.weight_decay and not self.momentum:
+            descend(params, grads, lr)
+            return
         for position, (param, grad) in enumerate(zip(params, grads, strict=True)):
             if self.weight_decay:
                 grad = grad.add(param, alpha=self.weight_decay)
@@ -167,6 +170,15 @@ class Adam(Optimizer):
             second.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
             below = second.sqrt().div_(scale).add_(self.eps)
             param.addcdiv_(first, below, value=-rate)
+
+
+def descend(params: Tensors, grads: Tensors, lr: float) -> None:
+    """Move parameters against their gradients by one step of plain descent, in place.
+
+    It is one call into torch, so an interrupt comes before or after the whole update.
+    """
+    if params:
+        torch._foreach_add_(list(params), list(grads), alpha=-lr)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Self, final
 
 import torch
@@ -16,17 +15,7 @@ import torch
 from ..diagnostics.catalogue.model import NoSuchParameter
 from ..diagnostics.diagnostic import RunError
 from .autograd import Tree, tensors, with_tensors
-from .blueprint import Blueprint
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Home:
-    """The model that a record belongs to, as it was: its tree, its mode, and its state."""
-
-    blueprint: Blueprint
-    training: bool
-    state: tuple[torch.Tensor, ...]
+from .blueprint import Home
 
 
 class TensorRecord(Mapping[str, torch.Tensor]):

@@ -52,7 +52,7 @@ def _index_type(call: RuleCall) -> Type:
 def _index(torch: Any, x: Any, indices: tuple[Any, ...], spec: Any) -> Any:
     x = as_tensor(torch, x)
     flips, items = python_index(torch, x, spec, indices)
-    return (x.flip(flips) if flips else x)[items]
+    return (x.flip(flips) if flips else x)[items[0] if len(items) == 1 else items]
 
 
 def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:

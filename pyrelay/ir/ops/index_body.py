@@ -42,7 +42,8 @@ def python_index(
 
 
 def _is_mask(torch: Any, value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype == torch.bool
+    # The dtype comes first: it is known where only the run tells a number from a 0-d tensor.
+    return getattr(value, "dtype", None) == torch.bool and isinstance(value, torch.Tensor)
 
 
 def _written_out(torch: Any, rank: int, spec: Spec, indices: Sequence[Any]) -> Spec:
@@ -52,7 +53,9 @@ def _written_out(torch: Any, rank: int, spec: Spec, indices: Sequence[Any]) -> S
         else entry[0] in ("int", "slice")
         for entry in spec
     )
-    place = spec.index(("ellipsis",)) if ("ellipsis",) in spec else len(spec)
+    if ("ellipsis",) not in spec:
+        return spec  # the dims behind it come whole
+    place = spec.index(("ellipsis",))
     return (*spec[:place], *(_WHOLE,) * (rank - used), *spec[place + 1 :])
 
 

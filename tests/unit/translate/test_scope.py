@@ -5,11 +5,13 @@ from __future__ import annotations
 import enum
 import types
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
 from pyrelay import Float, relay
-from pyrelay.translate.scope import MISSING, Scope, is_data, nearest
+from pyrelay.translate.guards import checker
+from pyrelay.translate.scope import MISSING, Guard, Scope, is_data, nearest
 from pyrelay.translate.translator import translate
 
 RATE = 0.5
@@ -136,3 +138,28 @@ def test_only_what_can_never_change_is_data(value: object, expected: bool) -> No
 def test_a_near_miss_is_offered_and_a_far_one_is_not() -> None:
     assert nearest("heigth", ["width", "height"]) == "height"
     assert nearest("unheard_of", ["width", "height"]) is None
+
+
+def test_a_checker_tells_a_change_from_an_equal_value() -> None:
+    names: dict[str, Any] = {"rate": 1000.5, "mode": MODE}
+    guards = [Guard(n, names, v) for n, v in names.items()]
+    unbound = Guard("later", names, MISSING)
+    holds = checker([*guards, unbound])
+    assert holds()
+    names["rate"] = float("1000.5")
+    assert holds()
+    names["later"] = None
+    assert not holds()
+    del names["later"]
+    names["rate"] = 2.0
+    assert not holds()
+
+
+def test_a_checker_sees_closure_cells() -> None:
+    cell = types.CellType(1)
+    holds = checker([Guard("value", cell, 1)])
+    assert holds()
+    cell.cell_contents = 2
+    assert not holds()
+    del cell.cell_contents
+    assert not holds()
