@@ -9,15 +9,27 @@ as a type of the IR. Nothing here needs torch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, final
+from typing import TYPE_CHECKING, Any, Final, Generic, Union, final
 
 from .ir import dims as ir_dims
 from .ir import types as ir_types
 
 
+class Joinable:
+    """An annotation that may be joined to others by `|`, as in `Float | None`."""
+
+    __slots__ = ()
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007  this is what the operator means
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007  this is what the operator means
+
+
 @final
 @dataclass(frozen=True, slots=True)
-class TensorAnnotation:
+class TensorAnnotation(Joinable):
     """A tensor as it is annotated; the two arguments of `Tensor[...]` in either order."""
 
     items: tuple[Any, ...]
@@ -25,7 +37,7 @@ class TensorAnnotation:
 
 @final
 @dataclass(frozen=True, slots=True)
-class FnAnnotation:
+class FnAnnotation(Joinable):
     """A function as it is annotated: the parameters, and the result."""
 
     params: tuple[Any, ...]
@@ -41,7 +53,7 @@ class ModelAnnotation:
 
 
 @final
-class ElementType:
+class ElementType(Joinable):
     """An element type. Alone it annotates a scalar; `Float[Tensor, "n 3"]` is read as well."""
 
     def __init__(self, name: str, dtype: ir_types.DType) -> None:

@@ -17,10 +17,11 @@ from typing import Any, Final, final
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
 from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
-from ..diagnostics.diagnostic import RunError
+from ..diagnostics.diagnostic import Problem, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.types import is_differentiable
+from ..translate.data import DataTypes
 from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
 from ..translate.guards import checker
 from ..translate.models import ModelSpec
@@ -199,7 +200,7 @@ class Dispatcher:
     @cached_property
     def _declared(self) -> Signature:
         scope = Scope(self._base.function, self._base.around)
-        return read_signature(self._base, scope, lambda _: None)
+        return read_signature(self._base, scope, _ignore, DataTypes(_ignore))
 
     @cached_property
     def _statics(self) -> Mapping[str, bool]:
@@ -343,6 +344,10 @@ class Dispatcher:
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
+
+
+def _ignore(_: Problem) -> None:
+    """A mistake that translation reports."""
 
 
 def _mode(source: Source) -> tuple[Blueprint, bool]:

@@ -12,20 +12,21 @@ import builtins
 import collections.abc
 import types as python_types
 import typing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from .. import annotations as written
 from ..diagnostics.catalogue.language import UndefinedName, UnreadableAnnotation
 from ..diagnostics.diagnostic import Problem
-from ..diagnostics.source import Span
+from ..diagnostics.source import NOWHERE, Span
 from ..ir.dims import Dim, DimVar
 from ..ir.types import (
     BOOL,
     FLOAT,
     INT,
     ITERABLE,
+    STR,
     UNIT,
     UNKNOWN,
     DType,
@@ -35,11 +36,16 @@ from ..ir.types import (
     TupleType,
     Type,
     TypeHole,
+    TypeParam,
+    TypeVar,
     dims,
     subtypes,
 )
 from .definition import Definition, meaning
 from .scope import nearest
+
+if TYPE_CHECKING:
+    from .data import DataTypes
 
 NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 """Python's own number types: the type in the IR; results come back as Python numbers."""
@@ -48,6 +54,7 @@ ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collecti
 """What a parameter is annotated with that a `for` loop reads element by element."""
 
 _ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
+_PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
 
 ANY_DIM: Final = "any"
 """How the name of a dim that an annotation leaves open begins."""
@@ -76,14 +83,35 @@ class NotAType(Exception):  # noqa: N818  becomes a diagnostic where the annotat
         self.instead = instead
 
 
+class NotData(Exception):  # noqa: N818  becomes a diagnostic where the class is mentioned
+    """A class or a union cannot be a data type."""
+
+    def __init__(self, problem: Callable[[Span], Problem]) -> None:
+        super().__init__()
+        self.problem = problem
+
+
 @final
 class AnnotationReader:
     """Reads the annotations of one function."""
 
-    def __init__(self, namespace: dict[str, Any], report: Callable[[Problem], None]) -> None:
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        report: Callable[[Problem], None],
+        data: DataTypes | None = None,
+    ) -> None:
+        """`data` are the data types of the program; without, no class is one."""
         self._namespace: Final = namespace
         self._report: Final = report
+        self._data: Final = data
         self._open = 0
+        self._span = NOWHERE
+
+    @property
+    def namespace(self) -> Mapping[str, Any]:
+        """The names that annotations may mention."""
+        return self._namespace
 
     def define(self, name: str, dim: Dim) -> None:
         """Let later annotations use a parameter that holds a size."""
@@ -92,6 +120,7 @@ class AnnotationReader:
     def read(self, node: ast.expr, span: Span) -> Annotation | None:
         """Give the annotation; None when it cannot be read, which is reported."""
         text = span.text
+        self._span = span
         try:
             return self._annotation(_evaluate(node, self._namespace))
         except NameError as error:
@@ -100,6 +129,8 @@ class AnnotationReader:
             self._report(UndefinedName(span, name, nearest(name, known)))
         except NotAType as error:
             self._report(UnreadableAnnotation(span, text, error.why, error.instead))
+        except NotData as error:
+            self._report(error.problem(span))
         except Exception as error:  # whatever the user's own expression raises
             why = f"evaluating it raises {type(error).__name__}: {error}"
             self._report(UnreadableAnnotation(span, text, why))
@@ -129,17 +160,18 @@ class AnnotationReader:
 
     def type(self, value: Any) -> Type:
         """Give the type that an object stands for in an annotation. Raises NotAType."""
-        if isinstance(value, str):
-            return self.type(_evaluate(value, self._namespace))
-        if value is None or value is type(None):
-            return UNIT
-        if isinstance(value, type) and value in NUMBERS:
-            return NUMBERS[value]
         alone = _stands_alone(value)
         if alone is not None:
             way = "make it a parameter of its own"
             raise NotAType(f"{alone} stands alone as the annotation of a parameter", way)
+        if isinstance(value, str | typing.ForwardRef):
+            is_text = isinstance(value, str)
+            return self.type(self.evaluate(value if is_text else value.__forward_arg__))
+        if isinstance(value, type) and value in _PLAIN:
+            return _PLAIN[value]
         match value:
+            case None:
+                return UNIT
             case written.TensorAnnotation(items):
                 return self._tensor(items)
             case written.FnAnnotation(params, result):
@@ -163,7 +195,25 @@ class AnnotationReader:
             return TupleType(tuple(self.type(a) for a in args))
         if origin is Callable and len(args) == 2 and isinstance(args[0], list):
             return FnType(tuple(self.type(a) for a in args[0]), self.type(args[1]))
-        raise NotAType(*_reason(value, origin))
+        return self._named(value)
+
+    def _named(self, value: Any) -> Type:
+        """Give the type that a name of the user's own stands for: a type variable, a data type."""
+        if isinstance(value, typing.TypeVar):
+            return TypeVar(value.__name__)
+        found = None if self._data is None else self._data.annotation(value, self, self._span)
+        if found is None:
+            raise NotAType(*_reason(value, typing.get_origin(value)))
+        return found
+
+    def evaluate(self, text: str) -> Any:
+        """Give the value of an annotation that is text. Raises what evaluating it raises."""
+        return _evaluate(text, self._namespace)
+
+    def open_dim(self) -> Dim:
+        """Give a size that an annotation leaves open."""
+        self._open += 1
+        return Dim.of(f"{ANY_DIM}{self._open}")
 
     def _tensor(self, items: tuple[Any, ...]) -> Type:
         dtypes = [meaning(i) if i not in NUMBERS else _dtype(i) for i in items if _is_dtype(i)]
@@ -180,9 +230,10 @@ class AnnotationReader:
         entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
         if any(e is Ellipsis or e == "..." for e in entries):
             return UNKNOWN  # any rank: found from the argument
-        return TensorType(tuple(self._dim(e) for e in entries), dtypes[0])
+        return TensorType(tuple(self.dim(e) for e in entries), dtypes[0])
 
-    def _dim(self, value: Any) -> Dim:
+    def dim(self, value: Any) -> Dim:
+        """Give the size that an object stands for in a shape. Raises NotAType."""
         match value:
             case bool():
                 pass
@@ -193,10 +244,9 @@ class AnnotationReader:
             case str() if value.isidentifier():
                 return Dim.of(value)
             case str():
-                return self._dim(_evaluate(value, _DimNames(self._namespace)))
+                return self.dim(_evaluate(value, _DimNames(self._namespace)))
             case typing.Any:
-                self._open += 1
-                return Dim.of(f"{ANY_DIM}{self._open}")
+                return self.open_dim()
             case typing.TypeVar():
                 return Dim.of(value.__name__)
             case _:
@@ -215,14 +265,16 @@ class _DimNames(dict[str, Any]):
         return Dim.of(name)
 
 
-def type_dims(found: Iterable[Type]) -> tuple[DimVar, ...]:
-    """Give the named sizes in types, in order of first mention: what a function quantifies."""
-    names: dict[str, None] = {}
-    for dim in _each_dim(found):
-        for atom in dim.atoms():
-            if isinstance(atom, DimVar):
-                names.setdefault(atom.name)
-    return tuple(DimVar(n) for n in names)
+def type_names(found: Iterable[Type]) -> tuple[TypeParam, ...]:
+    """Give the named sizes in types and then their type variables, in order of first mention: what
+    a function quantifies."""
+    types = tuple(found)
+    names: dict[TypeParam, None] = {}
+    for dim in _each_dim(types):
+        names |= dict.fromkeys(a for a in dim.atoms() if isinstance(a, DimVar))
+    for ty in types:
+        names |= dict.fromkeys(part for part in subtypes(ty) if isinstance(part, TypeVar))
+    return tuple(names)
 
 
 def _each_dim(found: Iterable[Type]) -> Iterator[Dim]:

@@ -24,6 +24,7 @@ from ..ir.ops.model import param
 from ..ir.traverse import Steps
 from . import model_calls, updates
 from .builtin_calls import CALLS, IN_LOOPS
+from .construction import construct_call
 from .context import Context
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
@@ -35,6 +36,7 @@ from .optimizers import Maker
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, METHODS
+from .unions import is_data_class
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -76,6 +78,8 @@ def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
             return (yield _intrinsic_call(cx, node, intrinsic, known.value))
         case Maker() as maker:
             return _optimizer(cx, node, maker)
+        case None if is_data_class(known.value):
+            return (yield construct_call(cx, node, known.value))
         case _:
             return (yield _python_call(cx, node, known.value))
 

@@ -10,7 +10,7 @@ from ..diagnostics.source import Span
 from ..ir.expr import Expr, Function, Var
 from ..ir.traverse import Steps
 from ..ir.types import SizeType, Type
-from .annotation import Annotation, type_dims
+from .annotation import Annotation, type_names
 from .context import Context
 from .environment import Bound, Unbound
 from .flow import Nested, locals_of, reads
@@ -44,8 +44,8 @@ def _function(cx: Context, node: Nested) -> Steps[Function]:
         name, result = node.name, _result(cx, node)
         body = yield cx.body(cx, node)
     known = {d.name for d in cx.program.signature(cx.definition).type_params}
-    dims = tuple(d for d in type_dims(p.ty for p in params if p.ty) if d.name not in known)
-    return Function(params, body, result, dims, name, span=span)
+    own = tuple(p for p in type_names(p.ty for p in params if p.ty) if p.name not in known)
+    return Function(params, body, result, own, name, span=span)
 
 
 def _parameter(cx: Context, arg: ast.arg) -> Var:

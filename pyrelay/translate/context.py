@@ -26,6 +26,7 @@ from ..ir.expr import Constant, Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
 from ..ir.traverse import Steps
 from .annotation import AnnotationReader
+from .data import DataConstructor, DataTypes
 from .definition import Definition, Kind, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
@@ -56,7 +57,7 @@ class Program:
         """The optimisers whose learning rate is in the program, in models that it makes."""
         self._optimizers: Final[dict[OptimizerUse, None]] = {}
         self.functions: Final[dict[str, Function]] = {}
-        self.adts: Final[dict[str, AdtDef]] = {}
+        self.data: Final = DataTypes(self.report)
         self.exports: Final[dict[str, Instance]] = {}
         """The models that the program exports, by the data type of the exported values."""
         self.sites: Final[dict[Instance, Sites]] = {}
@@ -75,6 +76,11 @@ class Program:
         self._problems: Final[dict[tuple[Any, ...], Diagnostic]] = {}
 
     @property
+    def adts(self) -> dict[str, AdtDef]:
+        """The data types by name."""
+        return self.data.adts
+
+    @property
     def problems(self) -> tuple[Diagnostic, ...]:
         """The mistakes found so far, each place once."""
         return tuple(self._problems.values())
@@ -86,7 +92,8 @@ class Program:
             OptimizerGuard(o.source, o.rule, o.lr if o in self.started else None)
             for o in self._optimizers
         ]
-        return (*(g for s in self._scopes.values() for g in s.guards), *captured)
+        scopes = self._scopes.values()
+        return (*(g for s in scopes for g in s.guards), *self.data.guards, *captured)
 
     def captured_optimizer(self, optimizer: Any, recipe: Recipe) -> OptimizerUse:
         """Give what a captured optimiser is to the program, which must be translated anew when it
@@ -113,7 +120,7 @@ class Program:
         """Give the signature of a definition."""
         if definition not in self._signatures:
             scope = self.scope(definition)
-            self._signatures[definition] = read_signature(definition, scope, self.report)
+            self._signatures[definition] = read_signature(definition, scope, self.report, self.data)
         return self._signatures[definition]
 
     def requirements(self, definition: Definition) -> Requirements:
@@ -280,6 +287,10 @@ class Context:
             self.program.report(UndefinedName(span, name, nearest(name, known)))
             return None
         return Static(value)
+
+    def constructor(self, cls: type, span: Span) -> DataConstructor | None:
+        """Give the constructor that a dataclass is; None where it is none, which is reported."""
+        return self.program.data.constructor(cls, self.annotations.namespace, span)
 
     def hold(self, names: Iterator[tuple[str, Span]], why: str) -> None:
         """Note that the values of local names may from here on be held elsewhere too."""

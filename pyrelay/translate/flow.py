@@ -173,8 +173,13 @@ def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         node = pending.pop()
         if isinstance(node, ast.stmt):
             yield node
-        for field_name in _BODIES:
-            pending += reversed(getattr(node, field_name, ()))
+        pending += reversed(list(inner_statements(node)))
+
+
+def inner_statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Give what stands directly inside a statement: statements, handlers, cases."""
+    for field_name in _BODIES:
+        yield from getattr(node, field_name, ())
 
 
 _BODIES: Final = ("body", "handlers", "cases", "orelse", "finalbody")

@@ -20,7 +20,7 @@ from ..diagnostics.catalogue.language import (
 )
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constant, Expr, Function, GlobalVar, Transform, Tuple, Var
+from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Missing, Op
 from ..ir.ops.host import size
@@ -31,6 +31,7 @@ from .environment import Bound, Static
 from .instances import function_operands
 from .optimizers import Recipe
 from .scope import is_frozen
+from .unions import is_data_class
 
 STRINGS: Final = "strings are for `print`, messages and static arguments"
 """What to write instead of a string as a value."""
@@ -75,6 +76,8 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
             return mention(cx, function, span)
         case Constant(value=data, ty=ty):
             return Constant(data, ty, span=span)
+        case None if is_data_class(value):
+            return _constructor(cx, value, span)
         case _:
             return refuse_value(cx, value, name, span)
 
@@ -120,6 +123,14 @@ def transform_of(cx: Context, layer: DerivedFunction, function: Expr, span: Span
         names = [p.name for p in values]
         wrt = tuple(names.index(n) for n in layer.wrt)
     return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
+
+
+def _constructor(cx: Context, cls: type, span: Span) -> Expr:
+    """Give a dataclass as a function of its fields."""
+    found = cx.constructor(cls, span)
+    if found is None:
+        return Constant(0, span=span)
+    return Constructor(found.adt, found.name, span=span)
 
 
 def _definition(cx: Context, definition: Definition, span: Span) -> Expr:

@@ -11,9 +11,10 @@ from ..annotations import ModelAnnotation
 from ..diagnostics.catalogue.language import MutableDefault, UnannotatedParameter
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
-from ..ir.dims import Dim, DimVar
-from ..ir.types import UNKNOWN, SizeType, Type
-from .annotation import Annotation, AnnotationReader, type_dims
+from ..ir.dims import Dim
+from ..ir.types import UNKNOWN, SizeType, Type, TypeParam
+from .annotation import Annotation, AnnotationReader, type_names
+from .data import DataTypes
 from .definition import Definition
 from .optimizers import OptimizerUse, is_optimizer
 from .scope import MISSING, Scope, is_data
@@ -77,18 +78,21 @@ class Signature:
         return tuple((p.name, p.ty.dim) for p in self.parameters if isinstance(p.ty, SizeType))
 
     @property
-    def type_params(self) -> tuple[DimVar, ...]:
-        """The named sizes in the types of the parameters."""
-        return type_dims(p.ty for p in self.parameters)
+    def type_params(self) -> tuple[TypeParam, ...]:
+        """The named sizes and the type variables in the types of the parameters."""
+        return type_names(p.ty for p in self.parameters)
 
 
 def read_signature(
-    definition: Definition, scope: Scope, report: Callable[[Problem], None]
+    definition: Definition,
+    scope: Scope,
+    report: Callable[[Problem], None],
+    data: DataTypes,
 ) -> Signature:
-    """Give the signature of a definition; what cannot be read is reported."""
+    """Give the signature of a definition, with types of `data`; what cannot be read is reported."""
     source = definition.source
     args = source.node.args
-    reader = AnnotationReader(scope.namespace(), report)
+    reader = AnnotationReader(scope.namespace(), report, data)
     parameters = tuple(_parameters(definition, reader, report))
     result = None
     if source.node.returns is not None:

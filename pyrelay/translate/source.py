@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import ast
 import linecache
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Final, final
 
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
-from .flow import all_statements
+from .flow import all_statements, inner_statements
 
 if TYPE_CHECKING:
     from ..diagnostics.catalogue.language import NoSource, SourceChanged
@@ -63,6 +65,63 @@ class _ParsedFile:
         # The text once more: a syntax tree that nests deeply, Python compiles only from its text.
         module = compile(text, name, "exec", dont_inherit=True)
         self.codes: Final = {(c.co_name, c.co_firstlineno): c for c in _codes(module)}
+        self._body: Final = tree.body
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        """The classes by qualified name; of several with one name the last."""
+        found: dict[str, ast.ClassDef] = {}
+        pending: list[tuple[ast.AST, str]] = [(s, "") for s in reversed(self._body)]
+        while pending:
+            node, prefix = pending.pop()
+            if isinstance(node, ast.ClassDef):
+                found[prefix + node.name] = node
+                prefix += f"{node.name}."
+            elif isinstance(node, _DEFS):
+                prefix += f"{node.name}.<locals>."
+            pending += ((s, prefix) for s in reversed(list(inner_statements(node))))
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ClassSource:
+    """The text of one class: its file and its `class`."""
+
+    file: SourceFile
+    node: ast.ClassDef
+
+    @property
+    def head(self) -> Span:
+        """The span of the line that names the class."""
+        start = self.file.offset(self.node.lineno, self.node.col_offset)
+        return Span(self.file, start, start + len(f"class {self.node.name}"))
+
+    def field(self, name: str) -> Span | None:
+        """Give the span of a field's line; None if it is not written in the class."""
+        for stmt in self.node.body:
+            match stmt:
+                case ast.AnnAssign(target=ast.Name(id=written)) if written == name:
+                    return self.file.span_of_ast(stmt)
+                case _:
+                    pass
+        return None
+
+
+def load_class(cls: type, near: SourceFile) -> ClassSource | None:
+    """Give the text of a class, for messages: from the file of its module, or from the file of the
+    function that uses it, as in a notebook. None where it is in neither."""
+    module = sys.modules.get(cls.__module__)
+    names = [near.name] if cls.__module__ == "__main__" else []
+    for name in (*names, getattr(module, "__file__", None), near.name):
+        text = "".join(linecache.getlines(name, vars(module) if module else None)) if name else ""
+        try:
+            parsed = _parsed(name, text) if name and text else None
+        except SyntaxError:
+            parsed = None
+        if parsed is not None and cls.__qualname__ in parsed.classes:
+            return ClassSource(parsed.file, parsed.classes[cls.__qualname__])
+    return None
 
 
 def load_source(function: FunctionType) -> FunctionSource:
@@ -93,12 +152,16 @@ def _parse(function: FunctionType) -> _ParsedFile:
     text = "".join(linecache.getlines(name, function.__globals__))
     if not text:
         raise CheckError(_no_source(function.__name__, name))
+    try:
+        return _parsed(name, text)
+    except SyntaxError:
+        raise CheckError(_changed(function, SourceFile(name, text))) from None
+
+
+def _parsed(name: str, text: str) -> _ParsedFile:
     known = _files.get(name)
     if known is None or known.file.text != text:
-        try:
-            known = _files[name] = _ParsedFile(name, text)
-        except SyntaxError:
-            raise CheckError(_changed(function, SourceFile(name, text))) from None
+        known = _files[name] = _ParsedFile(name, text)
     return known
 
 

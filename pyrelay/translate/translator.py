@@ -229,7 +229,7 @@ def _context(program: Program, instance: Instance) -> Context:
     definition = instance.definition
     node, scope = definition.source.node, program.scope(definition)
     signature = program.signature(definition)
-    reader = AnnotationReader(scope.namespace(), program.report)
+    reader = AnnotationReader(scope.namespace(), program.report, program.data)
     for parameter in signature.dims:
         reader.define(*parameter)
     cx = Context(program, instance, expression, function_body, scope, reader)

@@ -1,6 +1,7 @@
 """All mistakes pyrelay can name, one file per family.
 
     language  RL1xx  Python that is not the language, names, sources
+    data      RL15x  data types that users define
     types     RL2xx  types and shapes
     gradient  RL3xx  derivatives
     model     RL4xx  models and their parameters

@@ -21,6 +21,7 @@ HUNDREDS = {
     "model": 4,
     "run": 5,
     "call": 5,
+    "data": 1,
     "text": 6,
 }
 

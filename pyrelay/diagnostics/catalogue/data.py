@@ -1,0 +1,150 @@
+"""Data types that users define: dataclasses, the unions that join them, and values of them.
+
+Codes RL150 to RL169. Everything here is found while Python becomes IR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+def _defined(name: str, place: Span | None) -> tuple[Label, ...]:
+    return () if place is None else (Label(place, f"`{name}` is defined here"),)
+
+
+@dataclass(frozen=True, slots=True)
+class NotADataType:
+    """A class stands where a data type is wanted, and is none.
+
+    A data type is a frozen dataclass, or several joined by a union. Its values never change, and
+    compiled code makes and reads them without running code of the class.
+    """
+
+    span: Span
+    name: str
+    why: str
+    instead: str
+    place: Span | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL150",
+            title=f"`{self.name}` is not a data type: {self.why}",
+            primary=Label(self.span, "used here"),
+            secondary=_defined(self.name, self.place),
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TwoUnions:
+    """A dataclass is a member of two unions.
+
+    A value knows its class, and the class must say which data type the value is of.
+    """
+
+    span: Span
+    name: str
+    first: str
+    second: str
+    place: Span | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL151",
+            title=f"`{self.name}` is in two unions: {self.first} and {self.second}",
+            primary=Label(self.span, "which of them is meant here?"),
+            secondary=_defined(self.name, self.place),
+            help="a dataclass belongs to at most one union: wrap it in a dataclass of its own "
+            f"for the other one, with a field for the `{self.name}`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnnamedUnion:
+    """A union of dataclasses has no name.
+
+    The name of a union is what the data type is called, and where functions find it again.
+    """
+
+    span: Span
+    text: str
+    example: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL152",
+            title=f"the union `{self.text}` has no name",
+            primary=Label(self.span, "used here"),
+            help=f"give it one beside the classes, and use that: `{self.example}`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BadUnion:
+    """A union cannot be a data type."""
+
+    span: Span
+    name: str
+    why: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL153",
+            title=f"the union `{self.name}` is not a data type: {self.why}",
+            primary=Label(self.span, "used here"),
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BadField:
+    """The annotation of a field does not name a type of the language."""
+
+    span: Span
+    owner: str
+    field: str
+    why: str
+    instead: str | None
+    place: Span | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        place = () if self.place is None else (Label(self.place, "the field"),)
+        return Diagnostic(
+            code="RL154",
+            title=f"the type of the field `{self.owner}.{self.field}` cannot be read: {self.why}",
+            primary=Label(self.span, f"`{self.owner}` is used here"),
+            secondary=place,
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RedefinedClass:
+    """A name now means another class than the one that is used.
+
+    This happens where a cell or a file is run again: what was made before, such as a union or a
+    value, still belongs to the class of before.
+    """
+
+    span: Span
+    name: str
+    owner: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL155",
+            title=f"`{self.name}` was defined anew; {self.owner} still names the class of before",
+            primary=Label(self.span, "used here"),
+            help=f"run the definition of {self.owner} again",
+        )
