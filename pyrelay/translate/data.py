@@ -36,7 +36,7 @@ from ..ir.types import (
     substitution,
     subtypes,
 )
-from ..prelude.types import OPTION
+from ..prelude.library import OPTION
 from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
@@ -130,13 +130,6 @@ class DataTypes:
             raise NotData(why)
         return self._defined(self._union_of(cls, seen), seen, span)
 
-    def option(self, inner: Type) -> Type:
-        """Give the prelude's optional of a type; of an optional it is that optional itself."""
-        if isinstance(inner, AdtType) and inner.name == OPTION.name:
-            return inner
-        self.adts.setdefault(OPTION.name, OPTION)
-        return AdtType(OPTION.name, (inner,))
-
     def annotation(self, value: Any, reader: AnnotationReader, span: Span) -> Type | None:
         """Give the type that a class, an alias or a union names; None for any other object.
 
@@ -144,7 +137,7 @@ class DataTypes:
         """
         whole = members_of(value, reader.evaluate)
         if whole is not None and len(whole) == 1:
-            return self.option(reader.type(whole[0]))
+            return option(reader.type(whole[0]))
         if whole is None and is_named_alias(value):
             return reader.type(value.__value__)
         located = self._located(value, reader)
@@ -157,7 +150,7 @@ class DataTypes:
             for param, written in zip(found.params, union.params, strict=True)
         )
         ty = AdtType(found.name, given)
-        return self.option(ty) if with_none(value, reader.evaluate) else ty
+        return option(ty) if with_none(value, reader.evaluate) else ty
 
     # Finding.
 
@@ -332,6 +325,12 @@ class DataTypes:
         for name, home, value in named:
             if home is not None and vars(home).get(name) is value:
                 self._guards.setdefault((id(home), name), Guard(name, vars(home), value))
+
+
+def option(inner: Type) -> Type:
+    """Give the prelude's optional of a type; of an optional it is that optional itself."""
+    is_optional = isinstance(inner, AdtType) and inner.name == OPTION
+    return inner if is_optional else AdtType(OPTION, (inner,))
 
 
 def _check(union: Union) -> None:

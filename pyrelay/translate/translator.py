@@ -16,6 +16,7 @@ from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module
 from ..ir.traverse import run, substitute
 from ..ir.types import Type
+from ..prelude.library import link
 from .annotation import AnnotationReader
 from .context import Context, ModelParts, ModelVar, Program
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
@@ -98,7 +99,7 @@ def translate(
         name, functions = _derived(program, entry, instance, name, functions)
     leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
-        Module(functions, dict(program.adts)),
+        link(Module(functions, dict(program.adts))),
         name,
         program.signature(definition),
         tuple(specs[i] for i in leading),

@@ -135,7 +135,7 @@ def test_a_union_alias_names_the_data_type() -> None:
         (Leaf, "Tree[an unknown type]"),
         (SameTree[float], "Tree[Float]"),
         (Point, "Point"),
-        (Pair[int, T], "Pair[Int, T]"),
+        ("Pair[int, T]", "Pair[Int, T]"),
         ("Chain[M]", "Chain[M]"),
         ("Chain[3]", "Chain[3]"),
         ("Chain[K]", "Chain[K]"),
@@ -161,7 +161,7 @@ def test_a_member_means_its_union(annotation: Any, shown: str) -> None:
     ],
 )
 def test_none_in_a_union_makes_the_optional(annotation: Any, inside: str) -> None:
-    assert read(annotation).removeprefix("prelude.") == f"Option[{inside}]"
+    assert read(annotation) == f"Option[{inside}]"
 
 
 def test_a_class_alone_is_a_record_with_defaults() -> None:
@@ -175,15 +175,14 @@ def test_a_parameter_in_a_shape_is_a_dim_and_other_sizes_are_free() -> None:
 
 
 def test_mutual_recursion_defines_both() -> None:
-    option, block, expr = definitions(Block)
-    assert option == "prelude.Option[A: TypeVar] = Some(A) | None()"
-    assert block.replace("prelude.", "") == "Block[] = Block(Expr, Option[Block])"
-    assert expr == "Expr[] = Number(Int) | Let(Expr, Block)"
+    assert definitions(Block) == [
+        "Block[] = Block(Expr, Option[Block])",
+        "Expr[] = Number(Int) | Let(Expr, Block)",
+    ]
 
 
 def test_fields_hold_every_type_of_the_language() -> None:
     assert [d.split("[")[0] for d in definitions(Everything[M])] == [
-        "prelude.Option",
         "Everything",
         "Pair",
         "Tree",
