@@ -354,6 +354,9 @@ class ClosedSolver:
     def fresh_dim(self, hint: str) -> Dim:
         return Dim.of(self._names.fresh(hint))
 
+    def is_found_running(self, dim: Dim) -> bool:
+        return False
+
 
 def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]) -> Value:
     """Give the value of a call in the builder of its first value operand."""

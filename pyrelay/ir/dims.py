@@ -5,7 +5,10 @@ structural equality. Design after research on symbolic shapes: polynomials decid
 arithmetic of tensor programs at a hundredth of the cost of a computer algebra system.
 
     dim  ::= sum of  coefficient * atom * ... * atom
-    atom ::= name | hole | floordiv(dim, dim) | mod(dim, dim) | max(dim, dim)
+    atom ::= name | hole | floordiv(dim, dim) | mod(dim, dim) | max(dim, 0)
+
+The larger and the smaller of two dims are made of the last form, `bounds.positive_part`: so
+`min(n, 1) + max(n - 1, 0)` is `n`. `Dim.presented` gives them back as a reader expects them.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ class DimHole:
 @final
 @dataclass(frozen=True)
 class DimOp:
-    """`floordiv`, `mod` or `max` of two dims that did not simplify."""
+    """`floordiv`, `mod` or `max` of two dims that did not simplify; a `max` is with 0."""
 
     kind: str
     left: Dim
@@ -62,6 +65,20 @@ class DimOp:
 
 DimAtom: TypeAlias = DimVar | DimHole | DimOp
 Monomial: TypeAlias = tuple[DimAtom, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """`max` or `min` of two dims, as a factor that is shown."""
+
+    kind: str
+    left: Dim
+    right: Dim
+
+
+Shown: TypeAlias = "tuple[tuple[DimAtom | Extreme, ...], int]"
+"""A term as it is shown: its factors and its coefficient."""
 
 
 @final
@@ -102,10 +119,10 @@ class Dim:
         if not self.terms:
             return "0"
         parts: list[str] = []
-        for monomial, coefficient in self.terms:
+        for monomial, coefficient in self.presented():
             magnitude = abs(coefficient)
             alone = len(monomial) == coefficient == 1
-            factors = [atom.key if alone else _factor(atom) for atom in monomial]
+            factors = [_factor(atom, alone=alone) for atom in monomial]
             if magnitude != 1 or not factors:
                 factors.insert(0, str(magnitude))
             text = "*".join(factors)
@@ -114,6 +131,23 @@ class Dim:
             else:
                 parts.append(f"-{text}" if coefficient < 0 else text)
         return "".join(parts)
+
+    def presented(self) -> tuple[Shown, ...]:
+        """Give the terms as they are shown: each `max(a - b, 0)` with what it is added to."""
+        if not any(_is_max(a) for monomial, _ in self.terms for a in monomial):
+            return self.terms
+        rest = dict(self.terms)
+        shown: dict[Monomial, Shown] = {}
+        # Those taken away first: of two clamps the first belongs to the second.
+        for monomial, _ in sorted(self.terms, key=lambda term: term[1] > 0):
+            place = next((i for i, a in enumerate(monomial) if _is_max(a)), None)
+            if place is not None and rest[monomial]:
+                shown[monomial] = _extreme(monomial, place, rest)
+        return tuple(
+            shown.get(monomial, (monomial, rest[monomial]))
+            for monomial, _ in self.terms
+            if monomial in shown or rest[monomial]
+        )
 
     @property
     def constant(self) -> int | None:
@@ -281,15 +315,6 @@ ZERO: Final = Dim(())
 ONE: Final = Dim((((), 1),))
 
 
-def maximum(left: Dim, right: Dim) -> Dim:
-    """Give the larger of two dims, kept as an atom where it depends on sizes."""
-    difference = (left - right).constant
-    if difference is not None:
-        return left if difference >= 0 else right
-    first, second = sorted((left, right), key=str)
-    return Dim.atom(DimOp("max", first, second))
-
-
 def product(dims: tuple[Dim, ...]) -> Dim:
     """Give the product of all dims; 1 for none."""
     total = ONE
@@ -319,8 +344,49 @@ def _bracket(dim: Dim) -> str:
     return str(dim) if plain else f"({dim})"
 
 
-def _factor(atom: DimAtom) -> str:
-    return f"({atom.key})" if isinstance(atom, DimOp) and atom.kind != "max" else atom.key
+def _factor(atom: DimAtom | Extreme, *, alone: bool) -> str:
+    if isinstance(atom, Extreme):
+        return f"{atom.kind}({atom.left}, {atom.right})"
+    return f"({atom.key})" if isinstance(atom, DimOp) and not alone else atom.key
+
+
+def _is_max(atom: DimAtom) -> bool:
+    return isinstance(atom, DimOp) and atom.kind == "max"
+
+
+def _extreme(monomial: Monomial, place: int, rest: dict[Monomial, int]) -> Shown:
+    """Give a term with a `max(a - b, 0)` as a max or min of `a` and `b`, with what belongs to it
+    taken out of the other terms, or as it stands: `b + max(a - b, 0)` is `max(a, b)`,
+    `a - max(a - b, 0)` is `min(a, b)`, and `max(a, 0) - max(a - 4, 0)` is `min(max(a, 0), 4)`."""
+    atom, coefficient = monomial[place], rest[monomial]
+    assert isinstance(atom, DimOp)
+    rest[monomial] = 0
+    others = (*monomial[:place], *monomial[place + 1 :])
+    more = Dim(tuple((m, c) for m, c in atom.left.terms if c > 0))
+    less = more - atom.left
+    if coefficient > 0:
+        if _take(-atom.left, others, coefficient, rest):
+            return (*others, Extreme("max", -atom.left, ZERO)), coefficient
+        if _take(less, others, coefficient, rest):
+            return (*others, Extreme("max", more, less)), coefficient
+        return (*others, Extreme("max", atom.left, ZERO)), coefficient
+    for larger in [a for m in rest if rest[m] > 0 for a in m if isinstance(a, DimOp)]:
+        step = (larger.left - atom.left).constant if _is_max(larger) else None
+        if step and step > 0 and _take(Dim.atom(larger), others, -coefficient, rest):
+            return (*others, Extreme("min", Dim.atom(larger), Dim.of(step))), -coefficient
+    if _take(more, others, -coefficient, rest):
+        return (*others, Extreme("min", more, less)), -coefficient
+    return (*others, Extreme("max", atom.left, ZERO)), coefficient
+
+
+def _take(wanted: Dim, others: Monomial, coefficient: int, rest: dict[Monomial, int]) -> bool:
+    """Take `coefficient * others * wanted` out of terms, if all of it is there."""
+    terms = (wanted * Dim(((others, coefficient),))).terms
+    if any(rest.get(m, 0) * c <= 0 or abs(rest[m]) < abs(c) for m, c in terms):
+        return False
+    for monomial, part in terms:
+        rest[monomial] -= part
+    return True
 
 
 def _divide_leading(rest: Dim, lead: Monomial, factor: int) -> Dim | None:
@@ -340,6 +406,8 @@ def _substitute_atom(atom: DimAtom, find: Callable[[DimVar | DimHole], Dim | Non
     if not isinstance(atom, DimOp):
         found = find(atom)
         return Dim.atom(atom) if found is None else found
+    from .bounds import positive_part  # needs Dim; the cycle exists only at call time
+
     left, right = atom.left.substitute(find), atom.right.substitute(find)
     match atom.kind:
         case "floordiv":
@@ -347,7 +415,7 @@ def _substitute_atom(atom: DimAtom, find: Callable[[DimVar | DimHole], Dim | Non
         case "mod":
             return left % right
         case _:
-            return maximum(left, right)
+            return positive_part(left)
 
 
 def _evaluate_atom(atom: DimAtom, sizes: Mapping[str, int]) -> int:

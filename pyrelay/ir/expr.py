@@ -25,6 +25,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from .bounds import relation
 from .dims import Dim
 
 if TYPE_CHECKING:
@@ -325,6 +326,9 @@ class Assumption:
     left: Dim
     right: Dim
     span: Span = field(compare=False)
+
+    def __str__(self) -> str:
+        return "{} {} {}".format(*relation(self.left, self.right))
 
 
 Pattern: TypeAlias = Wildcard | BindPattern | ConstructorPattern | TuplePattern | LiteralPattern

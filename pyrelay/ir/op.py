@@ -175,6 +175,11 @@ class Solver(Protocol):
         """Give a size that only the running program knows."""
         ...
 
+    def is_found_running(self, dim: Dim) -> bool:
+        """Tell whether a dim depends on a size that was made by `fresh_dim`; a solver that only
+        checks what inference found says no."""
+        ...
+
     @property
     def settling(self) -> bool:
         """True when nothing more will become known, so a rule that can choose must choose."""

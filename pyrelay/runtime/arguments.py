@@ -20,7 +20,6 @@ from ..diagnostics.catalogue.call import (
     WrongArgument,
     WrongSize,
 )
-from ..diagnostics.catalogue.run import AssumptionBroken
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
@@ -38,6 +37,7 @@ from ..ir.types import (
     Type,
     show,
 )
+from .failure import check_assumption
 
 _SHOWN: Final = 4
 _INT_RANGE: Final = range(-(2**63), 2**63)
@@ -194,10 +194,7 @@ class Binder:
         names = assumption.left.names() | assumption.right.names()
         if not names <= self.sizes.keys():
             return  # about a size of a model's parameters, which were checked on their own
-        left, right = (d.evaluate(self.sizes) for d in (assumption.left, assumption.right))
-        if left != right:
-            sides = str(assumption.left), str(assumption.right)
-            raise RunError(AssumptionBroken(assumption.span, *sides, left, right))
+        check_assumption(assumption, lambda dim: dim.evaluate(self.sizes))
 
     def _wrong_size(
         self, parameter: Parameter, dim: Dim, wanted: int, why: str, actual: int, position: int

@@ -12,7 +12,7 @@ from typing import Any, Final, assert_never, final
 
 import torch
 
-from ..diagnostics.catalogue.run import AssumptionBroken, NoClauseMatched
+from ..diagnostics.catalogue.run import NoClauseMatched
 from ..diagnostics.diagnostic import RunError
 from ..ir.dims import Dim, DimOp
 from ..ir.expr import (
@@ -45,7 +45,7 @@ from ..ir.op import Op
 from ..ir.traverse import Steps, run
 from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
-from .failure import located
+from .failure import check_assumption, located
 from .values import Cell, construct, fields_of, follow, size_paths, tag_of
 
 CPU: Final = torch.device("cpu")
@@ -161,12 +161,7 @@ class _Evaluator:
         for param, arg in zip(function.params, args, strict=True):
             frame.bind(param, arg)
         for needed in function.assumptions:
-            left, right = frame.size(needed.left), frame.size(needed.right)
-            if left != right:
-                problem = AssumptionBroken(
-                    needed.span, str(needed.left), str(needed.right), left, right
-                )
-                raise RunError(problem)
+            check_assumption(needed, frame.size)
 
     def call(self, callee: Any, args: Sequence[Any]) -> Steps[Any]:
         """Give the result of calling a function value."""

@@ -6,7 +6,10 @@ means, with the span of the expression that ran.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..diagnostics.catalogue.run import (
+    AssumptionBroken,
     CheckFailed,
     DivisionByZero,
     IndexOutOfRange,
@@ -16,8 +19,20 @@ from ..diagnostics.catalogue.run import (
 )
 from ..diagnostics.diagnostic import Problem, RunError
 from ..diagnostics.source import Span
+from ..ir.bounds import relation
+from ..ir.dims import Dim
+from ..ir.expr import Assumption
 from ..ir.ops.host import ProgramFailed
 from ..ir.ops.stream import ElementError
+
+
+def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
+    """Stop if sizes are not as the program needs them; `size` evaluates dims. Raises RunError."""
+    if size(needed.left) == size(needed.right):
+        return
+    left, _, right = relation(needed.left, needed.right)
+    actual = tuple((str(d), size(d)) for d in (left, right) if d.constant is None)
+    raise RunError(AssumptionBroken(needed.span, str(needed), actual))
 
 
 def located(error: Exception, span: Span) -> RunError:

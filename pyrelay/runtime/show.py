@@ -37,5 +37,5 @@ def type_text(program: Program) -> str:
     function = program.function
     params = ", ".join(f"{p.name}: {show(p.ty)}" for p in function.params if p.ty is not None)
     text = f"({params}) -> {show(program.type.result)}"
-    assumed = " and ".join(f"{a.left} == {a.right}" for a in function.assumptions)
+    assumed = " and ".join(map(str, function.assumptions))
     return f"{text} where {assumed}" if assumed else text

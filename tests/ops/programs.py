@@ -76,6 +76,9 @@ class SizedSolver:
     def fresh_dim(self, hint: str) -> Dim:
         return Dim.of(self._names.fresh(hint))
 
+    def is_found_running(self, dim: Dim) -> bool:
+        return False
+
 
 class Program:
     """A function under construction: parameters, what is computed, and its results."""

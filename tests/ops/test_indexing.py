@@ -10,12 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrelay.ir.op import Library, Op, Stuck
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.op import Library, Op
 from pyrelay.ir.ops import index as indexing
 from pyrelay.ir.types import TensorType, TupleType, int64, tensor_type
 from tests.ops.rule_calls import floats, type_of_call
 
 bounds = st.none() | st.integers(-7, 7)
+N = Dim.of("n")
 steps = st.none() | st.sampled_from([-3, -2, -1, 1, 2, 3])
 
 
@@ -127,21 +129,30 @@ def test_what_is_written_at_an_index_is_read_back(case: Any) -> None:
     assert written.reshape(-1).tolist() == expected.tolist()
 
 
-@given(st.integers(1, 8), st.integers(0, 4), bounds, st.sampled_from([None, 1, 2, 3, -1, -2]))
-def test_the_length_of_a_named_slice_holds_where_it_starts_inside(
-    size: int, start: int, stop: int | None, step: int | None
-) -> None:
-    spec = (("slice", start, stop, step),)
-    try:
-        ty = type_of_call(indexing.index, (floats("n"), TupleType(())), {"spec": spec})
-    except Stuck:
-        pytest.fail("a named dim is known")
+def named_length(spec: tuple[Any, ...]) -> Dim:
+    ty = type_of_call(indexing.index, (floats("n"), TupleType(())), {"spec": (spec,)})
     assert isinstance(ty, TensorType)
-    first, last = (start, stop)
-    inside = first < size and (last is None or -size <= last)
+    return ty.shape[0]
+
+
+@given(st.integers(0, 9), bounds, bounds, steps)
+def test_the_length_of_a_slice_of_a_named_dim_is_pythons_at_every_size(
+    size: int, start: int | None, stop: int | None, step: int | None
+) -> None:
     count = len(range(*slice(start, stop, step).indices(size)))
-    if inside and ((step or 1) > 0 or last is None) and count > 0:
-        assert ty.shape[0].evaluate({"n": size}) == count
+    assert named_length(("slice", start, stop, step)).evaluate({"n": size}) == count
+
+
+BOUNDS = (None, 0, 2, -1, -3, N, N // 2, N + 1, (N + 1) // 2)
+
+
+@given(
+    st.integers(0, 9), st.sampled_from(BOUNDS), st.sampled_from(BOUNDS), st.sampled_from([1, 2, -1])
+)
+def test_a_bound_may_be_a_size(size: int, start: Any, stop: Any, step: int) -> None:
+    first, last = (b.evaluate({"n": size}) if isinstance(b, Dim) else b for b in (start, stop))
+    count = len(range(*slice(first, last, step).indices(size)))
+    assert named_length(("slice", start, stop, step)).evaluate({"n": size}) == count
 
 
 def test_an_index_out_of_range_is_an_index_error() -> None:

@@ -103,24 +103,23 @@ class NoClauseMatched:
 class AssumptionBroken:
     """The arguments of a call have sizes that do not fit together.
 
-    The program is right only if the two sizes are equal; that could not be decided from its types
-    and is checked for each call.
+    The program is right only if the two sizes are equal, or one is no smaller than the other;
+    that could not be decided from its types and is checked for each call.
     """
 
     span: Span
-    left: str
-    right: str
-    left_value: int
-    right_value: int
+    needed: str
+    actual: tuple[tuple[str, int], ...]
+    """The sizes that `needed` speaks of, with their values."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        same = "use one Dim for both sizes in the annotations to have this said at the argument"
         return Diagnostic(
             code="RL505",
-            title=f"sizes do not fit: {self.left} is {self.left_value}, "
-            f"{self.right} is {self.right_value}",
-            primary=Label(self.span, f"needs {self.left} == {self.right}"),
-            help="use one Dim for both sizes in the annotations to have this said at the argument",
+            title="sizes do not fit: " + ", ".join(f"{n} is {v}" for n, v in self.actual),
+            primary=Label(self.span, f"needs {self.needed}"),
+            help=same if "==" in self.needed else None,
         )
 
 

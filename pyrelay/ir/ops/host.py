@@ -93,6 +93,23 @@ as_size: Final = Op(
 )
 
 
+as_bound: Final = Op(
+    name="as_bound",
+    doc="An integer as a bound of a slice; a negative one counts from the end.",
+    params=(operand("value"),),
+    promotion=Promotion.NONE,
+    type_rule=_as_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Host(int),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((-3,)), Sample((TensorSpec((), "int64", -5, 5),))),
+)
+
+
 shape: Final = Op(
     name="shape",
     doc="The sizes of a tensor, as a tuple.",

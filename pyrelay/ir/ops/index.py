@@ -196,6 +196,10 @@ index_accumulate: Final = Op(
 )
 
 
+SLICING: Final = (index, set_at, index_accumulate)
+"""The operators whose sizes are bounds of slices."""
+
+
 def _along(call: RuleCall, source: TensorType, positions: TensorType) -> int:
     """Give the dim along which positions count; elsewhere they lie within the source."""
     dim = axis(call, call.attrs["dim"], max(source.rank, 1))

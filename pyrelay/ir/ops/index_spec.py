@@ -5,10 +5,11 @@ step)` (numbers, dims or None), `("new",)` and `("ellipsis",)`. As in torch, an 
 drops its dim before anything else; the remaining tensors index together: they broadcast, and
 their dims stand where they stood if they were neighbours, else in front.
 
-Lengths of slices. Python clamps every bound to the tensor. The dims given here clamp a stop
-exactly, and take a start (and an offset from the end, as in `x[:-1]`) to lie within the tensor:
-`x[1:]` of `n` elements has `n - 1`, which is wrong only for the empty tensor. Known sizes are
-clamped exactly. A symbolic bound is a size, hence not negative.
+Lengths of slices. Python clamps every bound to the tensor, and so do the dims given here:
+`x[1:]` of `n` elements has `max(n - 1, 0)`. A bound that is a size counts from the start; where it
+could be negative, as `n - 5` could, the program assumes that it is not. One that is certainly not
+positive, `-(n // 2)`, counts from the end, and is assumed not to be 0, which is the start. A slice
+whose bound is an integer that only the running program knows has a size of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
-from ..bounds import minimum
+from ..bounds import is_nonnegative, minimum, positive_part
 from ..dims import ONE, Dim, DimHole
 from ..op import Clash, RuleCall, Stuck
 from ..rules import broadcast_shapes
@@ -178,7 +179,7 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
         call.clash("a slice takes no step of 0", 0)
     if isinstance(stride, Dim):
         call.clash("the step of a slice is a number", 0)
-    if start is None and stop is None and stride == 1:
+    if start is None and stop is None and abs(stride) == 1:
         return size
     bounds = [call.solver.resolve_dim(b) if isinstance(b, Dim) else b for b in (start, stop)]
     known = [static(b) for b in (size, *bounds)]
@@ -186,31 +187,65 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
         return Dim.of(len(range(*slice(known[1], known[2], stride).indices(known[0]))))
     if isinstance(size.single, DimHole):
         raise Stuck(size)
-    count = _distance(size, known[1], known[2], ascending=stride > 0)
-    return (count + (abs(stride) - 1)) // abs(stride)
+    sizes = [b for b in known[1:] if isinstance(b, Dim)]
+    if any(map(call.solver.is_found_running, sizes)):
+        return call.solver.fresh_dim("sliced")
+    for bound in sizes:
+        _assume_sign(call, bound)
+    distance = _distance(size, *_forwards(known[1], known[2], stride))
+    enough = distance + (abs(stride) - 1)
+    if not is_nonnegative(enough):
+        enough = positive_part(distance) + (abs(stride) - 1)
+    return enough // abs(stride)
 
 
-def _distance(size: Dim, start: Any, stop: Any, *, ascending: bool) -> Dim:
-    if ascending:
-        first = Dim.of(0) if start is None else _from_start(size, start)
-        last = size if stop is None else _from_start(size, stop)
-    else:
-        first = size - 1 if start is None else _from_start(size, start)
-        last = Dim.of(-1) if stop is None else _from_start(size, stop)
-    distance = last - first if ascending else first - last
-    if distance.constant is not None and distance.constant <= 0:
-        return Dim.of(0)
-    counts_from_end = isinstance(stop, int) and stop < 0
-    if ascending and stop is not None and not counts_from_end:
-        return minimum(last, size) - first
-    return distance
+_Bound: TypeAlias = tuple[bool, Dim]
+"""Whether a bound counts from the end, and how far; before it is clamped."""
 
 
-def _from_start(size: Dim, bound: Dim | int) -> Dim:
-    """Give a bound as a distance from the start."""
-    if isinstance(bound, int) and bound < 0:
-        return size + bound
-    return Dim.of(bound)
+def _forwards(start: Dim | int | None, stop: Dim | int | None, step: int) -> tuple[_Bound, _Bound]:
+    """Give the bounds of a slice; of one that runs backwards, as they are from back to front."""
+    first, last = _bound(start, is_stop=False), _bound(stop, is_stop=True)
+    if step > 0:
+        return first, last
+    return (
+        first if start is None else _mirrored(first),
+        last if stop is None else _mirrored(last),
+    )
+
+
+def _bound(bound: Dim | int | None, *, is_stop: bool) -> _Bound:
+    if bound is None:
+        return is_stop, Dim.of(0)
+    dim = Dim.of(bound)
+    return (True, -dim) if bound != 0 and is_nonnegative(-dim) else (False, dim)
+
+
+def _assume_sign(call: RuleCall, bound: Dim) -> None:
+    """Let the program assume that a bound is on the side of 0 where it nearly always is."""
+    from_end = is_nonnegative(-bound)
+    amount = -1 - bound if from_end else bound
+    if not is_nonnegative(amount):
+        message = f"the bound {bound} of the slice would {'not ' if from_end else ''}be negative"
+        call.unify_dims(positive_part(amount), amount, 0, message)
+
+
+def _mirrored(bound: _Bound) -> _Bound:
+    from_end, count = bound
+    return (False, count - 1) if from_end else (True, count + 1)
+
+
+def _distance(size: Dim, first: _Bound, last: _Bound) -> Dim:
+    """Give how far it is from one clamped bound to the other, negative where they cross."""
+    match first, last:
+        case (True, a), (True, b):
+            return minimum(a, size) - b
+        case (True, a), (False, b):
+            return minimum(b, size) - positive_part(size - a)
+        case (False, a), (True, b):
+            return size - a - b
+        case (_, a), (_, b):
+            return minimum(b, size) - a
 
 
 def write_type(call: RuleCall) -> Type:

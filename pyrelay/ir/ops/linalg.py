@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from ..bounds import minimum
-from ..dims import ZERO, Dim, maximum, product
+from ..bounds import minimum, positive_part
+from ..dims import Dim, product
 from ..op import (
     Clash,
     Contraction,
@@ -255,8 +255,7 @@ outer: Final = Op(
 def _diagonal_length(call: RuleCall, rows: Dim, columns: Dim) -> Dim:
     offset: int = call.attrs["offset"]
     rows, columns = call.solver.resolve_dim(rows), call.solver.resolve_dim(columns)
-    shorter = minimum(rows - max(0, -offset), columns - max(0, offset))
-    return shorter if shorter.constant is None else maximum(shorter, ZERO)
+    return positive_part(minimum(rows - max(0, -offset), columns - max(0, offset)))
 
 
 def _diagonal_type(call: RuleCall) -> Type:

@@ -230,6 +230,7 @@ ALL: Final[tuple[Op, ...]] = (
     random.bernoulli,
     host.size,
     host.as_size,
+    host.as_bound,
     host.shape,
     host.dim_size,
     host.rank,

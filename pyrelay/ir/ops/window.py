@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..dims import Dim, DimHole, maximum
+from ..bounds import minimum
+from ..dims import Dim, DimHole
 from ..op import RuleCall, Stuck
 from .operands import static_pair, static_tuple
 
@@ -94,5 +95,4 @@ def _rounded_up(size: Dim, kernel: int, stride: int, padding: int, dilation: int
     """Give the number of windows when the last may hang over; it starts within the tensor."""
     count = window_count(size + (stride - 1), kernel, stride, 2 * padding, dilation)
     starts = (size + padding - 1) // stride + 1
-    # The smaller of the two.
-    return count + starts - maximum(count, starts)
+    return minimum(count, starts)

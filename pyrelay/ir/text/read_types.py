@@ -12,7 +12,8 @@ from lark import Token
 
 from ...diagnostics.catalogue.text import BadLiteral, MalformedType, UnknownType
 from ...diagnostics.diagnostic import CheckError
-from ..dims import Dim, DimHole, DimVar, maximum
+from ..bounds import maximum, minimum
+from ..dims import Dim, DimHole, DimVar
 from ..types import (
     DTYPES,
     STR,
@@ -81,8 +82,8 @@ class TypeReader:
             case "arithmetic":
                 chain = [c if isinstance(c, Token) else self.dim(c) for c in tree.children]
                 return fold_chain(chain, _arithmetic, lambda _, d: -d)
-            case "called" if word_of(tree) == "max":
-                return maximum(*self._pair(tree, "two dims"))
+            case "called" if word_of(tree) in _EXTREMES:
+                return _EXTREMES[word_of(tree)](*self._pair(tree, "two dims"))
             case "hole":
                 digits = word_of(tree)[1:]
                 return Dim.atom(DimHole(int(digits) if digits.isdigit() else 0))
@@ -98,7 +99,7 @@ class TypeReader:
                 return self.argument(tree_of(tree.children[0]))
             case "term_number" | "arithmetic":
                 return self.dim(tree)
-            case "called" if word_of(tree) == "max":
+            case "called" if word_of(tree) in _EXTREMES:
                 return self.dim(tree)
             case _:
                 return self.type(tree)
@@ -207,6 +208,9 @@ class TypeReader:
             self.fail(tree, wanted)
         left, right = trees_of(terms)
         return self.dim(left), self.dim(right)
+
+
+_EXTREMES: Final = {"max": maximum, "min": minimum}
 
 
 def _arithmetic(sign: Token, left: Dim, right: Dim) -> Dim:

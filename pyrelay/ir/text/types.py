@@ -1,7 +1,7 @@
 """Types and dims as text, with the type parameters in scope that their names refer to.
 
     term  ::= sum | fn [params] (term, ...) -> term
-    sum   ::= integers, names, + - * // %, max(a, b), ?hole
+    sum   ::= integers, names, + - * // %, max(a, b), min(a, b), ?hole
     types ::= Tensor[(N, 10), float32] | float32 | Size[n] | (A, B) | ref(A) | Tree[A, N] | T | str
 
 In the place of a type argument a name alone is what is in scope under it: a type parameter, a data
@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
-from ..dims import Dim, DimAtom, DimHole, DimOp, DimVar
+from ..dims import Dim, DimAtom, DimHole, DimOp, DimVar, Extreme
 from ..types import (
     DTYPES,
     UNKNOWN,
@@ -81,7 +81,7 @@ def dim_text(dim: Dim) -> str:
     if not dim.terms:
         return "0"
     text = ""
-    for monomial, coefficient in dim.terms:
+    for monomial, coefficient in dim.presented():
         alone = len(monomial) == coefficient == 1
         factors = [_atom(atom) if alone else _factor(atom) for atom in monomial]
         if abs(coefficient) != 1 or not factors:
@@ -91,19 +91,19 @@ def dim_text(dim: Dim) -> str:
     return text
 
 
-def _atom(atom: DimAtom) -> str:
+def _atom(atom: DimAtom | Extreme) -> str:
     match atom:
         case DimVar(name):
             return name_text(name)
         case DimHole(number):
             return f"?{number}"
-        case DimOp("max", left, right):
-            return f"max({dim_text(left)}, {dim_text(right)})"
+        case Extreme(kind, left, right) | DimOp("max" as kind, left, right):
+            return f"{kind}({dim_text(left)}, {dim_text(right)})"
         case DimOp(kind, left, right):
             return f"{_bracket(left)} {'//' if kind == 'floordiv' else '%'} {_bracket(right)}"
 
 
-def _factor(atom: DimAtom) -> str:
+def _factor(atom: DimAtom | Extreme) -> str:
     plain = not isinstance(atom, DimOp) or atom.kind == "max"
     return _atom(atom) if plain else f"({_atom(atom)})"
 

@@ -126,3 +126,7 @@ class Agreement:
     def fresh_dim(self, hint: str) -> Dim:
         """Give a size that agrees with any: only the running program knows it."""
         return Dim.of(f"{hint}?")
+
+    def is_found_running(self, dim: Dim) -> bool:
+        """No: inference has dealt with those."""
+        return False

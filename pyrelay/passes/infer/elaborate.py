@@ -44,7 +44,8 @@ from ...ir.expr import (
 )
 from ...ir.op import Op, Promotion
 from ...ir.ops.compare import cast
-from ...ir.ops.host import as_size
+from ...ir.ops.host import as_bound, as_size
+from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
 from ...ir.traverse import Steps
 from ...ir.types import (
@@ -288,8 +289,11 @@ class Elaborator:
         for expr, dim in found.sizes.items():
             value = yield self.walk(expr)
             ty = SizeType(dim)
-            var = Var("size", ty, span=expr.span)
-            bindings.append(Binding(var, Call(as_size, (value,), ty=ty, span=expr.span)))
+            # A variable's use has no span of its own.
+            span = built.span if isinstance(expr, Var) else expr.span
+            var = Var("size", ty, span=span)
+            convert = as_bound if found.op in SLICING else as_size
+            bindings.append(Binding(var, Call(convert, (value,), ty=ty, span=span)))
         if not bindings:
             return built
         return LetBlock(tuple(bindings), built, Flavour.PURE, ty=built.ty, span=built.span)

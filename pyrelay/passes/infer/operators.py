@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from ...ir.bounds import maximum, minimum
 from ...ir.build import bind_attrs
-from ...ir.dims import Dim, maximum
+from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Expr
 from ...ir.op import Clash, Op, Promotion, RuleCall, Stuck
 from ...ir.ops.arithmetic import (
@@ -48,7 +49,7 @@ SIZE_ARITHMETIC: Final[Mapping[Op, Callable[..., Dim]]] = {
     mod: lambda a, b: a % b,
     negative: lambda a: -a,
     maximum_op: maximum,
-    minimum_op: lambda a, b: a + b - maximum(a, b),
+    minimum_op: minimum,
 }
 """What each operator does to integers that carry a dim."""
 

@@ -94,6 +94,10 @@ class Solver:
         """Tell whether a dim's name stands for a size found while running."""
         return name in self._existential
 
+    def is_found_running(self, dim: Dim) -> bool:
+        """Tell whether only the running program knows the dim."""
+        return not self._existential.isdisjoint(dim.names())
+
     def fill_unknown(self, ty: Type) -> Type:
         """Give the type with a hole of its own for every `UNKNOWN` part."""
 
@@ -279,7 +283,7 @@ class Solver:
             return
         if difference.constant is not None or _never_zero(difference):
             raise Clash(f"{left} is not {right}")
-        if any(name in self._existential for name in difference.names()):
+        if self.is_found_running(difference):
             return  # only the running program can tell, and the operator itself will
         assert self.span is not None
         assumption = Assumption(left, right, self.span)

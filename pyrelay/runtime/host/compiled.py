@@ -9,14 +9,13 @@ from typing import Any, Final, final
 
 import torch
 
-from ...diagnostics.catalogue.run import AssumptionBroken
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
-from ...ir.expr import Assumption, Function, type_of
+from ...ir.expr import Function, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, run
 from ...ir.types import FnType, TupleType, Type
-from ..failure import located
+from ..failure import check_assumption, located
 from ..values import follow, size_paths
 from . import functions
 from .body import BodyWriter
@@ -146,15 +145,7 @@ def check_assumptions(function: Function, args: tuple[Any, ...]) -> None:
             if dim.name is not None and dim.name not in sizes:
                 sizes[dim.name] = follow(arg, path)
     for needed in function.assumptions:
-        _check(needed, sizes)
-
-
-def _check(needed: Assumption, sizes: dict[str, int]) -> None:
-    left, right = needed.left.evaluate(sizes), needed.right.evaluate(sizes)
-    if left != right:
-        raise RunError(
-            AssumptionBroken(needed.span, str(needed.left), str(needed.right), left, right)
-        )
+        check_assumption(needed, lambda dim: dim.evaluate(sizes))
 
 
 def _deep_argument(value: Any, ty: Type) -> Any:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyrelay.ir.dims import ONE, ZERO, Dim, DimHole, DimVar, maximum, product
+from pyrelay.ir.bounds import is_nonnegative, maximum, minimum
+from pyrelay.ir.dims import ONE, ZERO, Dim, DimHole, DimVar, product
 
 NAMES = ("n", "m", "k")
 n, m, k = (Dim.of(name) for name in NAMES)
@@ -22,6 +23,7 @@ ON_DIMS: Mapping[str, Callable[[Dim, Dim], Dim]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
     "max": maximum,
+    "min": minimum,
 }
 ON_INTEGERS: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,
@@ -30,6 +32,7 @@ ON_INTEGERS: Mapping[str, Callable[[int, int], int]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
     "max": max,
+    "min": min,
 }
 
 leaves = st.one_of(st.integers(-6, 6), st.sampled_from(NAMES))
@@ -110,6 +113,7 @@ def test_replacing_a_name_is_giving_it_a_value(
     tree: Tree, inner: Tree, values: dict[str, int]
 ) -> None:
     value = integer(inner, values)
+    assume(value >= 0)  # a name stands for a size
     expected = integer(tree, {**values, "n": value})
     assert dim(tree).rename({"n": dim(inner)}).evaluate(values) == expected
 
@@ -141,6 +145,15 @@ def test_names_are_those_of_the_leaves(tree: Tree) -> None:
         ((n + 1) % 3, "(n + 1) % 3"),
         (maximum(m, n), "max(m, n)"),
         (3 * maximum(n, m), "3*max(m, n)"),
+        (maximum(m, n) * k, "k*max(m, n)"),
+        (minimum(m, n) + k, "k + min(m, n)"),
+        (maximum(n - 1, ZERO), "max(n - 1, 0)"),
+        (maximum(n, ONE), "max(n, 1)"),
+        (minimum(ONE, n), "min(n, 1)"),
+        (minimum(Dim.of(5), n) - 2, "min(n, 5) - 2"),
+        (minimum(Dim.of(4), maximum(n - 1, ZERO)), "min(max(n - 1, 0), 4)"),
+        (5 - maximum(n - 1, ZERO), "-max(n - 1, 0) + 5"),
+        (maximum(2 * n - 6, ZERO), "2*max(n - 3, 0)"),
         (Dim.atom(DimHole(4)), "?4"),
     ],
 )
@@ -164,7 +177,27 @@ def test_what_is_known_is_simplified() -> None:
 def test_what_is_not_known_stays_an_atom() -> None:
     assert (n // m) * m != n
     assert (n % m).constant is None
-    assert maximum(n, m).single is not None
+    assert maximum(n, m).constant is None
+
+
+def test_clamps_that_say_the_same_are_equal() -> None:
+    def clamp(dim: Dim) -> Dim:
+        return maximum(dim, ZERO)
+
+    assert clamp(clamp(n - 1) - 2) == clamp(n - 3)
+    assert minimum(n, ONE) + clamp(n - 1) == n
+    assert maximum(n, m) + minimum(n, m) == n + m
+    assert minimum(Dim.of(3), minimum(Dim.of(5), n)) == minimum(Dim.of(3), n)
+    assert minimum(Dim.of(3), clamp(n - 1)) == clamp(minimum(n, Dim.of(4)) - 1)
+    assert clamp(5 - n) == 5 - minimum(n, Dim.of(5))
+    assert clamp(n - 1).rename({"n": m + 1}) == m
+    assert clamp(n - n // 2) == n - n // 2
+
+
+@given(trees, sizes)
+def test_what_is_said_to_be_nonnegative_is(tree: Tree, values: dict[str, int]) -> None:
+    value = integer(tree, values)
+    assert value >= 0 or not is_nonnegative(dim(tree))
 
 
 def test_a_dim_tells_its_forms_apart() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.diagnostics.source import NOWHERE, SourceFile
-from pyrelay.ir.dims import Dim, DimHole, DimVar, maximum
+from pyrelay.ir.bounds import maximum
+from pyrelay.ir.dims import Dim, DimHole, DimVar
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import (
     Binding,
