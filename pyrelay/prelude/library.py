@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import resources
 from typing import Final
 
 from ..ir.dims import Dim
@@ -24,8 +23,7 @@ from ..ir.expr import (
     TuplePattern,
 )
 from ..ir.module import AdtDef, Module
-from ..ir.parser import parse_module
-from ..ir.rename import rename
+from ..ir.op import Effect, Op
 from ..ir.traverse import bound_vars, free_globals, post_order
 from ..ir.types import PRELUDE, AdtType, Type, subtypes
 
@@ -46,8 +44,25 @@ NAT: Final = qualified("Nat")
 @cache
 def library() -> Module:
     """Give the whole prelude, not yet typed, under the names it has in programs."""
+    from importlib import resources  # this and the parser are slow to import
+
+    from ..ir.parser import parse_module
+    from ..ir.rename import rename
+
     place = resources.files(__spec__.parent).joinpath(FILE)
     return rename(parse_module(place.read_text("utf-8"), FILE), qualified)
+
+
+@cache
+def fails(name: str) -> bool:
+    """Tell whether a function of the prelude, by its name in programs, may itself stop it."""
+    return stops(library().functions[name])
+
+
+def stops(function: Function) -> bool:
+    """Tell whether the body of a function may stop the program, what it calls aside."""
+    callees = (n.callee for n in post_order(function) if isinstance(n, Call))
+    return any(isinstance(c, Op) and c.effect is Effect.FAIL for c in callees)
 
 
 def link(module: Module) -> Module:

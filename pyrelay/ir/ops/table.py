@@ -238,6 +238,7 @@ ALL: Final[tuple[Op, ...]] = (
     host.print_,
     host.check,
     host.fail,
+    host.no_element,
     host.to_int,
     host.to_float,
     host.to_bool,
