@@ -184,6 +184,7 @@ class _Stream:
         """Give the canonical tokens of a program."""
         stack: list[_Work] = []
         if isinstance(program, Module):
+            yield f"module {program.strict_dtypes}"
             for name in sorted(program.adts):
                 yield from self._adt(program.adts[name])
             for name in sorted(program.functions, reverse=True):

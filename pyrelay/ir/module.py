@@ -51,6 +51,8 @@ class Module:
 
     functions: Mapping[str, Function]
     adts: Mapping[str, AdtDef]
+    strict_dtypes: bool = False
+    """Whether operands of two dtypes are a mistake, as in Relay's text; until types are there."""
 
     def with_functions(self, functions: Mapping[str, Function]) -> Module:
         """Give the module with functions replaced or added."""

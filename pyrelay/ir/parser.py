@@ -21,11 +21,17 @@ from ..diagnostics.catalogue.text import UnexpectedText
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
 from .expr import Expr
-from .module import Module
+from .linking import Library
+from .module import EMPTY, Module
 from .op import Op
 from .ops.table import BY_NAME
-from .text.place import Syntax
-from .text.read_module import read_expr, read_module
+from .relay.imported import Imported
+from .relay.table import SUPPORTED
+from .text.dialect import OWN, RELAY, Dialect, dialect_of
+from .text.metadata import Metadata
+from .text.place import Place
+from .text.read_module import Text, read_expr, read_module
+from .text.relay_source import divided
 
 _WORDS: Final = {
     "VAR": "a variable `%x`",
@@ -35,6 +41,7 @@ _WORDS: Final = {
     "STRING": "a string",
     "SPAN": "",
     "HOLE": "",
+    "META": "",
     "TYPE_VARIABLE": "a type",
     "PROJECTION": "a field `.0`",
     "COMPARE": "a comparison",
@@ -46,6 +53,9 @@ _WORDS: Final = {
 }
 """What a terminal is called in a message; those that are fixed words are shown as they are."""
 
+NOTHING: Final = Library(EMPTY)
+"""A library without anything."""
+
 _AN_EXPRESSION: Final = frozenset({"VAR", "GLOBAL", "NAME", "NUMBER", "STRING", "LPAR", "LBRACE"})
 
 
@@ -55,15 +65,19 @@ def parse_module(
     *,
     operators: Mapping[str, Op] = BY_NAME,
     sources: Mapping[str, SourceFile] | None = None,
+    library: Library = NOTHING,
 ) -> Module:
     """Give the module that a text describes. Raises CheckError.
+
+    A text with the header `#[version = "0.0.5"]` is Relay's: its numbers, operators and rules hold.
 
     Args:
         text: The program.
         name: The name of the text in messages.
-        operators: The operators that the text may call, by name.
+        operators: The operators that a text of our own may call, by name.
         sources: The files, by name, that spans written in the text point into. A file not given
             stands in a span by its name alone.
+        library: Functions and data types that the text may use without defining them.
 
     >>> module = parse_module("def @twice(%x: float32) { add(%x, %x) }")
     >>> list(module.functions)
@@ -71,7 +85,8 @@ def parse_module(
     """
     file = SourceFile(name, text)
     with _collector_paused():
-        return read_module(_parsed(file, "module"), file, operators, sources or {})
+        parsed = _parsed(file, "module", dialect_of(text), operators, library)
+        return read_module(parsed, sources or {})
 
 
 def parse_expr(
@@ -80,14 +95,18 @@ def parse_expr(
     *,
     operators: Mapping[str, Op] = BY_NAME,
     typed: bool = False,
+    relay: bool = False,
 ) -> Expr:
     """Give the expression of a text; `typed` where types left out are implied. Raises CheckError.
 
-    Free variables are declared in front: `free_var %x: float32; add(%x, %x)`.
+    With `relay`, or under its header, the text is read as Relay's. Free variables are declared in
+    front: `free_var %x: float32; add(%x, %x)`.
     """
     file = SourceFile(name, text)
+    dialect = RELAY if relay else dialect_of(text)
     with _collector_paused():
-        return read_expr(_parsed(file, "open_expr"), file, operators, typed=typed)
+        parsed = _parsed(file, "open_expr", dialect, operators, NOTHING)
+        return read_expr(parsed, typed=typed and dialect is OWN)
 
 
 @contextmanager
@@ -105,10 +124,11 @@ def _collector_paused() -> Generator[None]:
 
 
 @cache
-def _lark() -> Lark:
-    grammar = resources.files(__spec__.parent).joinpath("grammar.lark").read_text("utf-8")
+def _lark(words: str) -> Lark:
+    files = resources.files(__spec__.parent)
+    parts = [files.joinpath(name).read_text("utf-8") for name in ("grammar.lark", words)]
     return Lark(
-        grammar,
+        "\n".join(parts),
         parser="lalr",
         start=["module", "open_expr"],
         maybe_placeholders=True,
@@ -116,19 +136,29 @@ def _lark() -> Lark:
     )
 
 
-def _parsed(file: SourceFile, start: str) -> Syntax:
+def _parsed(
+    file: SourceFile, start: str, dialect: Dialect, operators: Mapping[str, Op], library: Library
+) -> Text:
+    text, metadata = file.text, None
+    known: Mapping[str, Op | Imported] = operators
+    if dialect is RELAY:
+        text, metadata = divided(file)
+        known = SUPPORTED
+    parser = _lark(dialect.words)
     try:
-        tree = _lark().parse(file.text, start=start)
+        tree = parser.parse(text, start=start)
     except UnexpectedInput as error:
-        raise CheckError(_mistake(file, error)) from None
+        raise CheckError(_mistake(file, error, parser)) from None
     assert isinstance(tree, Tree)
-    return tree
+    section = None if metadata is None else file.text[metadata:]
+    place = Place(file, dialect, {}, Metadata(section))
+    return Text(tree, place, known, library)
 
 
-def _mistake(file: SourceFile, error: UnexpectedInput) -> UnexpectedText:
+def _mistake(file: SourceFile, error: UnexpectedInput, parser: Lark) -> UnexpectedText:
     if isinstance(error, UnexpectedToken):
         token = error.token
-        expected = _named(set(error.accepts or error.expected))
+        expected = _named(set(error.accepts or error.expected), parser)
         if token.type == "$END":
             end = len(file.text.rstrip())
             return UnexpectedText(Span(file, end, end), "the end of the text", expected)
@@ -140,16 +170,16 @@ def _mistake(file: SourceFile, error: UnexpectedInput) -> UnexpectedText:
     assert isinstance(error, UnexpectedCharacters)
     start = error.pos_in_stream
     found = file.text[start : start + 1]
-    return UnexpectedText(Span(file, start, start + 1), f"`{found}`", _named(error.allowed))
+    return UnexpectedText(Span(file, start, start + 1), f"`{found}`", _named(error.allowed, parser))
 
 
-def _named(terminals: set[str]) -> tuple[str, ...]:
+def _named(terminals: set[str], parser: Lark) -> tuple[str, ...]:
     """Give the names, for a message, of what could stand somewhere."""
     names: set[str] = set()
     if terminals >= _AN_EXPRESSION:
         names.add("an expression")
         terminals = {"RPAR", "RBRACE", "SEMICOLON", "COMMA"} & terminals
-    patterns = {t.name: t.pattern for t in _lark().terminals}
+    patterns = {t.name: t.pattern for t in parser.terminals}
     for terminal in terminals:
         known = _WORDS.get(terminal)
         names.add(f"`{patterns[terminal].value}`" if known is None else known)

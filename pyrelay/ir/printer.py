@@ -150,8 +150,8 @@ class _Printer:
         """Give a whole module, header first."""
         parts = [_joined(self._adt(adt)) for adt in module.adts.values()]
         parts += [_joined(self._global(name, f)) for name, f in module.functions.items()]
-        typed = ", typed" if self._typed else ""
-        header = f'#[pyrelay = "{VERSION}"{typed}]\n'
+        flags = (", typed" if self._typed else "") + (", strict" if module.strict_dtypes else "")
+        header = f'#[pyrelay = "{VERSION}"{flags}]\n'
         for file, number in self._sources.items():
             header += f"#[source {number} = {string_text(file.name)}]\n"
         return "\n".join([header, *parts])

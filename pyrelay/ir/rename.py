@@ -32,7 +32,8 @@ def rename(module: Module, change: Callable[[str], str]) -> Module:
     """Give the module with every global function and data type, mentioned or defined, renamed."""
     renaming = _Renaming(change)
     functions = {change(name): renaming.function(f) for name, f in module.functions.items()}
-    return Module(functions, {change(n): renaming.adt(a) for n, a in module.adts.items()})
+    adts = {change(name): renaming.adt(a) for name, a in module.adts.items()}
+    return Module(functions, adts, module.strict_dtypes)
 
 
 @final

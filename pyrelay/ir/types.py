@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
 
-from .dims import Dim, DimVar
+from .dims import Dim, DimHole, DimVar
 
 
 class DTypeKind(Enum):
@@ -169,6 +169,9 @@ UNKNOWN: Final = TypeHole(0)
 
 PRELUDE: Final = "prelude."
 """How the names of the prelude's data types and functions begin in a program."""
+
+UNKNOWN_DIM: Final = Dim.atom(DimHole(0))
+"""In an annotation: a dim that inference finds; each occurrence is a hole of its own."""
 
 UNIT: Final = TupleType(())
 STR: Final = StrType()

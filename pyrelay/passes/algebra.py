@@ -16,6 +16,7 @@ from ..ir.op import Op
 from ..ir.ops.arithmetic import add, divide, floor_divide, multiply, negative, power, subtract
 from ..ir.ops.compare import cast, logical_and, logical_not, logical_or
 from ..ir.ops.reduce import sum_to
+from ..ir.ops.rounding import quotient
 from ..ir.ops.view import expand, flatten, permute, reshape, squeeze, swapaxes, transpose
 from ..ir.types import DType, TensorType, is_float
 
@@ -76,6 +77,13 @@ def _product(call: Call, _: Definitions) -> Expr | None:
 
 def _quotient(call: Call, _: Definitions) -> Expr | None:
     return _neutral_on_the_right(call, lambda v: v == 1)
+
+
+def _rounded_quotient(call: Call, _: Definitions) -> Expr | None:
+    """Give the plain quotient of floats, which is fused with its surroundings."""
+    ty = call.ty
+    is_exact = isinstance(ty, TensorType) and is_float(ty.dtype)
+    return replace(call, callee=divide) if is_exact else None
 
 
 def _whole_quotient(call: Call, _: Definitions) -> Expr | None:
@@ -201,6 +209,7 @@ _LAWS: Final[Mapping[Op, _Law]] = {
     subtract: _difference,
     multiply: _product,
     divide: _quotient,
+    quotient: _rounded_quotient,
     floor_divide: _whole_quotient,
     power: _power,
     negative: _undone,

@@ -34,8 +34,7 @@ from .blueprint import Blueprint
 from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .entry import Entry
-from .export import EvalProgram, Exported
-from .interface import Interface
+from .export import Exported
 from .model import Model
 from .optim import Optimizer
 from .program import Program
@@ -357,21 +356,17 @@ def _mode(source: Source) -> tuple[Blueprint, bool]:
     return source.home.blueprint, source.home.training
 
 
-def eval_program(blueprint: Blueprint) -> EvalProgram:
-    """Give the program that runs instances of a model in eval mode."""
-    spec = blueprint.spec
+def eval_entry(spec: ModelSpec) -> Entry:
+    """Give the entry that runs instances of a model in eval mode."""
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
     translation = translate(spec.definition, dict(spec.statics), [use], [])
     program = Program(translation.module, translation.entry)
-    names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
-    interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
-    head = spec.definition.source.head
-    return EvalProgram(interface, program, _parameters(program.function), head)
+    return Entry(spec.definition.name, program, _parameters(program.function), None)
 
 
 def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
     """Give what makes a callable of the data that `relay.export_model` gives in a program."""
-    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *fields_of(data))
+    return lambda data: Exported.of_values(eval_entry(spec), *fields_of(data))
 
 
 def _use(source: Source) -> ModelUse:

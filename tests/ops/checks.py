@@ -78,10 +78,9 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 
 
 def samples(op: Op) -> list[Sample]:
-    """Give the samples of an operator that gives a value, which one that stops the program never
-    does, and whose operands can be written down, which a caller's iterable cannot."""
-    stream_ops = (stream.start_iteration, stream.has_next, stream.next_element)
-    if op in (host.fail, host.no_element, *stream_ops):
+    """Give the samples of an operator that gives a value, which `fail` never does, and whose
+    operands can be written down, which a caller's iterable cannot."""
+    if op in (host.fail, stream.start_iteration, stream.has_next, stream.next_element):
         return []
     found = list(op.samples())
     assert found, f"{op.name} has no samples"

@@ -318,6 +318,9 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "momentum_step": _momentum_step,
     "min": _pair(torch.min),
     "prod": _prod,
+    "quotient": lambda x, other: torch.div(
+        x, other, rounding_mode=None if other.is_floating_point() else "trunc"
+    ),
     "recurrence": _recurrence,
     "sort": lambda x, **attrs: tuple(torch.sort(x, **attrs)),
     "std": _unbiased(torch.std),

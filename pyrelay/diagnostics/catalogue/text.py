@@ -43,18 +43,19 @@ class UnknownVersion:
     """The header of a text names a language or version that is not known.
 
     A text may start with the line `#[pyrelay = "1"]`; without a header it is read as that version.
+    The text of Relay starts with `#[version = "0.0.5"]`.
     """
 
     span: Span
     version: str
-    known: str
+    known: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL601",
             title=f"this is `{self.version}`, which is not a version of the text form",
-            primary=Label(self.span, f'known is `#[pyrelay = "{self.known}"]`'),
+            primary=Label(self.span, "known are " + " and ".join(f"`{k}`" for k in self.known)),
         )
 
 
@@ -314,6 +315,65 @@ class UnknownSource:
             title=f"no source {self.number} is declared",
             primary=Label(self.span, "this span refers to it"),
             help=f'add `#[source {self.number} = "name.py"]` below the header',
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnclosedComment:
+    """A comment is opened by `/*` and never closed. Comments in Relay's text nest."""
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL616",
+            title="this comment is not closed",
+            primary=Label(self.span, "no `*/` belongs to it"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedOperator:
+    """Relay has this operator, or this use of it, and pyrelay has nothing of that meaning.
+
+    Operators of Relay's text are read through one table (`pyrelay/ir/relay`). What is not in it, or
+    an attribute that asks for something else than the table can say, is refused here.
+    """
+
+    span: Span
+    name: str
+    why: str
+    help: str | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL617",
+            title=f"Relay's `{self.name}` {self.why}",
+            primary=Label(self.span, "not supported"),
+            help=self.help,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BadMetadata:
+    """A text mentions `meta[...][i]`, and its `#[metadata]` section does not say what that is.
+
+    The section is the JSON that Relay wrote; constants stand in it as arrays in base64.
+    """
+
+    span: Span
+    name: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL618",
+            title=f"`{self.name}` cannot be read: {self.why}",
+            primary=Label(self.span, "no constant"),
+            help="a text written with its metadata, `mod.astext()`, ends in `#[metadata]`",
         )
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 from lark import Token, Tree
 
-from ...diagnostics.catalogue.text import BadLiteral, UnknownSource
+from ...diagnostics.catalogue.text import BadLiteral, BadMetadata, UnknownSource
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile, Span
+from .dialect import Dialect
 from .lexis import read_name, read_string
+from .metadata import Metadata, Unreadable
 
+T = TypeVar("T")
 Syntax: TypeAlias = "Tree[Token]"
 """A node of the tree that lark builds: `data` is the rule, `children` are in grammar order."""
 
@@ -24,10 +27,13 @@ _SPAN: Final = re.compile(r'@\[(\d+):(\d+):(\d+)(?: (".*"))?\]', re.DOTALL)
 @final
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The file that is being read, and the sources that written spans refer to."""
+    """The file that is being read, its language, the sources that written spans refer to, and the
+    metadata that its constants are in."""
 
     file: SourceFile
+    dialect: Dialect
     sources: Mapping[int, SourceFile]
+    metadata: Metadata
 
     def of(self, item: Syntax | Token, written: Any = None) -> Span:
         """Give the span of a part of the text: the written one, if a span token is given."""
@@ -52,10 +58,21 @@ class Place:
 
     def string(self, token: Token) -> str:
         """Give the value of a string literal."""
+        if not self.dialect.escapes:
+            return str(token)[1:-1]
         try:
             return read_string(token)
         except ValueError as error:
             raise self._no_escape(token) from error
+
+    def from_metadata(self, tree: Syntax, ask: Callable[[Metadata, str, int], T]) -> T:
+        """Give what `meta[key][number]` stands for."""
+        key, number = tree.children[:2]
+        try:
+            return ask(self.metadata, str(key)[len("meta[") : -1], int(str(number)))
+        except (Unreadable, ValueError) as error:
+            span = self.of(tree)
+            raise CheckError(BadMetadata(span, span.text, str(error))) from error
 
     def _no_escape(self, token: Token) -> CheckError:
         return CheckError(BadLiteral(self._of_text(token), str(token), "an escape without meaning"))

@@ -11,6 +11,7 @@ from ..expr import Expr
 from ..traverse import Steps
 from ..types import DTYPES, Type
 from . import read_literals
+from .metadata import Metadata
 from .place import Place, Syntax, tree_of, trees_of, word_of
 from .read_types import TypeReader
 
@@ -52,9 +53,12 @@ class AttributeReader:
         match tree.data:
             case "body":
                 return (yield self._body(tree, None))
-            case "term_tuple":
+            case "term_tuple" | "term_list":
+                parts = trees_of(tree)
+                if tree.data == "term_list":
+                    parts = trees_of(parts[0])
                 items: list[Any] = []
-                for child in trees_of(tree):
+                for child in parts:
                     read = yield self._attribute(child)
                     items.append(read)
                 return tuple(items)
@@ -72,9 +76,11 @@ class AttributeReader:
             case "term_string":
                 return self._place.string(word_of(tree))
             case "term_word":
-                return {"True": True, "False": False, "None": None}[word_of(tree)]
+                return {"True": True, "False": False}.get(word_of(tree))
             case "term_number":
                 return read_literals.weak(self._place, word_of(tree), negative=False)
+            case "meta":
+                return self._place.from_metadata(tree, Metadata.integer)
             case "term_name" if word_of(tree) in DTYPES:
                 return DTYPES[word_of(tree)]
             case "arithmetic":

@@ -47,17 +47,18 @@ from ..expr import (
     Var,
 )
 from ..op import Op
+from ..relay.imported import Imported
 from ..traverse import Steps, pattern_vars
-from ..types import BOOL, STR, SizeType, TupleType, Type, TypeParam
+from ..types import BOOL, STR, TupleType, Type, TypeParam
 from . import read_literals
 from .implied import KNOWN_ALONE, Implied, function_type
 from .lexis import TRANSFORMS, variable_text
 from .place import Syntax, nearest, tree_of, trees_of, word_of
-from .precedence import fold_chain
 from .read_attributes import AttributeReader
+from .read_chains import ChainReader
 from .read_patterns import pattern
 from .read_types import TypeReader
-from .vocabulary import INFIX, NEGATIVE, Vocabulary
+from .vocabulary import Vocabulary
 
 Made = TypeVar("Made", bound=Expr)
 _Step: TypeAlias = "Callable[[Syntax, Type | None], Steps[Expr]]"
@@ -80,15 +81,6 @@ class Signature:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """A part of an infix chain and where it stands."""
-
-    expr: Expr
-    span: Span
-
-
-@final
 class ExprReader:
     """Reads the expressions of one text."""
 
@@ -101,7 +93,10 @@ class ExprReader:
         self._implied: Final = implied
         self._typed: Final = typed
         self._attributes: Final = AttributeReader(words.place, types, self._body)
+        self._chains: Final = ChainReader(words, self.expr, self._operation)
         self._vars: Final[dict[str, list[Var]]] = {}
+        self._mentioned: Final[set[Var]] = set()
+        """The functions of `let`s that have been mentioned, while their bodies are read."""
         self._rules: Final[dict[str, _Step]] = {
             "projection": self._projection,
             "call": self._call,
@@ -116,6 +111,7 @@ class ExprReader:
             "conditional": self._conditional,
             "match": self._match,
             "body": self._body,
+            "block": self.block,
         }
 
     # Functions
@@ -125,7 +121,8 @@ class ExprReader:
         generics, params, result, where = tree.children
         type_params = self._types.params(None if generics is None else tree_of(generics))
         with self._types.scope.inside(type_params):
-            found = tuple(self.binder(b) for b in trees_of(tree_of(params)))
+            binders = (b for b in trees_of(tree_of(params)) if b.data == "binder")
+            found = tuple(self.binder(b) for b in binders)
             self._refuse_repeats(found)
             ty = None if result is None else self._types.type(tree_of(result))
             equations = [] if where is None else trees_of(tree_of(where))
@@ -204,7 +201,7 @@ class ExprReader:
                 continue
             flavour, bindings = yield self._item(item)
             if flavour is not open_flavour or flavour is Flavour.REC:
-                written = None if item.data == "statement" else item.children[0]
+                written = None if item.data in {"statement", "graph"} else item.children[0]
                 groups.append((flavour, self._place.of(item, written), []))
             groups[-1][2].extend(bindings)
             open_flavour = flavour
@@ -223,7 +220,11 @@ class ExprReader:
             return Flavour.IMPURE, [Binding(var, value)]
         if item.data == "let_rec":
             return Flavour.REC, (yield self._recursive(trees_of(item)))
+        if item.data == "graph":
+            return Flavour.PURE, [(yield self._graph(item))]
         binder, value_tree = trees_of(tree_of(item.children[1]))
+        if value_tree.data == "function" and self._place.dialect.recursive_lets:
+            return (yield self._let_function(binder, value_tree))
         if value_tree.data == "function":
             signature = self.signature(tree_of(value_tree.children[1]))
             var = self._function_var(binder, signature)
@@ -234,6 +235,26 @@ class ExprReader:
             value = self._leaf(value_tree, expected) or (yield self.expr(value_tree, expected))
         self.bind((var,))
         return (Flavour.PURE if item.data == "let" else Flavour.IMPURE), [Binding(var, value)]
+
+    def _graph(self, item: Syntax) -> Steps[Binding]:
+        """Give the binding of `%0 = value`, a name that Relay's printer made up."""
+        word, value_tree = item.children
+        assert isinstance(word, Token)
+        value = yield self.expr(tree_of(value_tree), None)
+        var = Var(self._place.name(word), span=self._place.of(word))
+        self.bind((var,))
+        return Binding(var, value)
+
+    def _let_function(self, binder: Syntax, tree: Syntax) -> Steps[tuple[Flavour, list[Binding]]]:
+        """Give the binding of a function that may call itself."""
+        var = self.binder(binder)
+        self.bind((var,))
+        value = yield self._named_function(
+            tree, self.signature(tree_of(tree.children[1])), var.name
+        )
+        flavour = Flavour.REC if var in self._mentioned else Flavour.PURE
+        self._mentioned.discard(var)
+        return flavour, [Binding(var, value)]
 
     def _recursive(self, items: list[Syntax]) -> Steps[list[Binding]]:
         found: list[tuple[Var, Syntax, Signature]] = []
@@ -299,6 +320,9 @@ class ExprReader:
                 value, ty = word_of(tree) == "True", BOOL if self._typed else None
             case "tensor":
                 value, ty = read_literals.tensor(self._place, self._types, tree)
+            case "meta":
+                value, ty = read_literals.metadata(self._place, tree), None
+                return Constant(value, ty, span=self._place.of(tree))
             case _:
                 return None
         return Constant(value, ty, span=self._place.of(tree, tree.children[-1]))
@@ -310,6 +334,8 @@ class ExprReader:
             known = [name for name, stack in self._vars.items() if stack]
             near = nearest(self._place.name(token), known, "%")
             raise CheckError(UnboundVariable(self._place.of(token), str(token), near))
+        if self._place.dialect.recursive_lets:
+            self._mentioned.add(found[-1])
         return found[-1]
 
     def _made(self, node: Made, expected: Type | None) -> Made:
@@ -344,33 +370,10 @@ class ExprReader:
         return self._made(Tuple(tuple(fields), span=self._place.of(tree, written)), expected)
 
     def _infix(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
-        chain: list[_Operand | Token] = []
-        for item in tree.children:
-            if isinstance(item, Token):
-                chain.append(item)
-                continue
-            expr = yield self.expr(tree_of(item), None)
-            chain.append(_Operand(expr, self._place.of(tree_of(item))))
-        expr = fold_chain(chain, self._joined, self._negated).expr
+        expr = yield self._chains.read(tree)
         return (
             expr if expected is None or isinstance(expr, Constant) else replace(expr, ty=expected)
         )
-
-    def _joined(self, sign: Token, left: _Operand, right: _Operand) -> _Operand:
-        op = self._words.operator(INFIX[sign], sign)
-        span = left.span.to(right.span)
-        return _Operand(self._operation(Call(op, (left.expr, right.expr), span=span), None), span)
-
-    def _negated(self, sign: Token, operand: _Operand) -> _Operand:
-        span = self._place.of(sign).to(operand.span)
-        value = operand.expr
-        if not isinstance(value, Constant) or not isinstance(value.value, int | float):
-            op = self._words.operator(NEGATIVE, sign)
-            return _Operand(self._operation(Call(op, (value,), span=span), None), span)
-        ty = SizeType(-value.ty.dim) if isinstance(value.ty, SizeType) else value.ty
-        written = value.span.file is not self._place.file
-        made = Constant(-value.value, ty, span=value.span if written else span)
-        return _Operand(made, span)
 
     def _operation(self, call: Call, expected: Type | None) -> Call:
         return self._made(self._words.finished(call, typed=self._typed), expected)
@@ -397,11 +400,13 @@ class ExprReader:
             return self._transformed(callee, values, attrs, span, expected)
         if isinstance(callee, Op):
             return self._operation(Call(callee, values, attrs, types, span=span), expected)
+        if isinstance(callee, Imported):
+            return self._words.applied(callee, values, attrs, span)
         if self._typed and isinstance(callee, GlobalVar | Constructor):
             callee = replace(callee, ty=self._implied.callee(callee, types))
         return self._made(Call(callee, values, attrs, types, span=span), expected)
 
-    def _callee(self, tree: Syntax) -> Steps[Expr | Op | Rule]:
+    def _callee(self, tree: Syntax) -> Steps[Expr | Op | Imported | Rule]:
         if tree.data != "name":
             return (yield self.expr(tree, None))
         word = word_of(tree)

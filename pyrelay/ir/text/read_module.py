@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import final
 
 from lark import Token, Tree
 
@@ -11,12 +12,14 @@ from ...diagnostics.catalogue.text import DefinedTwice, MalformedType, UnknownVe
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile
 from ..expr import Expr, Function
+from ..linking import Library
 from ..module import AdtDef, ConstructorDef, Module
 from ..op import Op
+from ..relay.imported import Imported
 from ..traverse import run
 from ..types import Type
+from .dialect import OWN, RELAY
 from .implied import Implied
-from .lexis import VERSION
 from .place import Place, Syntax, tree_of, word_of
 from .read_exprs import ExprReader, Signature
 from .read_types import TypeReader
@@ -27,21 +30,37 @@ from .vocabulary import Vocabulary
 @dataclass(frozen=True, slots=True)
 class _Header:
     typed: bool
+    strict: bool
     sources: Mapping[int, SourceFile]
 
 
-def read_module(
-    tree: Syntax, file: SourceFile, operators: Mapping[str, Op], sources: Mapping[str, SourceFile]
-) -> Module:
+@final
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text that has been parsed, and what its names may refer to."""
+
+    tree: Syntax
+    place: Place
+    operators: Mapping[str, Op | Imported]
+    library: Library
+    """Functions and data types that a text may use without defining them."""
+
+
+def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
     """Give the module of a parsed text. Raises CheckError."""
-    header = _header(tree, Place(file, {}), sources)
-    place = Place(file, header.sources)
+    tree, library = text.tree, text.library.module
+    header = _header(tree, text.place, sources)
+    place = replace(text.place, sources=header.sources)
     type_defs = _by_name(place, tree, "type_def", "data type")
     function_defs = _by_name(place, tree, "function_def", "function")
-    types = TypeReader(place, TypeScope(type_defs), closed=True)
-    adts = {name: _adt(place, types, name, d) for name, d in type_defs.items()}
-    names = {name: word_of(d) for name, d in function_defs.items()}
-    words = Vocabulary(place, operators, _owners(adts), adts, names)
+    others = {n: d for n, d in library.adts.items() if n not in type_defs}
+    types = TypeReader(place, TypeScope({**others, **type_defs}), closed=True)
+    own_adts = {name: _adt(place, types, name, d) for name, d in type_defs.items()}
+    if place.dialect.flat_constructors:
+        _refuse_shared_names(place, type_defs)
+    adts = others | own_adts
+    names = {*library.functions, *function_defs}
+    words = Vocabulary(place, text.operators, _owners(own_adts, others), adts, names)
     signatures: dict[str, Type] = {}
     reader = ExprReader(words, types, Implied(signatures, adts), typed=header.typed)
     heads = {name: reader.signature(tree_of(d.children[2])) for name, d in function_defs.items()}
@@ -50,22 +69,26 @@ def read_module(
     functions = {
         name: _function(place, reader, d, heads[name], name) for name, d in function_defs.items()
     }
-    return Module(functions, adts)
+    return text.library.link(Module(functions, own_adts, header.strict))
 
 
-def read_expr(tree: Syntax, file: SourceFile, operators: Mapping[str, Op], *, typed: bool) -> Expr:
+def read_expr(text: Text, *, typed: bool) -> Expr:
     """Give the expression of a parsed text. Raises CheckError."""
-    place = Place(file, {})
-    types = TypeReader(place, TypeScope({}), closed=False)
-    words = Vocabulary(place, operators, {}, None, None)
+    types = TypeReader(text.place, TypeScope({}), closed=False)
+    words = Vocabulary(text.place, text.operators, {}, None, None)
     reader = ExprReader(words, types, Implied({}, {}), typed=typed)
-    *free, block = (c for c in tree.children if isinstance(c, Tree))
+    pragmas = [c for c in text.tree.children if isinstance(c, Tree) and c.data == "pragma"]
+    if pragmas:
+        _header(text.tree, text.place, {})
+    *free, block = (c for c in text.tree.children[len(pragmas) :] if isinstance(c, Tree))
     reader.bind(reader.binder(tree_of(f.children[0])) for f in free)
     return run(reader.block(block, None))
 
 
 def _header(tree: Syntax, place: Place, known: Mapping[str, SourceFile]) -> _Header:
-    typed = False
+    typed, strict = False, not place.dialect.weak_numbers
+    allowed = {"typed", "strict"} if place.dialect is OWN else set[str]()
+    language, version = place.dialect.header
     sources: dict[int, SourceFile] = {}
     for pragma in tree.children:
         if not isinstance(pragma, Tree) or pragma.data != "pragma":
@@ -75,12 +98,13 @@ def _header(tree: Syntax, place: Place, known: Mapping[str, SourceFile]) -> _Hea
         text = place.string(value)
         if name == "source" and number is not None:
             sources[int(str(number))] = known.get(text) or SourceFile(text, "")
-        elif (name, number, text) == ("pyrelay", None, VERSION) and set(flags) <= {"typed"}:
-            typed = bool(flags)
+        elif (name, number, text) == (language, None, version) and set(flags) <= allowed:
+            typed, strict = "typed" in flags, strict or "strict" in flags
         else:
             span = place.of(pragma)
-            raise CheckError(UnknownVersion(span, span.text, VERSION))
-    return _Header(typed, sources)
+            headers = tuple(f'#[{n} = "{v}"]' for n, v in (OWN.header, RELAY.header))
+            raise CheckError(UnknownVersion(span, span.text, headers))
+    return _Header(typed, strict, sources)
 
 
 def _by_name(place: Place, tree: Syntax, rule: str, what: str) -> dict[str, Syntax]:
@@ -125,12 +149,32 @@ def _constructor(place: Place, types: TypeReader, tree: Syntax) -> ConstructorDe
     return ConstructorDef(place.name(word), found, tuple(names))
 
 
-def _owners(adts: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
+def _owners(own: Mapping[str, AdtDef], library: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
+    """Give the data types that have a constructor of each name; a text's own hide the library's."""
+    found = _owners_in(own)
+    return {**_owners_in(library), **found}
+
+
+def _owners_in(adts: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
     owners: dict[str, tuple[str, ...]] = {}
     for adt in adts.values():
         for constructor in adt.constructors:
             owners[constructor.name] = (*owners.get(constructor.name, ()), adt.name)
     return owners
+
+
+def _refuse_shared_names(place: Place, type_defs: Mapping[str, Syntax]) -> None:
+    """Stop where two data types have a constructor of one name."""
+    first: dict[str, Token] = {}
+    for definition in type_defs.values():
+        for part in definition.children:
+            if not isinstance(part, Tree) or part.data != "constructor_def":
+                continue
+            word = word_of(part)
+            if word in first:
+                spans = place.of(word), place.of(first[word])
+                raise CheckError(DefinedTwice(spans[0], "constructor", str(word), spans[1]))
+            first[word] = word
 
 
 def _function(

@@ -18,6 +18,7 @@ from ..types import (
     DTYPES,
     STR,
     UNKNOWN,
+    UNKNOWN_DIM,
     AdtType,
     AnyDType,
     DTypeHole,
@@ -34,6 +35,7 @@ from ..types import (
     TypeVar,
 )
 from .lexis import read_number
+from .metadata import Metadata
 from .place import Place, Syntax, nearest, tree_of, trees_of, word_of
 from .precedence import fold_chain
 from .types import TypeScope
@@ -86,7 +88,9 @@ class TypeReader:
                 return _EXTREMES[word_of(tree)](*self._pair(tree, "two dims"))
             case "hole":
                 digits = word_of(tree)[1:]
-                return Dim.atom(DimHole(int(digits) if digits.isdigit() else 0))
+                return Dim.atom(DimHole(int(digits))) if digits.isdigit() else UNKNOWN_DIM
+            case "meta":
+                return self._dim_of_metadata(tree)
             case _:
                 return self.fail(tree, "a dim")
 
@@ -113,13 +117,14 @@ class TypeReader:
     def dtype(self, tree: Syntax) -> AnyDType:
         """Give the dtype that a term is."""
         word = word_of(tree) if tree.data in {"term_name", "hole"} else ""
-        if word in DTYPES:
-            return DTYPES[word]
-        if word.startswith("?"):
+        known = self._place.dialect.dtypes
+        if word in known:
+            return known[word]
+        if word.startswith("?") and len(word) > 1:
             digits = word[1:].rstrip("abcdefghijklmnopqrstuvwxyz")
             family = word[1 + len(digits) :].upper()
             return DTypeHole(int(digits), DTypeKind[family] if family else None)
-        near = nearest(word, DTYPES)
+        near = nearest(word, known)
         return self.fail(tree, "a dtype" if near is None else f"a dtype; did you mean `{near}`?")
 
     def params(self, tree: Syntax | None) -> tuple[TypeParam, ...]:
@@ -133,6 +138,10 @@ class TypeReader:
             text = self._place.name(name)
             found.append(DimVar(text) if kind == "Dim" else TypeVar(text))
         return tuple(found)
+
+    def _dim_of_metadata(self, tree: Syntax) -> Dim:
+        name = self._place.from_metadata(tree, Metadata.name)
+        return Dim.of(name or self._place.from_metadata(tree, Metadata.integer))
 
     def whole(self, tree: Syntax) -> int:
         """Give the integer that a number without suffix is."""
@@ -149,14 +158,19 @@ class TypeReader:
 
     def _named(self, tree: Syntax) -> Type:
         word = word_of(tree)
-        if word in DTYPES:
-            return TensorType((), DTYPES[word])
+        name = self._place.name(word)
+        if word in self._place.dialect.dtypes and not self._is_defined(name):
+            return TensorType((), self._place.dialect.dtypes[word])
         if word == "str":
             return STR
-        name = self._place.name(word)
         if self.scope.kind(name) is Kind.TYPE:
             return TypeVar(name)
         return self._adt(word, ())
+
+    def _is_defined(self, name: str) -> bool:
+        """Tell whether a text uses the name of a dtype, such as Relay's `float`, for a type."""
+        defined = self.scope.kind(name) is not None or name in self.scope.adts
+        return defined and name not in DTYPES
 
     def _adt(self, word: Token, args: tuple[Type | Dim, ...]) -> Type:
         name = self._place.name(word)
@@ -196,7 +210,7 @@ class TypeReader:
 
     def _argument_name(self, tree: Syntax) -> Type | Dim:
         word = word_of(tree)
-        if word in DTYPES or word == "str":
+        if word in self._place.dialect.dtypes or word == "str":
             return self._named(tree)
         name = self._place.name(word)
         return Dim.of(name) if self.scope.names_dim(name) else self._named(tree)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ...diagnostics.catalogue.text import (
     AmbiguousConstructor,
@@ -13,13 +13,16 @@ from ...diagnostics.catalogue.text import (
     UnknownConstructor,
     UnknownGlobal,
     UnknownOperator,
+    UnsupportedOperator,
 )
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
 from ..build import bind_attrs
-from ..expr import Call, Constructor, Expr, GlobalVar, Tuple
+from ..expr import Call, Constructor, Expr, Function, GlobalVar, Tuple
 from ..module import AdtDef
 from ..op import Missing, Op, Role
+from ..relay.imported import BadSignature, Imported, Refused
+from ..relay.table import UNSUPPORTED
 from ..types import UNIT
 from .lexis import TRANSFORMS
 from .place import Place, nearest
@@ -48,10 +51,10 @@ class Vocabulary:
     """The names that a text may use. `globals` is None where any global may be mentioned."""
 
     place: Place
-    operators: Mapping[str, Op]
+    operators: Mapping[str, Op | Imported]
     owners: Mapping[str, tuple[str, ...]]
     adts: Mapping[str, AdtDef] | None
-    globals: Mapping[str, Token] | None
+    globals: Collection[str] | None
 
     def global_var(self, token: Token, span: Span) -> GlobalVar:
         """Give the mention of a global function. Raises CheckError if there is none."""
@@ -61,15 +64,18 @@ class Vocabulary:
             raise CheckError(UnknownGlobal(self.place.of(token), str(token), near))
         return GlobalVar(name, span=span)
 
-    def operator(self, name: str, token: Token) -> Op:
+    def operator(self, name: str, token: Token) -> Op | Imported:
         """Give the operator that an infix sign stands for."""
         if name in self.operators:
             return self.operators[name]
         raise CheckError(UnknownOperator(self.place.of(token), name))
 
-    def callee(self, token: Token, span: Span) -> Op | Constructor:
+    def callee(self, token: Token, span: Span) -> Op | Imported | Constructor:
         """Give the operator or constructor of a name that is called."""
         name = self.place.name(token)
+        if self.is_relay and name in UNSUPPORTED and name not in self.owners:
+            where = self.place.of(token)
+            raise CheckError(UnsupportedOperator(where, name, "has no counterpart in pyrelay"))
         if name in self.operators:
             return self.operators[name]
         if name in self.owners:
@@ -77,13 +83,47 @@ class Vocabulary:
         near = nearest(name, [*self.operators, *self.owners, *TRANSFORMS])
         raise CheckError(UnknownOperator(self.place.of(token), name, near))
 
-    def value(self, token: Token, span: Span) -> Constructor:
-        """Give the constructor that a name alone is."""
+    def value(self, token: Token, span: Span) -> Constructor | Call | Function:
+        """Give what a name alone is: a constructor; in Relay's text also the value that it makes
+        of nothing, or an operator as a function."""
         found = self.callee(token, span)
-        if isinstance(found, Op):
-            text = signature_text(found)
-            raise CheckError(OperatorNotCalled(self.place.of(token), found.name, text))
-        return found
+        match found:
+            case Op():
+                text = signature_text(found)
+                raise CheckError(OperatorNotCalled(self.place.of(token), found.name, text))
+            case Imported():
+                return self._as_function(found, span)
+            case Constructor():
+                return self._alone(found)
+
+    def _alone(self, found: Constructor) -> Constructor | Call:
+        if not self.place.dialect.bare_constructors or self.adts is None:
+            return found
+        is_bare = not self.adts[found.adt].constructor(found.name).fields
+        return Call(found, (), span=found.span) if is_bare else found
+
+    def _as_function(self, op: Imported, span: Span) -> Function:
+        try:
+            return op.function(span)
+        except BadSignature:
+            raise CheckError(OperatorNotCalled(span, op.name, op.signature)) from None
+
+    @property
+    def is_relay(self) -> bool:
+        """Whether the names of operators are Relay's."""
+        return not self.place.dialect.weak_numbers
+
+    def applied(
+        self, op: Imported, args: Sequence[Expr], attrs: Mapping[str, Any], span: Span
+    ) -> Expr:
+        """Give what a call of an operator of Relay means. Raises CheckError."""
+        try:
+            return op.call(args, attrs, span)
+        except BadSignature as error:
+            raise CheckError(BadCall(span, str(error), op.signature)) from None
+        except Refused as error:
+            problem = UnsupportedOperator(span, op.name, error.message, error.help)
+            raise CheckError(problem) from None
 
     def constructor(self, token: Token, span: Span) -> Constructor:
         """Give the constructor of a name that no data type is named with."""

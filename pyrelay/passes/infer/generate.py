@@ -96,7 +96,12 @@ class Generator:
     """Gives every node of a group of functions its type. One use: walk, then read the tables."""
 
     def __init__(
-        self, solver: Solver, schemes: Mapping[str, Scheme], adts: Mapping[str, AdtDef]
+        self,
+        solver: Solver,
+        schemes: Mapping[str, Scheme],
+        adts: Mapping[str, AdtDef],
+        *,
+        strict_dtypes: bool,
     ) -> None:
         self.solver: Final = solver
         self.work: Final = Worklist(solver)
@@ -112,6 +117,7 @@ class Generator:
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
         self._adts: Final = adts
+        self._strict_dtypes: Final = strict_dtypes
 
     def declare(self, name: str, function: Function, *, recursive: bool) -> None:
         """Give the parameters of a global function their annotated types.
@@ -244,11 +250,7 @@ class Generator:
         return replace(FnType(scheme.type.params, scheme.type.result))
 
     def _fresh_arg(self, param: TypeParam) -> Type | Dim:
-        """Give what a type parameter is instantiated with; no type is a size: the elements of a
-        list differ."""
-        if isinstance(param, DimVar):
-            return self.solver.fresh_dim_hole()
-        return self.solver.fresh_wide()
+        return self.solver.fresh_dim_hole() if isinstance(param, DimVar) else self.solver.fresh()
 
     def _constructor(self, expr: Constructor) -> Type:
         adt = self._adts[expr.adt]
@@ -304,7 +306,7 @@ class Generator:
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)
-        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types)
+        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types, self._strict_dtypes)
         self.calls[expr] = call
         self.work.add(OperatorConstraint(call))
         return call.result

@@ -73,7 +73,8 @@ def _infer_group(
     declared = {n: _declared(f) for n, f in functions.items()}
     annotated = {n: s for n, s in declared.items() if s is not None}
     is_annotated = len(annotated) == len(functions)
-    generator = Generator(solver, schemes | annotated if is_annotated else schemes, module.adts)
+    known = schemes | annotated if is_annotated else schemes
+    generator = Generator(solver, known, module.adts, strict_dtypes=module.strict_dtypes)
     recursive = any(g in functions for f in functions.values() for g in free_globals(f))
     for name, function in functions.items():
         generator.declare(name, function, recursive=recursive)

@@ -82,6 +82,8 @@ class OperatorCall:
     types: tuple[Type, ...]
     result: Type
     attr_types: Mapping[Expr, Type]
+    strict: bool
+    """Whether operands of two dtypes are a mistake instead of being converted."""
     common: AnyDType | None = None
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
@@ -189,10 +191,25 @@ class OperatorCall:
                 _collect(solver, position, ty, known, weak)
         if len({d for d in known.values() if d.kind is _highest(known)}) > 1:
             raise WidthsMixed({i: d for i, d in known.items() if d.kind is _highest(known)})
+        if self.strict:
+            self._refuse_conversion(known)
         common = _common(solver, known, weak)
         if self.op.promotion is Promotion.FLOAT and not _is_floating(common):
             return float32
         return common
+
+    def _refuse_conversion(self, known: Mapping[int, DType]) -> None:
+        """Stop where operands would be converted. Raises Clash."""
+        found = list(dict.fromkeys(known.values()))
+        to_float = self.op.promotion is Promotion.FLOAT and not all(map(_is_floating, found))
+        if len(found) < 2 and not to_float:
+            return
+        wanted = "a float" if len(found) < 2 else "operands of one dtype"
+        raise Clash(
+            f"`{self.op.name}` takes {wanted}, not {' and '.join(map(str, found))}",
+            labels={i: f"this is {d}" for i, d in known.items()},
+            help='Relay\'s text converts nothing by itself: write `cast(..., dtype="float32")`',
+        )
 
     def _promoted(self, solver: Solver) -> tuple[Type, ...]:
         if self.common is None:
@@ -207,9 +224,11 @@ class OperatorCall:
             return
         names = [p.name for p in self.op.operands]
         rule = RuleCall(self.op, self._promoted(solver), attrs, solver)
+        says_weight = any(p.name in self.call.attrs for p in self.op.hyper)
         for hidden in self.op.hidden:
             position = names.index(hidden.name)
-            if isinstance(solver.shallow(self.types[position]), TypeHole):
+            found = solver.shallow(self.types[position])
+            if isinstance(found, TypeHole) or (says_weight and isinstance(found, TensorType)):
                 solver.unify(self.types[position], hidden.type_rule(rule))
 
 

@@ -104,7 +104,11 @@ class Solver:
         def part(inner: Type) -> Type | None:
             return self.fresh() if isinstance(inner, TypeHole) and inner.number == 0 else None
 
-        return map_type(ty, part, lambda d: d)
+        def size(atom: DimVar | DimHole) -> Dim | None:
+            unknown = isinstance(atom, DimHole) and atom.number == 0
+            return self.fresh_dim_hole() if unknown else None
+
+        return map_type(ty, part, lambda d: d.substitute(size) if d.has_holes() else d)
 
     # Resolution.
 

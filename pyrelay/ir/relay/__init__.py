@@ -1,0 +1,1 @@
+"""Relay's operators, and what each is in ours."""

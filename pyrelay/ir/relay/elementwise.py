@@ -1,0 +1,123 @@
+"""Relay's elementwise operators, comparisons and casts."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ..expr import Call, Expr
+from ..op import Op
+from ..ops import activation, arithmetic, compare, create, host, math, rounding, view
+from ..ops.reduce import sum_to
+from .imported import REQUIRED, Emit, Imported, dtype_of, refuse
+
+
+def _unary(name: str, op: Op) -> Imported:
+    return Imported(name=name, operands=("x",), build=lambda e, x: e.call(op, x))
+
+
+def _binary(name: str, op: Op) -> Imported:
+    return Imported(name=name, operands=("lhs", "rhs"), build=lambda e, x, y: e.call(op, x, y))
+
+
+def _same(_: Emit, x: Expr) -> Expr:
+    return x
+
+
+def _clip(e: Emit, x: Expr, *, a_min: Any, a_max: Any) -> Expr:
+    if not all(isinstance(bound, int | float) for bound in (a_min, a_max)):
+        refuse("needs numbers as `a_min` and `a_max`")
+    return e.call(activation.clip, x, e.number(a_min), e.number(a_max))
+
+
+def _cast(e: Emit, x: Expr, *, dtype: Any) -> Expr:
+    found = dtype_of(dtype)
+    if found is None:
+        refuse("needs a dtype")
+    return e.call(compare.cast, x, dtype=found)
+
+
+def shape_of(e: Emit, x: Expr) -> Call:
+    """Give the shape of a value as an attribute: a tuple of sizes."""
+    return e.call(host.shape, x)
+
+
+def _like(op: Op, attribute: str) -> Any:
+    return lambda e, x, y: e.call(op, x, **{attribute: shape_of(e, y)})
+
+
+def _full_like(e: Emit, x: Expr, value: Expr) -> Expr:
+    return e.call(arithmetic.add, e.call(create.zeros_like, x), value)
+
+
+ELEMENTWISE: Final = (
+    _binary("add", arithmetic.add),
+    _binary("subtract", arithmetic.subtract),
+    _binary("multiply", arithmetic.multiply),
+    _binary("divide", rounding.quotient),
+    _binary("floor_divide", arithmetic.floor_divide),
+    _binary("trunc_divide", rounding.quotient),
+    _binary("mod", rounding.fmod),
+    _binary("trunc_mod", rounding.fmod),
+    _binary("floor_mod", arithmetic.mod),
+    _binary("power", arithmetic.power),
+    _binary("maximum", arithmetic.maximum),
+    _binary("minimum", arithmetic.minimum),
+    _binary("equal", compare.equal),
+    _binary("not_equal", compare.not_equal),
+    _binary("less", compare.less),
+    _binary("less_equal", compare.less_equal),
+    _binary("greater", compare.greater),
+    _binary("greater_equal", compare.greater_equal),
+    _binary("logical_and", compare.logical_and),
+    _binary("logical_or", compare.logical_or),
+    _binary("logical_xor", compare.logical_xor),
+    _unary("logical_not", compare.logical_not),
+    _unary("negative", arithmetic.negative),
+    _unary("abs", arithmetic.abs_),
+    _unary("sign", arithmetic.sign),
+    _unary("exp", math.exp),
+    _unary("log", math.log),
+    _unary("log2", math.log2),
+    _unary("log10", math.log10),
+    _unary("sqrt", math.sqrt),
+    _unary("rsqrt", math.rsqrt),
+    _unary("sin", math.sin),
+    _unary("cos", math.cos),
+    _unary("tan", math.tan),
+    _unary("sinh", math.sinh),
+    _unary("cosh", math.cosh),
+    _unary("tanh", math.tanh),
+    _unary("asin", math.asin),
+    _unary("acos", math.acos),
+    _unary("atan", math.atan),
+    _unary("erf", math.erf),
+    _unary("floor", math.floor),
+    _unary("ceil", math.ceil),
+    _unary("trunc", math.trunc),
+    _unary("round", math.round_),
+    _unary("sigmoid", activation.sigmoid),
+    _unary("isnan", compare.isnan),
+    _unary("isfinite", compare.isfinite),
+    _unary("isinf", compare.isinf),
+    _unary("zeros_like", create.zeros_like),
+    _unary("ones_like", create.ones_like),
+    Imported(name="copy", operands=("data",), build=_same),
+    Imported(name="annotation.stop_fusion", operands=("data",), build=_same),
+    Imported(name="annotation.checkpoint", operands=("data",), build=_same),
+    Imported(
+        name="clip",
+        operands=("a",),
+        attributes={"a_min": REQUIRED, "a_max": REQUIRED},
+        build=_clip,
+    ),
+    Imported(name="cast", operands=("data",), attributes={"dtype": REQUIRED}, build=_cast),
+    Imported(name="full_like", operands=("data", "fill_value"), build=_full_like),
+    Imported(
+        name="where",
+        operands=("condition", "x", "y"),
+        build=lambda e, c, x, y: e.call(compare.where, c, x, y),
+    ),
+    Imported(name="reshape_like", operands=("lhs", "rhs"), build=_like(view.reshape, "shape")),
+    Imported(name="broadcast_to_like", operands=("data", "like"), build=_like(view.expand, "size")),
+    Imported(name="collapse_sum_like", operands=("data", "like"), build=_like(sum_to, "size")),
+)
