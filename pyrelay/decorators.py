@@ -184,8 +184,14 @@ def _define(function: Callable[..., Any], kind: Kind) -> Definition:
 
 
 ALIASES: Final = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctan": "atan",
+    "broadcast_to": "expand",
     "clamp": "clip",
     "concat": "cat",
+    "concatenate": "cat",
     "cross_entropy": "softmax_cross_entropy",
     "div": "divide",
     "eq": "equal",
@@ -193,12 +199,16 @@ ALIASES: Final = {
     "gt": "greater",
     "le": "less_equal",
     "lt": "less",
+    "moveaxis": "movedim",
     "mul": "multiply",
     "ne": "not_equal",
     "neg": "negative",
     "pow": "power",
     "remainder": "mod",
+    "row_stack": "vstack",
     "sub": "subtract",
+    "swapdims": "transpose",
+    "true_divide": "divide",
 }
 """Torch's other names of operators."""
 

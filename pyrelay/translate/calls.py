@@ -19,6 +19,7 @@ from ..ir.expr import Call, Constant, Expr, RefCreate
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Op
 from ..ir.ops.activation import stop_gradient
+from ..ir.ops.compare import cast
 from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
@@ -35,7 +36,7 @@ from .operators import operator_call
 from .optimizers import Maker
 from .scope import nearest
 from .static import static_value
-from .tables import BUILTINS, METHODS
+from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
 from .unions import is_data_class
 
 
@@ -219,11 +220,30 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
         return missing_attribute(cx, function, owner)
     if function.attr == "size" and len(node.args) == 1:
         return (yield _size(cx, node, function))
+    if function.attr in LIKE or function.attr in CASTS or function.attr in SAME:
+        return (yield _plain_method(cx, node, function))
     op = _MEASURES.get(function.attr) or METHODS.get(function.attr)
     if op is None:
         return cx.refuse(unknown_method(cx, function))
     receiver = yield cx.expression(function.value)
     return (yield operator_call(cx, node, op, receiver))
+
+
+def _plain_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
+    """Translate a method that takes nothing, or another tensor whose shape it takes."""
+    name, span = function.attr, cx.span(node)
+    wanted = 1 if name in LIKE else 0
+    if len(node.args) != wanted or node.keywords:
+        form = f"x.{name}({'other' if wanted else ''})"
+        return cx.refuse(Unsupported(span, f"`{name}` with these arguments", f"write `{form}`"))
+    receiver = yield cx.expression(function.value)
+    if name in SAME:
+        return receiver
+    if name in CASTS:
+        return Call(cast, (receiver,), {"dtype": CASTS[name]}, span=span)
+    op, attr = LIKE[name]
+    other = yield cx.expression(node.args[0])
+    return Call(op, (receiver,), {attr: Call(shape, (other,), span=span)}, span=span)
 
 
 _MEASURES: Final[dict[str, Op]] = {"dim": rank, "size": shape}
@@ -246,7 +266,7 @@ def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
         instead = "values stay tensors in compiled code; leave it out"
     elif name in ("backward", "grad", "requires_grad_"):
         instead = "gradients are functions: `relay.grad(f)(x)`"
-    near = nearest(name, (*METHODS, "shape", "ndim", "T", "mT", "size"))
+    near = nearest(name, (*METHODS, *CASTS, *LIKE, *SAME, "shape", "ndim", "T", "mT", "size"))
     return UnknownAttribute(cx.span(node), "a tensor", name, near, instead)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import ONE, Dim
+from ..dims import ONE, Dim, product
 from ..op import (
     Effect,
     Host,
@@ -168,6 +169,27 @@ rank: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda x: len(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),)),
+        Sample((TensorSpec(()),)),
+        Sample((TensorSpec((0, 3)),)),
+    ),
+)
+
+
+numel: Final = Op(
+    name="numel",
+    doc="The number of elements of a tensor.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(product(call.tensor(0).shape)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: math.prod(getattr(x, "shape", ()))),
     grad=_SIZE,
     hidden=(),
     hyper=(),

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ..build import Value
 
 
-def _parts(call: RuleCall) -> tuple[TensorType, ...]:
+def parts(call: RuleCall) -> tuple[TensorType, ...]:
+    """Give the types of one or more tensors of one rank. Raises Stuck or Clash."""
     tensors = call.tensors(0)
     if not tensors:
         call.clash(f"`{call.op.name}` needs at least one tensor", 0)
@@ -61,14 +62,20 @@ def _unify_but(call: RuleCall, tensors: Sequence[TensorType], dim: int | None) -
 
 
 def _cat_type(call: RuleCall) -> Type:
-    tensors = _parts(call)
+    tensors = parts(call)
     if tensors[0].rank == 0:
         call.clash("`cat` takes no numbers", 0, help="relay.stack makes a tensor of numbers")
     dim = axis(call, call.attrs["dim"], tensors[0].rank)
+    return TensorType(joined_shape(call, tensors, dim), common_dtype(call, tensors))
+
+
+def joined_shape(call: RuleCall, tensors: Sequence[TensorType], dim: int) -> tuple[Dim, ...]:
+    """Give the shape of tensors of one rank put one after the other along a dim counted from 0.
+    Raises Clash."""
     _unify_but(call, tensors, dim)
     total = sum((t.shape[dim] for t in tensors), ZERO)
     shape = tensors[0].shape
-    return TensorType((*shape[:dim], total, *shape[dim + 1 :]), common_dtype(call, tensors))
+    return (*shape[:dim], total, *shape[dim + 1 :])
 
 
 def slice_along(value: Value, dim: int, start: Dim, stop: Dim) -> Value:
@@ -116,7 +123,7 @@ cat: Final = Op(
 
 
 def _stack_type(call: RuleCall) -> Type:
-    tensors = _parts(call)
+    tensors = parts(call)
     dim = axis(call, call.attrs["dim"], tensors[0].rank + 1)
     _unify_but(call, tensors, None)
     shape = tensors[0].shape

@@ -182,6 +182,48 @@ permute: Final = Op(
 )
 
 
+def _order_of_movedim(rank: int, source: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
+    """Give the order of dims, counted from 0, in which `permute` moves dims."""
+    moved = {t % rank: s % rank for s, t in zip(source, to, strict=True)}
+    rest = iter(d for d in range(rank) if d not in moved.values())
+    return tuple(moved[d] if d in moved else next(rest) for d in range(rank))
+
+
+def _movedim_type(call: RuleCall) -> Type:
+    ty, source, to = call.tensor(0), call.attrs["source"], call.attrs["destination"]
+    if len(source) != len(to):
+        call.clash(f"`movedim` moves as many dims as it has places: {source} against {to}")
+    for dims in (source, to):
+        axes(call, dims, ty.rank)
+    return TensorType(tuple(ty.shape[d] for d in _order_of_movedim(ty.rank, source, to)), ty.dtype)
+
+
+movedim: Final = Op(
+    name="movedim",
+    doc="Some dims moved to other places; the others keep their order.",
+    params=(
+        operand("input"),
+        attribute("source", convert=static_tuple),
+        attribute("destination", convert=static_tuple),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_movedim_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=View(on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to))),
+    grad=lambda p: (movedim(p.g, source=p.attrs["destination"], destination=p.attrs["source"]),),
+    hidden=(),
+    hyper=(),
+    torch_name="movedim",
+    samples=lambda: (
+        Sample((TensorSpec((2, 3, 4)),), {"source": 0, "destination": -1}),
+        Sample((TensorSpec((2, 3, 4)),), {"source": (-1, 0), "destination": (0, 1)}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"source": 1, "destination": 0}),
+        Sample((TensorSpec((0, 3, 2)),), {"source": 2, "destination": 0}),
+    ),
+)
+
+
 def _unsqueeze_type(call: RuleCall) -> Type:
     source = call.tensor(0)
     place = axis(call, call.attrs["dim"], source.rank + 1)
