@@ -391,7 +391,7 @@ class TensorSpec:
     contiguous: bool = True
 
 
-SampleArg: TypeAlias = "TensorSpec | tuple[SampleArg, ...] | float | int | bool | None"
+SampleArg: TypeAlias = "TensorSpec | tuple[SampleArg, ...] | float | int | bool | str | None"
 
 
 @final

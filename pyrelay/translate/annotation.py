@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 """Python's own number types: the type in the IR; results come back as Python numbers."""
 
+
 ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 """What a parameter is annotated with that a `for` loop reads element by element."""
 
@@ -146,7 +147,7 @@ class AnnotationReader:
             return Annotation(ITERABLE, element=self._element(value))
         python = value if value in (float, int, bool, str) else None
         if python is str:
-            return Annotation(UNKNOWN, python=str)
+            return Annotation(STR, python=str)
         return Annotation(self.type(value), python)
 
     def _element(self, value: Any) -> Type:

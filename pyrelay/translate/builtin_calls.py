@@ -8,15 +8,16 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..diagnostics.catalogue.language import NotStatic, Unsupported, WrongArguments
+from ..diagnostics.catalogue.language import WrongArguments
 from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops import arithmetic, extrema, host, reduce
 from ..ir.ops import math as math_ops
+from ..ir.ops.text import print_
 from ..ir.traverse import Steps
 from .attributes import static_argument
-from .context import Context
-from .static import static_value
+from .context import Context, in_turn
+from .strings import read_text
 
 Handler = Callable[[Context, ast.Call], Steps[Expr]]
 
@@ -105,65 +106,45 @@ def _log(cx: Context, node: ast.Call) -> Steps[Expr]:
     return logs[0] if len(logs) == 1 else Call(arithmetic.divide, logs, {}, span=span)
 
 
+_PRINT_OPTIONS: Final = {
+    "sep": 'a string such as `", "`',
+    "end": 'a string such as `"\\n"`',
+    "flush": "`True` or `False`",
+}
+
+
 def _print(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
-    separator: Any = " "
+    attrs: dict[str, Any] = {}
     for keyword in node.keywords:
-        if keyword.arg == "sep":
-            separator = static_argument(cx, keyword.value, "`sep`", 'a string such as `", "`')
+        if keyword.arg in _PRINT_OPTIONS:
+            what, wanted = f"`{keyword.arg}`", _PRINT_OPTIONS[keyword.arg]
+            attrs[keyword.arg] = static_argument(cx, keyword.value, what, wanted)
         else:
             why = f"takes no `{keyword.arg}` in compiled code"
-            problem = WrongArguments(cx.span(keyword), "print", why, 'print(*values, sep=" ")')
-            cx.program.report(problem)
-    has_text = any(isinstance(a, ast.JoinedStr) for a in node.args)
-    values: list[Expr] = []
-    for place, argument in enumerate(node.args):
-        if place and has_text and separator:
-            values.append(Constant(separator, span=span))
-        values += yield _pieces(cx, argument)
-    attrs = {"sep": "" if has_text else separator}
-    return Call(host.print_, (Tuple(tuple(values), span=span),), attrs, span=span)
+            text = 'print(*values, sep=" ", end="\\n", flush=False)'
+            cx.program.report(WrongArguments(cx.span(keyword), "print", why, text))
+    values = yield in_turn(_shown(cx, a) for a in node.args)
+    return Call(print_, (Tuple(tuple(values), span=span),), attrs, span=span)
 
 
-def _pieces(cx: Context, node: ast.expr) -> Steps[list[Expr]]:
-    """Give what an argument of print shows: the parts of an f-string one by one."""
-    if not isinstance(node, ast.JoinedStr):
-        return [(yield text_or_value(cx, node))]
-    found: list[Expr] = []
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            if part.format_spec is not None or part.conversion != -1:
-                instead = "leave it out, or round the value: `round(x, 3)`"
-                cx.program.report(Unsupported(cx.span(node), "a format in an f-string", instead))
-            found.append((yield text_or_value(cx, part.value)))
-        else:
-            found.append((yield text_or_value(cx, part)))
-    return found
+def _shown(cx: Context, node: ast.expr) -> Steps[Expr]:
+    """Translate what `print` shows: a number that is known as Python writes it."""
+    found = yield read_text(cx, node)
+    is_text = isinstance(node, ast.JoinedStr) or found.known is not None
+    return found.expression(cx.span(node)) if is_text else found.values[0]
 
 
-def text_or_value(cx: Context, node: ast.expr) -> Steps[Expr]:
-    """Translate an argument of print: any value, strings included."""
-    known = static_value(cx, node)
-    if known is not None and known.exact and isinstance(known.value, str):
-        return Constant(known.value, span=cx.span(node))
-    return (yield cx.expression(node))
+def _as_text(conversion: str) -> Handler:
+    """Give the handler of `str` or `repr`."""
 
+    def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
+        span = cx.span(node)
+        if not _exactly(cx, node, "repr" if conversion else "str", 1, 1):
+            return Constant("", span=span)
+        return (yield read_text(cx, node.args[0], conversion)).expression(span)
 
-def message(cx: Context, node: ast.expr | None, otherwise: str) -> str:
-    """Give the text of an `assert` or `raise`, which is known before the program runs."""
-    if node is None:
-        return otherwise
-    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-    found: list[str] = []
-    for part in parts:
-        inside = part.value if isinstance(part, ast.FormattedValue) else part
-        known = static_value(cx, inside)
-        if known is None:
-            wanted = "a text without values, and `print` the values before"
-            cx.program.report(NotStatic(cx.span(node), "a message", wanted))
-            return otherwise
-        found.append(str(known.value))
-    return "".join(found)
+    return handle
 
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
@@ -171,7 +152,9 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
     builtins.max: _of_several(arithmetic.maximum, extrema.amax),
     builtins.min: _of_several(arithmetic.minimum, extrema.amin),
     builtins.print: _print,
+    builtins.repr: _as_text("r"),
     builtins.round: _round,
+    builtins.str: _as_text(""),
     builtins.sum: _sum,
     math.ceil: _to_integer(math_ops.ceil),
     math.floor: _to_integer(math_ops.floor),

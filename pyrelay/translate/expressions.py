@@ -20,9 +20,10 @@ from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .context import Context
 from .environment import Bound
-from .mentions import STRINGS, lift, unit, value_of
+from .mentions import lift, unit, value_of
 from .model_calls import model_attribute
 from .static import static_value
+from .strings import text
 from .subscripts import subscript
 from .tables import BINARY, COMPARISON, UNARY
 
@@ -40,12 +41,10 @@ def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:
     yield from ()
     span = cx.span(node)
     match node.value:
-        case bool() | int() | float():
+        case bool() | int() | float() | str():
             return Constant(node.value, span=span)
         case None:
             return unit(span)
-        case str():
-            return cx.refuse(Unsupported(span, "a string here", STRINGS))
         case _:
             what, instead = (
                 f"`{ast.unparse(node)}` here",
@@ -185,6 +184,7 @@ _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
     ast.Compare: _compare,
     ast.Constant: _constant,
     ast.IfExp: _conditional,
+    ast.JoinedStr: text,
     ast.Lambda: _lambda,
     ast.List: _list,
     ast.Name: _name,

@@ -37,7 +37,6 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
     ast.Global: Refusal("`global`", "return the new value and let the caller keep it"),
     ast.Import: Refusal("an import inside a function", "import at the top of the file"),
     ast.ImportFrom: Refusal("an import inside a function", "import at the top of the file"),
-    ast.JoinedStr: Refusal("an f-string", "use it only in `print`, `assert` and `raise`"),
     ast.ListComp: Refusal("a list comprehension", "write a `for` loop over a tensor"),
     ast.Match: Refusal("`match`", "test with `if` and `elif`"),
     ast.NamedExpr: Refusal("`:=`", "write an assignment on a line of its own"),
@@ -84,25 +83,18 @@ _TYPE_PARAMS: Final = Refusal("type parameters in brackets", 'write dims as `N =
 def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
     """Give what is refused in a function, in the order of the text; annotations are not read."""
     found: list[tuple[Span, Refusal]] = []
-    pending: list[tuple[ast.AST, bool]] = [(function, False)]
+    pending: list[ast.AST] = [function]
     while pending:
-        node, in_text = pending.pop()
-        for at, refusal in _refusals(node, in_text, outermost=node is function):
+        node = pending.pop()
+        for at, refusal in _refusals(node, outermost=node is function):
             found.append((_span(file, at), refusal))
-        in_text = in_text or isinstance(node, ast.Raise | ast.Assert) or _is_print(node)
-        pending += ((child, in_text) for child in _inside(node))
+        pending += _inside(node)
     if not found:
         return []
     from ..diagnostics.catalogue.language import Unsupported  # only a mistake pays for it
 
     found.sort(key=lambda f: (f[0].start, f[0].end))
     return [Unsupported(span, refusal.what, refusal.instead) for span, refusal in found]
-
-
-def _is_print(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
-    )
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
@@ -117,18 +109,16 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         case ast.AnnAssign(target=target, value=value):
             yield target
             yield from () if value is None else (value,)
-        case _ if type(node) in REFUSED and not isinstance(node, ast.JoinedStr | ast.Starred):
+        case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):
             return  # one mistake is enough for all that is inside
         case _:
             yield from ast.iter_child_nodes(node)
 
 
-def _refusals(
-    node: ast.AST, in_text: bool, *, outermost: bool
-) -> Iterator[tuple[ast.AST, Refusal]]:
+def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refusal]]:
     """Give what is refused about one node alone."""
     refusal = REFUSED.get(type(node))
-    if refusal is not None and not (in_text and isinstance(node, ast.JoinedStr)):
+    if refusal is not None:
         yield node, refusal
     match node:
         case ast.FunctionDef() | ast.Lambda():

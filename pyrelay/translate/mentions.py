@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any
 
 from ..diagnostics.catalogue.language import (
     CapturedObject,
@@ -33,9 +33,6 @@ from .optimizers import Recipe
 from .scope import is_frozen
 from .unions import is_data_class
 
-STRINGS: Final = "strings are for `print`, messages and static arguments"
-"""What to write instead of a string as a value."""
-
 
 def unit(span: Span) -> Expr:
     """Give the empty tuple."""
@@ -55,8 +52,6 @@ def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
 def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
     """Give a Python value as an expression; one that has no meaning is reported."""
     value = static.value
-    if isinstance(value, str):
-        return cx.refuse(Unsupported(span, "a string here", STRINGS))
     found = _plain(value, span)
     if found is not None:
         if static.exact:

@@ -12,11 +12,11 @@ from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, Flavour, If, LetBlock, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.ops.host import check, fail
+from ..ir.ops.text import stop
 from ..ir.traverse import Steps
 from .assignments import annotated, assign, augmented
 from .attributes import static_argument
 from .blocks import CallWith, Code, Copy, Cursor, Frame, FunctionEnd, Give, cursor, following
-from .builtin_calls import message
 from .closures import local_function, note_captures
 from .context import Context
 from .definition import meaning
@@ -26,6 +26,7 @@ from .instances import NotSupplied
 from .loops import bind_joined, head_span, join_function, loop, tail_loop
 from .mentions import unit
 from .static import static_test, static_value
+from .strings import Text, read_text
 
 
 def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
@@ -187,7 +188,7 @@ def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
         case ast.Return(value=value):
             return (yield _return(cx, value, frame, span))
         case ast.Raise():
-            return _raise(cx, stmt)
+            return (yield _raise(cx, stmt))
         case _ if frame.loop is None:
             return unit(span)  # in copies of layers, where leaving has been refused
         case ast.Break():
@@ -205,17 +206,19 @@ def _return(cx: Context, value: ast.expr | None, frame: Frame, span: Span) -> St
     return unit(span)
 
 
-def _raise(cx: Context, stmt: ast.Raise) -> Expr:
+def _raise(cx: Context, stmt: ast.Raise) -> Steps[Expr]:
     span = cx.span(stmt)
     match stmt.exc:
-        case ast.Call(func=func, args=[text]) if stmt.cause is None:
-            words = f"{ast.unparse(func)}: {message(cx, text, '')}"
+        case ast.Call(func=func, args=[message], keywords=[]) if stmt.cause is None:
+            words = (yield read_text(cx, message)).after(f"{ast.unparse(func)}: ")
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name), args=[]) if stmt.cause is None:
-            words = name
+            words = Text(name)
         case _:
             instead = 'write `raise ValueError("what is wrong")`'
             return cx.refuse(Unsupported(span, "this form of `raise`", instead))
-    return Call(fail, (), {"message": words}, span=span)
+    if words.known is not None:
+        return Call(fail, (), {"message": words.known}, span=span)
+    return Call(stop, (words.expression(span),), {"assertion": False}, span=span)
 
 
 # Branches.
@@ -379,10 +382,16 @@ def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
 
 
 def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
-    words = message(cx, stmt.msg, "the assertion does not hold")
+    span = cx.span(stmt.test)
     condition = yield cx.expression(stmt.test)
-    held = Call(check, (condition,), {"message": words}, span=cx.span(stmt))
-    code.bind(Var("_", span=cx.span(stmt)), held)
+    words = Text("the assertion does not hold")
+    if stmt.msg is not None:
+        words = yield read_text(cx, stmt.msg)
+    held: Expr = Call(check, (condition,), {"message": words.known}, span=span)
+    if words.known is None:  # the text is made only where it is needed
+        failed = Call(stop, (words.expression(span),), {"assertion": True}, span=span)
+        held = If(condition, unit(span), failed, span=span)
+    code.bind(Var("_", span=span), held)
 
 
 def _annotation(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:

@@ -61,8 +61,32 @@ def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
             return (yield _value(cx, then if known.value else otherwise, local))
         case ast.Call():
             return (yield _call(cx, node, local))
+        case ast.JoinedStr() | ast.FormattedValue():
+            return (yield _string(cx, node, local))
         case _:
             return (yield _operation(cx, node, local))
+
+
+def _joined(*parts: Any) -> str:
+    return "".join(str(p) for p in parts)
+
+
+def _string(
+    cx: Context, node: ast.JoinedStr | ast.FormattedValue, local: bool
+) -> Steps[Static | None]:
+    """Give the text of an f-string, or of a place in one."""
+    if isinstance(node, ast.JoinedStr):
+        return _computed(_joined, (yield _values(cx, node.values, local)), plain=False)
+    parts = [node.value] if node.format_spec is None else [node.value, node.format_spec]
+    values = yield _values(cx, parts, local)
+    if values is None or not is_data(values[0].value):
+        return None
+    mark = f"!{CONVERSIONS[node.conversion]}" if CONVERSIONS[node.conversion] else ""
+    return _computed(lambda v, spec="": f"{{{mark}:{spec}}}".format(v), values, plain=False)
+
+
+CONVERSIONS: Final = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
+"""What stands after `!` in an f-string, by its number in the syntax tree."""
 
 
 def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
@@ -168,7 +192,7 @@ def _folds(value: object) -> bool:
     return any(value is f for f in _FOLDED) or getattr(value, "__module__", None) == math.__name__
 
 
-_FOLDED: Final = (abs, bool, float, int, len, max, min, round, sum)
+_FOLDED: Final = (abs, bool, float, int, len, max, min, round, str, sum)
 _UNARY: Final[dict[type[ast.unaryop], Callable[[Any], Any]]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,

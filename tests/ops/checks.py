@@ -9,8 +9,8 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Sample
-from pyrelay.ir.ops import host, stream
-from pyrelay.ir.types import SizeType, TensorType, TupleType, Type, is_float
+from pyrelay.ir.ops import host, stream, text
+from pyrelay.ir.types import SizeType, StrType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.constants import torch_dtype
 
 
@@ -33,6 +33,8 @@ def _check_type(value: Any, ty: Type, sizes: dict[str, int]) -> None:
             pairs = zip(shape, value.shape, strict=True)
             assert tuple(value.shape) == tuple(_size(d, n, sizes) for d, n in pairs)
             assert value.dtype == torch_dtype(dtype)
+        case StrType():
+            assert isinstance(value, str)
         case TensorType((), dtype):
             assert not is_float(dtype)
             assert isinstance(value, bool) == (dtype.name == "bool")
@@ -55,6 +57,9 @@ def assert_equal(
         for a, e in zip(actual, expected, strict=True):
             assert_equal(a, e, dtype=dtype, rtol=rtol, atol=atol)
         return
+    if isinstance(expected, str):
+        assert actual == expected
+        return
     torch.testing.assert_close(
         torch.as_tensor(actual),
         torch.as_tensor(expected),
@@ -72,15 +77,24 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
     def fill(arg: Any) -> Any:
         if isinstance(arg, tuple):
             return tuple(fill(part) for part in arg)
-        return arg if arg is None or isinstance(arg, bool | int | float) else next(rest)
+        return arg if arg is None or isinstance(arg, bool | int | float | str) else next(rest)
 
     return [fill(arg) for arg in sample.operands]
 
 
+_WITHOUT_SAMPLES = (
+    host.fail,
+    stream.has_next,
+    stream.next_element,
+    stream.start_iteration,
+    text.stop,
+)
+
+
 def samples(op: Op) -> list[Sample]:
-    """Give the samples of an operator that gives a value, which `fail` never does, and whose
-    operands can be written down, which a caller's iterable cannot."""
-    if op in (host.fail, stream.start_iteration, stream.has_next, stream.next_element):
+    """Give the samples of an operator that gives a value; none of one that never does, or that
+    takes a caller's iterable, which cannot be written down."""
+    if op in _WITHOUT_SAMPLES:
         return []
     found = list(op.samples())
     assert found, f"{op.name} has no samples"

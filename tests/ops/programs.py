@@ -14,7 +14,7 @@ import torch
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.build import Builder, Names, Value
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.expr import Binding, Call, Expr, Function, Tuple, TupleGet, Var
+from pyrelay.ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import (
     Clash,
@@ -29,6 +29,7 @@ from pyrelay.ir.op import (
 )
 from pyrelay.ir.types import (
     DTYPES,
+    STR,
     FnType,
     TensorType,
     TupleType,
@@ -153,6 +154,8 @@ def _operand(program: Program, arg: SampleArg, names: Mapping[int, Dim]) -> Valu
         parts = [_operand(program, part, names) for part in arg]
         values = [_as_value(program.builder, part) for part in parts]
         return program.builder.tuple(values)
+    if isinstance(arg, str):
+        return program.builder.value(Constant(arg, STR, span=NOWHERE))
     return arg
 
 

@@ -1,4 +1,4 @@
-"""What happens on the host: sizes, conversions to Python's numbers, printing, failing."""
+"""What happens on the host: sizes, conversions to Python's numbers, failing."""
 
 from __future__ import annotations
 
@@ -241,29 +241,6 @@ same_length: Final = Op(
     hyper=(),
     torch_name=None,
     samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
-)
-
-
-def _print(values: Sequence[Any], sep: str) -> tuple[()]:
-    # A number of rank 0 is shown as a number, whichever way it is held.
-    print(*(v.item() if getattr(v, "shape", None) == () else v for v in values), sep=sep)  # noqa: T201
-    return ()
-
-
-print_: Final = Op(
-    name="print",
-    doc="Writes values to standard output, as Python's print.",
-    params=(operand("values"), attribute("sep", " ")),
-    promotion=Promotion.NONE,
-    type_rule=lambda call: UNIT,
-    effect=Effect.IO,
-    shape=ShapeBehaviour.VARIADIC,
-    lowering=Host(_print),
-    grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (Sample(((TensorSpec((2,)), 3),)), Sample(((),), {"sep": ", "})),
 )
 
 

@@ -12,9 +12,9 @@ from ...diagnostics.catalogue.types import (
     OperatorMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
-from ...ir.expr import Call, Expr, Function, GlobalVar, Var
+from ...ir.expr import Call, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
-from ...ir.types import DType, TensorType, Type, TypeHole, show, subtypes
+from ...ir.types import DType, TensorType, TupleType, Type, TypeHole, show, subtypes
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .solver import Solver
 
@@ -67,8 +67,15 @@ def origin(var: Var) -> Span:
 
 def _operand_types(solver: Solver, call: OperatorCall) -> tuple[Label, ...]:
     found: list[Label] = []
+    call_span = call.call.span
     for operand, ty in zip(call.call.args, call.types, strict=True):
-        found.extend(_places(operand, f"this is {show(solver.resolve(ty))}"))
+        ty = solver.resolve(ty)
+        if isinstance(operand, Tuple) and isinstance(ty, TupleType) and operand.span == call_span:
+            # What the user wrote as several arguments.
+            for field, part in zip(operand.fields, ty.fields, strict=True):
+                found.extend(_places(field, f"this is {show(solver.resolve(part))}"))
+        else:
+            found.extend(_places(operand, f"this is {show(ty)}"))
     return tuple(found)
 
 

@@ -262,7 +262,7 @@ class Elaborator:
         if op is initial and attrs["size"] is None:
             assert isinstance(ty, TensorType)
             attrs |= {"size": ty.shape, "dtype": ty.dtype}
-        built = replace(call, args=tuple(args), attrs=attrs, ty=ty)
+        built = replace(call, callee=op, args=tuple(args), attrs=attrs, ty=ty)
         return (yield self._with_sizes(found, built))
 
     def _final_attr(self, value: Any) -> Any:

@@ -26,12 +26,14 @@ from ...ir.ops.arithmetic import (
 from ...ir.ops.arithmetic import maximum as maximum_op
 from ...ir.ops.arithmetic import minimum as minimum_op
 from ...ir.ops.index import index
+from ...ir.ops.text import ON_TEXT
 from ...ir.types import (
     AnyDType,
     DType,
     DTypeHole,
     DTypeKind,
     SizeType,
+    StrType,
     TensorType,
     TupleType,
     Type,
@@ -90,12 +92,16 @@ class OperatorCall:
     """Integers used as sizes whose value only the running program knows, with their dims."""
     projection: int | None = None
     """Set when `value[i]` turned out to be a field of a tuple."""
+    on_text: bool = False
+    """Set when an operand turned out to be a string; the operator is then that of strings."""
 
     def attempt(self, solver: Solver) -> None:
         """Type the call as far as its operands are known. Raises Stuck, Clash, StaticNeeded."""
+        self._on_text(solver)
         if self._project(solver) or self._size(solver):
             return
-        given = {k: self._static(solver, k, v) for k, v in self.call.attrs.items()}
+        attrs = {} if self.on_text else self.call.attrs
+        given = {k: self._static(solver, k, v) for k, v in attrs.items()}
         hyper = {p.name for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
@@ -151,6 +157,11 @@ class OperatorCall:
         self.projection = position % len(value.fields)
         solver.unify(self.result, value.fields[self.projection])
         return True
+
+    def _on_text(self, solver: Solver) -> None:
+        """Take the operator of strings where the same syntax stands for it."""
+        if self.op in ON_TEXT and any(isinstance(solver.shallow(t), StrType) for t in self.types):
+            self.op, self.on_text = ON_TEXT[self.op], True
 
     def _literal_index(self, solver: Solver) -> int | None:
         indices = solver.resolve(self.types[1])
