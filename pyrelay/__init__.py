@@ -24,4 +24,5 @@ from .decorators import relay as relay
 from .decorators import relay_model as relay_model
 from .diagnostics.diagnostic import CheckError as CheckError
 from .diagnostics.diagnostic import RelayError as RelayError
+from .diagnostics.diagnostic import RelayWarning as RelayWarning
 from .diagnostics.diagnostic import RunError as RunError

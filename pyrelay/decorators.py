@@ -23,6 +23,7 @@ from .translate.definition import Definition, Kind
 from .translate.optimizers import MAKERS, Maker
 
 if TYPE_CHECKING:
+    from .diagnostics.diagnostic import Report
     from .ir.module import Module
 
 P = ParamSpec("P")
@@ -155,8 +156,9 @@ if TYPE_CHECKING:
                 ...
 
             @classmethod
-            def check(cls) -> None:
+            def check(cls) -> Report:
                 """Check the definition and everything it reaches. Raises CheckError."""
+                ...
 
             @classmethod
             def show(cls, stage: str = "typed") -> str:

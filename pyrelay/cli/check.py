@@ -31,7 +31,7 @@ def check(file: Path, *, as_json: bool, fix: bool) -> int:
 
 
 def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
-    """Give all mistakes of a file, each once, and the number of functions looked at."""
+    """Give mistakes and warnings of a file, each once, and the number of functions looked at."""
     try:
         module = load(file)
     except RelayError as error:
@@ -40,7 +40,7 @@ def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
     checked = functions(module)
     for function in checked.values():
         try:
-            function.check()
+            found += function.check().warnings
         except RelayError as error:
             found += error.diagnostics
     return _each_once(found), len(checked)
@@ -59,12 +59,15 @@ def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _write_text(
     file: Path, found: Sequence[Diagnostic], fixed: Sequence[Diagnostic], checked: int
 ) -> None:
-    if found:
-        from ..diagnostics.colour import print_coloured
-
-        print_coloured(found, sys.stdout, limit=None)
-        sys.stdout.write("\n")
     errors = sum(d.severity is Severity.ERROR for d in found)
+    for stream, severity in ((sys.stderr, Severity.WARNING), (sys.stdout, Severity.ERROR)):
+        shown = [d for d in found if d.severity is severity]
+        if shown:
+            from ..diagnostics.colour import print_coloured
+
+            print_coloured(shown, stream, limit=None)
+            stream.write("\n")
+            stream.flush()
     counts = [_count(errors, "error"), _count(len(found) - errors, "warning")]
     if fixed:
         counts.append(f"{len(fixed)} fixed")

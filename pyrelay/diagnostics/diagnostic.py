@@ -101,3 +101,22 @@ class CheckError(RelayError):
 
 class RunError(RelayError):
     """A mistake found while a program ran."""
+
+
+class RelayWarning(UserWarning):
+    """Something in a user's program that is right but cannot be meant, such as a case that is
+    never reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What checking found in a program without mistakes; `str(report)` shows it."""
+
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def __str__(self) -> str:
+        from .render import render_text
+
+        return render_text(self.warnings) if self.warnings else "no mistakes"
+
+    __repr__ = __str__

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 class SourceFile:
     """A named text. Two files are the same only if they are the same object."""
 
-    def __init__(self, name: str, text: str) -> None:
+    def __init__(self, name: str, text: str, *, is_python: bool = False) -> None:
         self.name: Final = name
         self.text: Final = text
+        self.is_python: Final = is_python
+        """Whether programs in it are Python, so that what is said of them is said in Python."""
 
     def __repr__(self) -> str:
         return f"SourceFile({self.name!r})"

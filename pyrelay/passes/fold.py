@@ -184,7 +184,7 @@ class _Folder(Splicer):
         for clause in clauses:
             inside += yield self._clause_of(value, clause)
         kept = expr if len(clauses) == len(expr.clauses) else replace(expr, clauses=clauses)
-        return rebuild(kept, inside)
+        return _with_guards_decided(rebuild(kept, inside))
 
     def _clause_of(self, value: Expr, clause: Clause) -> Steps[list[Expr]]:
         """Give a clause, in which it is known how the value was made."""
@@ -198,6 +198,21 @@ class _Folder(Splicer):
         elif made is not None:
             del self._known[value]
         return result
+
+
+def _with_guards_decided(expr: Expr) -> Expr:
+    """Give a match without guards that are known, and without clauses whose guard is False."""
+    assert isinstance(expr, Match)
+    clauses: list[Clause] = []
+    for clause in expr.clauses:
+        if isinstance(clause.guard, Constant):
+            if clause.guard.value:
+                clauses.append(replace(clause, guard=None))
+        else:
+            clauses.append(clause)
+    if not clauses or clauses == list(expr.clauses):
+        return expr
+    return replace(expr, clauses=tuple(clauses))
 
 
 def _made(clause: Clause, value: Expr) -> Expr | None:

@@ -23,6 +23,7 @@ from ..ir.expr import (
     Var,
     Wildcard,
 )
+from ..ir.types import TensorType, is_float
 
 if TYPE_CHECKING:
     from .algebra import Definitions
@@ -87,11 +88,19 @@ def matches(
                 return Verdict.OPEN
             return _all(fields, found.fields, known, bound)
         case LiteralPattern(literal):
-            if not isinstance(value, Constant) or isinstance(value.value, TensorData):
-                return Verdict.OPEN
-            return Verdict.YES if value.value == literal else Verdict.NO
+            return _equal(value, literal)
         case other:
             assert_never(other)
+
+
+def _equal(value: Expr, literal: bool | float | str) -> Verdict:
+    """Tell whether an atom equals a literal. Two floats that differ may be equal once rounded."""
+    if not isinstance(value, Constant) or isinstance(value.value, TensorData):
+        return Verdict.OPEN
+    if value.value == literal:
+        return Verdict.YES
+    is_rounded = isinstance(value.ty, TensorType) and is_float(value.ty.dtype)
+    return Verdict.OPEN if is_rounded else Verdict.NO
 
 
 def _all(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.catalogue.model import NotAModel
-from ..diagnostics.diagnostic import RunError
+from ..diagnostics.diagnostic import Report, RunError
 from ..diagnostics.source import Span
 from ..ir.expr import Rule
 from ..translate.definition import Definition
@@ -32,9 +32,9 @@ class BoundFunction:
         """Run the function with the bound models. Raises CheckError and RunError."""
         return self._dispatcher.call(self._models, args, kwargs)
 
-    def check(self) -> None:
+    def check(self) -> Report:
         """Check the function with the bound models. Raises CheckError."""
-        self._dispatcher.check_with(self._models)
+        return self._dispatcher.check_with(self._models)
 
 
 @final

@@ -17,7 +17,7 @@ from typing import Any, Final, final
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
 from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
-from ..diagnostics.diagnostic import Problem, RunError
+from ..diagnostics.diagnostic import Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.types import is_differentiable
@@ -41,6 +41,7 @@ from .program import Program
 from .records import Grads
 from .show import stage_text, type_text
 from .values import fields_of
+from .warn import warn
 
 
 @final
@@ -252,6 +253,7 @@ class Dispatcher:
             )
         program = Program(module, name)
         parameters = _parameters(program.function)
+        warn(program.warnings)
         pullback = None if transformed is not None else _pullback(program, translation)
         python = None if transformed is not None else translation.signature.python
         exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
@@ -292,15 +294,15 @@ class Dispatcher:
         translation = translate(self._function, {}, [], [])
         return Program(translation.module, translation.entry)
 
-    def check(self) -> None:
+    def check(self) -> Report:
         """Check the function and everything it reaches. Raises CheckError."""
-        _ = self._looked_at.derived
+        return _checked(self._looked_at)
 
-    def check_with(self, models: Sequence[Source]) -> None:
+    def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
         translation = translate(self._function, {}, [_use(m) for m in models], [])
         self._check_models(translation, tuple(models))
-        _ = Program(translation.module, translation.entry).derived
+        return _checked(Program(translation.module, translation.entry))
 
     @property
     def module(self) -> Module:
@@ -348,6 +350,11 @@ class Dispatcher:
 
 def _ignore(_: Problem) -> None:
     """A mistake that translation reports."""
+
+
+def _checked(program: Program) -> Report:
+    _ = program.derived
+    return Report(program.warnings)
 
 
 def _mode(source: Source) -> tuple[Blueprint, bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar, final
 from ..translate.definition import Definition, DerivedFunction
 
 if TYPE_CHECKING:
+    from ..diagnostics.diagnostic import Report
     from ..ir.module import Module
     from .dispatch import CacheInfo, Dispatcher
 
@@ -49,9 +50,9 @@ class RelayFunction(Generic[P, R]):
     def __str__(self) -> str:
         return self.show("typed")
 
-    def check(self) -> None:
-        """Check the function and everything it reaches. Raises CheckError."""
-        self.dispatcher.check()
+    def check(self) -> Report:
+        """Check the function and everything it reaches; give the warnings. Raises CheckError."""
+        return self.dispatcher.check()
 
     @property
     def type(self) -> str:

@@ -19,7 +19,7 @@ from ..ir.verify import Stage, verify
 from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
-from ..passes.infer import infer
+from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
 from ..passes.simplify import simplify
 from .evaluator import evaluate
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     import torch
 
+    from ..diagnostics.diagnostic import Diagnostic
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
 
@@ -54,6 +55,11 @@ class Program:
     def typed(self) -> Module:
         """The program after inference. Raises CheckError."""
         return self._step(Stage.TYPED, self.translated, infer)
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is right in the program but cannot be meant."""
+        return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
 
     @cached_property
     def anf(self) -> Module:

@@ -56,7 +56,7 @@ class _ParsedFile:
     """A file as it was read: its functions, and the code objects it compiles to."""
 
     def __init__(self, name: str, text: str) -> None:
-        self.file: Final = SourceFile(name, text)
+        self.file: Final = SourceFile(name, text, is_python=True)
         tree = ast.parse(text, name)
         statements = list(all_statements(tree.body))
         self.defs: Final = {_place(n): n for n in statements if isinstance(n, _DEFS)}
@@ -155,7 +155,7 @@ def _parse(function: FunctionType) -> _ParsedFile:
     try:
         return _parsed(name, text)
     except SyntaxError:
-        raise CheckError(_changed(function, SourceFile(name, text))) from None
+        raise CheckError(_changed(function, SourceFile(name, text, is_python=True))) from None
 
 
 def _parsed(name: str, text: str) -> _ParsedFile:

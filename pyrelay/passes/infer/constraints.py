@@ -17,7 +17,6 @@ from ...diagnostics.catalogue.types import (
     DimsMismatch,
     NotAFunction,
     NotATuple,
-    PatternMismatch,
     ReturnMismatch,
     TransformMismatch,
     UnpackMismatch,
@@ -88,7 +87,7 @@ class OperatorConstraint:
 @final
 @dataclass(slots=True)
 class FlowConstraint:
-    """A value arrives where a type is expected: a return, an annotated name, a pattern."""
+    """A value arrives where a type is expected: a return, an annotated name."""
 
     actual: Type
     expected: Type
@@ -102,8 +101,6 @@ class FlowConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
-        if self.kind == "pattern":
-            return PatternMismatch(self.span, str(clash))
         if isinstance(self.expected, TupleType) and self.kind == "let":
             actual = show(solver.resolve(self.actual))
             return UnpackMismatch(self.span, len(self.expected.fields), actual)

@@ -6,11 +6,12 @@ tried when it is made; one that is `Stuck` waits in the work-list.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...diagnostics.catalogue.text import MalformedType
+from ...diagnostics.catalogue.types import PatternArity
 from ...diagnostics.diagnostic import CheckError
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
@@ -75,10 +76,10 @@ from .constraints import (
     Worklist,
 )
 from .operators import OperatorCall
+from .patterns import PatternConstraint
 from .solver import Solver
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from ...ir.module import AdtDef
 
 
@@ -409,17 +410,16 @@ class Generator:
         for clause in expr.clauses:
             ty = yield self._clause(clause, value)
             arms.append((ty, clause.body))
-        return self._join(arms)
+        return self._join(arms) if arms else self.solver.fresh()
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
-        for ty, wanted, span in self._pattern(clause.pattern, value):
-            self.work.add(FlowConstraint(ty, wanted, span, None, "pattern"))
+        self._pattern(clause.pattern, value)
         if clause.guard is not None:
             guard = yield self.walk(clause.guard)
             self.work.add(ConditionConstraint(guard, clause.guard.span))
         return (yield self.walk(clause.body))
 
-    def _pattern(self, pattern: Pattern, value: Type) -> Iterator[tuple[Type, Type, Span]]:
+    def _pattern(self, pattern: Pattern, value: Type) -> None:
         pending = [(pattern, value)]
         while pending:
             current, ty = pending.pop()
@@ -430,22 +430,34 @@ class Generator:
                     if var.ty is None:
                         self.vars[var] = ty
                     else:
-                        yield ty, self._declare_var(var), current.span
+                        self._matched(current, ty, self._declare_var(var))
                     pending += () if inner is None else ((inner, ty),)
                 case ConstructorPattern(adt, name, fields):
-                    constructor = Constructor(adt, name, span=current.span)
-                    made = self._constructor(constructor)
+                    made = self._constructor(Constructor(adt, name, span=current.span))
                     assert isinstance(made, FnType)
-                    yield ty, made.result, current.span
-                    pending += reversed(list(zip(fields, made.params, strict=True)))
+                    self._matched(current, ty, made.result)
+                    pending += reversed(self._parts(current, fields, made.params))
                 case TuplePattern(fields):
                     holes = tuple(self.solver.fresh() for _ in fields)
-                    yield ty, TupleType(holes), current.span
+                    self._matched(current, ty, TupleType(holes))
                     pending += reversed(list(zip(fields, holes, strict=True)))
                 case LiteralPattern(literal):
-                    yield ty, self._literal_type(literal), current.span
+                    self._matched(current, ty, self._literal_type(literal))
                 case _:
                     assert_never(current)
+
+    def _matched(self, pattern: Pattern, value: Type, wanted: Type) -> None:
+        self.work.add(PatternConstraint(pattern, value, wanted, self._adts))
+
+    def _parts(
+        self, pattern: ConstructorPattern, fields: tuple[Pattern, ...], types: tuple[Type, ...]
+    ) -> list[tuple[Pattern, Type]]:
+        """Give the patterns of fields with their types; a wrong number of them is reported."""
+        if len(fields) != len(types):
+            problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
+            self.work.problems.append(problem)
+            types = (*types, *(self.solver.fresh() for _ in fields))
+        return list(zip(fields, types, strict=False))
 
     def _literal_type(self, value: bool | float | str) -> Type:
         match value:

@@ -18,6 +18,7 @@ from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
 from ...ir.module import Module
 from ...ir.traverse import free_globals, rewrite, run
 from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, subtypes
+from .cases import missing_cases
 from .elaborate import Elaborator
 from .generate import Generator, Scheme
 from .solver import Solver
@@ -46,6 +47,8 @@ def infer(module: Module, *, strict: bool = False) -> Module:
             problems += found
             continue
         schemes |= {n: Scheme(_type(f), f) for n, f in found.items()}
+        for function in found.values():
+            problems += missing_cases(function, module.adts)
         if strict:
             problems += _refused(found)
     if problems:

@@ -210,6 +210,25 @@ def test_a_guard_keeps_a_match_open() -> None:
     assert "3.0" not in left
 
 
+def test_a_guard_that_is_known_goes() -> None:
+    left = folded_expr(
+        "match (%n) { 1 if 1 < 2 => 1.0, 2 if 1 > 2 => 2.0, 3 => 3.0, _ => 4.0 }", "%n: int64"
+    )
+    assert " if " not in left
+    assert "1.0" in left
+    assert "2.0" not in left
+
+
+def test_a_match_whose_only_guards_are_false_stays() -> None:
+    left = folded_expr("match? (%n) { 1 if False => 1.0, _ if False => 2.0 }", "%n: int64")
+    assert left.count(" if ") == 2
+
+
+def test_floats_that_differ_may_be_equal_in_a_narrower_dtype() -> None:
+    assert "match" in folded_expr("match (0.1) { 0.10000000001 => 1.0, _ => 2.0 }")
+    assert "match" not in folded_expr("match (0.1) { 0.1 => 1.0, _ => 2.0 }")
+
+
 def test_a_clause_that_cannot_match_goes() -> None:
     module = folded("""
         def @main(%x: float32, %n: int64) -> float32 {

@@ -1,0 +1,52 @@
+"""A case that a match leaves out, written as the user would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, assert_never
+
+from ...ir.expr import (
+    BindPattern,
+    ConstructorPattern,
+    LiteralPattern,
+    Pattern,
+    TuplePattern,
+    Wildcard,
+)
+from ...ir.traverse import Steps, run
+
+DEEPEST: Final = 12
+"""How many patterns inside each other are written out."""
+
+
+def case_text(pattern: Pattern, *, is_python: bool) -> str:
+    """Give a pattern without names in Python's syntax, or in that of the text form."""
+    return run(_text(pattern, is_python, 0))
+
+
+def _text(pattern: Pattern, is_python: bool, depth: int) -> Steps[str]:
+    if depth > DEEPEST:
+        return "..."
+    match pattern:
+        case Wildcard() | BindPattern(inner=None):
+            return "_"
+        case BindPattern(inner=inner):
+            assert inner is not None
+            return (yield _text(inner, is_python, depth))
+        case LiteralPattern(value):
+            return repr(value)
+        case TuplePattern(fields):
+            inside = yield _each(fields, is_python, depth)
+            return f"({inside},)" if len(fields) == 1 else f"({inside})"
+        case ConstructorPattern(name=name, fields=fields):
+            inside = yield _each(fields, is_python, depth)
+            return f"{name}({inside})" if fields or is_python else name
+        case other:
+            assert_never(other)
+
+
+def _each(fields: Sequence[Pattern], is_python: bool, depth: int) -> Steps[str]:
+    texts: list[str] = []
+    for field in fields:
+        texts.append((yield _text(field, is_python, depth + 1)))  # noqa: PERF401
+    return ", ".join(texts)
