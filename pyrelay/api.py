@@ -6,6 +6,7 @@ The same names inside `@relay` code are intrinsics of the language and mean the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,18 +15,20 @@ from .config import current
 from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .ir.expr import Rule
+from .ir.op import Op
 from .runtime.arguments import describe
 from .runtime.autograd import tensors
 from .runtime.bound import PureFunction, dispatcher_of, place_of
 from .runtime.constant import const as const
 from .runtime.create import create
-from .runtime.dispatch import eval_entry
+from .runtime.dispatch import eval_program
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
+from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
-from .translate.definition import DerivedFunction
+from .translate.definition import DerivedFunction, meaning
 
 Models = Model | tuple[Model, ...]
 
@@ -167,7 +170,21 @@ def with_params(f: Any) -> Any:
 
 def export_model(model: Model) -> Exported:
     """Give the model as a plain callable in eval mode over a frozen copy of its weights."""
-    return Exported.of(model, eval_entry(model.blueprint.spec))
+    return Exported.of(model, eval_program(model.blueprint))
+
+
+def load_model(
+    path: str | Path, *, device: str | torch.device | None = None, operators: Sequence[Any] = ()
+) -> Exported:
+    """Give the model that `export_model(...).save(path)` wrote, as the same callable.
+
+    Needs neither the source nor its packages, and runs no code of the file. `operators` are those
+    of `@relay.operator` that the program calls. Raises CheckError for a file that is cut, changed,
+    of a newer version or no saved model, and OSError for one that cannot be read.
+    """
+    where = device if device is not None else current().device
+    own = {op.name: op for op in map(meaning, operators) if isinstance(op, Op)}
+    return load_bytes(Path(path).read_bytes(), str(path), torch.device(where or "cpu"), own)
 
 
 def stop_gradient(x: Any) -> Any:

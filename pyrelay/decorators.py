@@ -17,6 +17,7 @@ from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
 from .ir.ops.table import ALL
 from .ir.types import DTYPES
+from .prelude import MEMBERS, Cons, List, Nil
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
@@ -254,7 +255,7 @@ def _members() -> dict[str, Any]:
     found["random"] = Group("random", random)
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"] = _operator
-    return found
+    return {**MEMBERS, "List": List, "Cons": Cons, "Nil": Nil, **found}
 
 
 _DTYPE_NAMES: Final = {"bool": "bool_"}

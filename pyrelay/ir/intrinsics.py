@@ -19,6 +19,7 @@ class Intrinsic(Enum):
     CREATE_MODEL = "create_model"
     UPDATE_MODEL_PARAMS = "update_model_params"
     EXPORT_MODEL = "export_model"
+    LOAD_MODEL = "load_model"
     WITH_PARAMS = "with_params"
     SGD = "sgd"
     LAYERS = "layers"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import Final, final
 
 from .dims import Dim
@@ -25,18 +26,23 @@ from .types import AdtType, Type, subtypes
 class Library:
     """Functions and data types that programs may mention without defining them.
 
-    What a program defines itself under a name hides the library's.
+    What a program defines itself under a name hides the library's. The library is loaded when a
+    program mentions a name with its prefix.
     """
 
-    def __init__(self, module: Module) -> None:
-        self.module: Final = module
+    def __init__(self, load: Callable[[], Module], prefix: str = "") -> None:
+        self._load: Final = load
+        self._prefix: Final = prefix
         self._calls: Final[dict[str, tuple[str, ...]]] = {}
+
+    @cached_property
+    def module(self) -> Module:
+        """All that the library defines."""
+        return self._load()
 
     def link(self, module: Module) -> Module:
         """Give the module with what it mentions of the library, and what that reaches; itself if
         it mentions nothing, or has everything already."""
-        if not self.module.functions and not self.module.adts:
-            return module
         missing = [n for f in module.functions.values() for n in free_globals(f)]
         wanted = [n for n in self._reached(missing) if n not in module.functions]
         functions = {n: self.module.functions[n] for n in wanted}
@@ -49,15 +55,14 @@ class Library:
 
     def _reached(self, names: Iterable[str]) -> list[str]:
         """Give the library's functions among names and all that they call, in its order."""
-        known = self.module.functions
         found: set[str] = set()
-        pending = [n for n in names if n in known]
+        pending = [n for n in names if n.startswith(self._prefix)]
         while pending:
             name = pending.pop()
-            if name in known and name not in found:
+            if name in self.module.functions and name not in found:
                 found.add(name)
                 pending += self._called(name)
-        return [n for n in known if n in found] if found else []
+        return [n for n in self.module.functions if n in found] if found else []
 
     def _called(self, name: str) -> tuple[str, ...]:
         if name not in self._calls:
@@ -66,15 +71,14 @@ class Library:
 
     def _enclosed(self, names: Iterable[str]) -> list[str]:
         """Give the library's data types among names and in their fields, in its order."""
-        known = self.module.adts
         found: set[str] = set()
-        pending = [n for n in dict.fromkeys(names) if n in known]
+        pending = [n for n in dict.fromkeys(names) if n.startswith(self._prefix)]
         while pending:
             name = pending.pop()
-            if name in known and name not in found:
+            if name in self.module.adts and name not in found:
                 found.add(name)
-                pending += _data_types_of(known[name])
-        return [n for n in known if n in found] if found else []
+                pending += _data_types_of(self.module.adts[name])
+        return [n for n in self.module.adts if n in found] if found else []
 
 
 def _data_types_of(adt: AdtDef) -> Iterator[str]:

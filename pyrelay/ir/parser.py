@@ -53,7 +53,7 @@ _WORDS: Final = {
 }
 """What a terminal is called in a message; those that are fixed words are shown as they are."""
 
-NOTHING: Final = Library(EMPTY)
+NOTHING: Final = Library(lambda: EMPTY)
 """A library without anything."""
 
 _AN_EXPRESSION: Final = frozenset({"VAR", "GLOBAL", "NAME", "NUMBER", "STRING", "LPAR", "LBRACE"})

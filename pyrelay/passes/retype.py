@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ..ir.dims import Dim
 from ..ir.expr import (
@@ -25,6 +25,9 @@ from ..ir.expr import (
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
 from .sizes import dims_in_attrs
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
 
 
 def types_in(node: Expr) -> Iterator[Type | Dim]:
@@ -45,9 +48,11 @@ def types_in(node: Expr) -> Iterator[Type | Dim]:
 class Retyping:
     """One copy under a substitution; every variable bound in what is copied is new."""
 
-    def __init__(self, change: Substitution, because: str = "") -> None:
+    def __init__(self, change: Substitution, because: str = "", place: Span | None = None) -> None:
+        """`because` is why the copy exists; `place` is where it stands, if not at the original."""
         self._change: Final = change
         self._because: Final = because
+        self._place: Final = place
         self._types: Final[dict[Type, Type]] = {}
         self.vars: Final[dict[Var, Var]] = {}
         """The copies of the variables seen so far; what is put here beforehand is used."""
@@ -84,7 +89,8 @@ class Retyping:
     def _node(self, node: Expr) -> Expr:
         if isinstance(node, Var):
             return self.vars.get(node, node)
-        span = node.span.derived(self._because) if self._because else node.span
+        span = node.span if self._place is None else self._place
+        span = span.derived(self._because) if self._because else span
         node = replace(node, ty=self.type(node.ty), span=span)
         match node:
             case Call() if node.attrs or node.type_args:

@@ -1,1 +1,79 @@
-"""The functions and data types that every program can name."""
+"""The functions and data types that every program can name.
+
+`List[T]` with `Cons` and `Nil`, and the functions of the original prelude: names in `@relay` code,
+and functions in scripts. Those that no operator is named like are members of `relay` as well.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .names import Function
+from .values import Cons as Cons
+from .values import List as List
+from .values import Nil as Nil
+
+_DOCS: Final = {
+    "append": "The list with one more element at its end: `append(xs, x)`.",
+    "compose": "The function that applies `g` and then `f`: `compose(f, g)`.",
+    "concat": "One list after the other: `concat(xs, ys)`.",
+    "drop": "The list without its first `n` elements: `drop(xs, n)`.",
+    "filter": "The elements for which a function is true, asked left to right: `filter(f, xs)`.",
+    "flip": "The function with its two parameters the other way round: `flip(f)`.",
+    "foldl": "`f(... f(f(start, x0), x1) ..., xn)`, left to right: `foldl(f, start, xs)`.",
+    "foldr": "`f(x0, f(x1, ... f(xn, end)))`, right to left: `foldr(f, end, xs)`.",
+    "foldr1": "`f(x0, f(x1, ... xn))`, right to left, of at least one element: `foldr1(f, xs)`.",
+    "hd": "The first element: `hd(xs)`. An error if there is none.",
+    "id": "The value itself: `id(x)`.",
+    "iterate": "The function that applies `f` `n` times: `iterate(f, n)`.",
+    "length": "The number of elements: `length(xs)`.",
+    "map": "What a function gives for each element, left to right: `map(f, xs)`.",
+    "map_accuml": "The last state and the outputs of `f(state, x) -> (state, output)` from left "
+    "to right, the outputs the other way round: `map_accuml(f, start, xs)`.",
+    "map_accumr": "The last state and the outputs of `f(state, x) -> (state, output)` from right "
+    "to left, each output at its input's place: `map_accumr(f, start, xs)`.",
+    "nth": "Element `n`, counted from the end where `n` is negative: `nth(xs, n)`.",
+    "rev": "The list the other way round: `rev(xs)`.",
+    "sum": "The sum of integers: `sum(xs)`.",
+    "take": "The first `n` elements: `take(xs, n)`.",
+    "tl": "The list after its first element: `tl(xs)`. An error if it is empty.",
+    "unfoldl": "What `f(state) -> Some((state, x))` gives until it gives none, the last in front: "
+    "`unfoldl(f, start)`.",
+    "unfoldr": "What `f(state) -> Some((state, x))` gives until there is none: `unfoldr(f, s)`.",
+    "update": "The list with another element at `n`: `update(xs, n, x)`.",
+    "zip": "The pairs of elements, as many as the shorter list has: `zip(xs, ys)`.",
+}
+
+
+def _function(name: str) -> Function:
+    return Function(name, _DOCS[name])
+
+
+append: Final = _function("append")
+compose: Final = _function("compose")
+concat: Final = _function("concat")
+drop: Final = _function("drop")
+filter: Final = _function("filter")  # noqa: A001  the names are the original prelude's
+flip: Final = _function("flip")
+foldl: Final = _function("foldl")
+foldr: Final = _function("foldr")
+foldr1: Final = _function("foldr1")
+hd: Final = _function("hd")
+id: Final = _function("id")  # noqa: A001
+iterate: Final = _function("iterate")
+length: Final = _function("length")
+map: Final = _function("map")  # noqa: A001
+map_accuml: Final = _function("map_accuml")
+map_accumr: Final = _function("map_accumr")
+nth: Final = _function("nth")
+rev: Final = _function("rev")
+sum: Final = _function("sum")  # noqa: A001
+take: Final = _function("take")
+tl: Final = _function("tl")
+unfoldl: Final = _function("unfoldl")
+unfoldr: Final = _function("unfoldr")
+update: Final = _function("update")
+zip: Final = _function("zip")  # noqa: A001
+
+MEMBERS: Final = {n: f for n, f in globals().items() if isinstance(f, Function)}
+"""The functions by name."""

@@ -8,13 +8,13 @@ with what that reaches.
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
 from typing import Final
 
+from ..ir.expr import Call, Function
 from ..ir.linking import Library
 from ..ir.module import Module
-from ..ir.parser import parse_module
-from ..ir.rename import rename
+from ..ir.op import Effect, Op
+from ..ir.traverse import post_order
 from ..ir.types import PRELUDE
 
 FILE: Final = "prelude.relay"
@@ -32,18 +32,34 @@ NAT: Final = qualified("Nat")
 
 
 @cache
-def linker() -> Library:
-    """Give the whole prelude, to be linked into programs."""
-    place = resources.files(__spec__.parent).joinpath(FILE)
-    return Library(rename(parse_module(place.read_text("utf-8"), FILE), qualified))
-
-
 def library() -> Module:
     """Give the whole prelude, not yet typed, under the names it has in programs."""
-    return linker().module
+    from importlib import resources  # this and the parser are slow to import
+
+    from ..ir.parser import parse_module
+    from ..ir.rename import rename
+
+    place = resources.files(__spec__.parent).joinpath(FILE)
+    return rename(parse_module(place.read_text("utf-8"), FILE), qualified)
+
+
+LINKED: Final = Library(library, PRELUDE)
+"""The prelude, to be linked into programs."""
+
+
+@cache
+def fails(name: str) -> bool:
+    """Tell whether a function of the prelude, by its name in programs, may itself stop it."""
+    return stops(library().functions[name])
+
+
+def stops(function: Function) -> bool:
+    """Tell whether the body of a function may stop the program, what it calls aside."""
+    callees = (n.callee for n in post_order(function) if isinstance(n, Call))
+    return any(isinstance(c, Op) and c.effect is Effect.FAIL for c in callees)
 
 
 def link(module: Module) -> Module:
     """Give the module with what it mentions of the prelude, and what that reaches; itself if it
     mentions nothing, or has everything already."""
-    return linker().link(module)
+    return LINKED.link(module)

@@ -34,7 +34,8 @@ from .blueprint import Blueprint
 from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .entry import Entry
-from .export import Exported
+from .export import EvalProgram, Exported
+from .interface import Interface
 from .model import Model
 from .optim import Optimizer
 from .program import Program
@@ -363,17 +364,21 @@ def _mode(source: Source) -> tuple[Blueprint, bool]:
     return source.home.blueprint, source.home.training
 
 
-def eval_entry(spec: ModelSpec) -> Entry:
-    """Give the entry that runs instances of a model in eval mode."""
+def eval_program(blueprint: Blueprint) -> EvalProgram:
+    """Give the program that runs instances of a model in eval mode."""
+    spec = blueprint.spec
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
     translation = translate(spec.definition, dict(spec.statics), [use], [])
     program = Program(translation.module, translation.entry)
-    return Entry(spec.definition.name, program, _parameters(program.function), None)
+    names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
+    interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
+    head = spec.definition.source.head
+    return EvalProgram(interface, program, _parameters(program.function), head)
 
 
 def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
     """Give what makes a callable of the data that `relay.export_model` gives in a program."""
-    return lambda data: Exported.of_values(eval_entry(spec), *fields_of(data))
+    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *fields_of(data))
 
 
 def _use(source: Source) -> ModelUse:

@@ -1,23 +1,25 @@
 """Exported models: a plain callable over a frozen copy of the weights.
 
 An exported model needs neither the source nor the decorators: it holds the checked IR and the
-tensors, pickles by value (the IR as text), and runs in eval mode.
+tensors, runs in eval mode, and pickles by value, as the bytes that `save` writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ..diagnostics.catalogue.call import WrongCall
-from ..diagnostics.diagnostic import RunError
-from ..diagnostics.source import NOWHERE
-from ..ir.json import from_json, to_json
+from ..diagnostics.source import Span
 from ..ir.module import Module
+from ..ir.printer import to_text
+from . import saving
 from .arguments import Parameter
 from .autograd import tensors, with_tensors
 from .entry import Entry
+from .interface import Interface
 from .program import Program
+from .show import type_text
 from .values import Cell
 
 if TYPE_CHECKING:
@@ -27,62 +29,95 @@ if TYPE_CHECKING:
 
 
 @final
+@dataclass(frozen=True)
+class EvalProgram:
+    """A model definition in eval mode: its program, how it is called, and where it is declared.
+
+    The first two of `parameters` are the model's parameters and state.
+    """
+
+    interface: Interface
+    program: Program
+    parameters: tuple[Parameter, ...]
+    head: Span
+
+
+@final
 class Exported:
     """A model as a function: call it with the arguments of its definition."""
 
-    def __init__(
-        self,
-        name: str,
-        program: Program,
-        parameters: tuple[Parameter, ...],
-        params: Any,
-        state: Any,
-    ) -> None:
-        self.__name__: str = name
-        self._program: Final = program
+    def __init__(self, base: EvalProgram, params: Any, state: Any) -> None:
+        """`params` and `state` are the program's nested tuples, of tensors and of cells."""
+        interface = base.interface
+        self.__name__: str = interface.name
+        self.__signature__: Final = interface.signature  # what `help` and `inspect` show
+        self._interface: Final = interface
+        self._program: Final = base.program
+        self._head: Final = base.head
         self._params: Final = params
         self._state: Final = state
-        self._names: Final = [p.name for p in parameters[2:]]
-        self._entry: Final = Entry(name, program, parameters, None, models=2)
+        self._entry: Final = Entry(
+            interface.name, base.program, base.parameters, interface.result, models=2
+        )
 
     @staticmethod
-    def of(model: Model, entry: Entry) -> Exported:
-        """Give the exported form of a model; `entry` runs its definition in eval mode."""
+    def of(model: Model, base: EvalProgram) -> Exported:
+        """Give the exported form of a model of the definition."""
         _, cells = model.state_cells()
         state = model.blueprint.state_tree([cell.value for cell in cells])
-        return Exported.of_values(entry, model.params_tree(), state)
+        return Exported.of_values(base, model.params_tree(), state)
 
     @staticmethod
-    def of_values(entry: Entry, params: Any, state: Any) -> Exported:
+    def of_values(base: EvalProgram, params: Any, state: Any) -> Exported:
         """Give the exported form of parameters and state, both copied."""
         copies = [[t.detach().clone() for t in tensors(tree)] for tree in (params, state)]
         frozen = with_tensors(params, copies[0])
         cells = with_tensors(state, [Cell(t) for t in copies[1]])
-        return Exported(entry.name, entry.program, entry.parameters, frozen, cells)
+        return Exported(base, frozen, cells)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Give the value of the model at arguments. Raises RunError."""
-        return self._entry((self._params, self._state, *self._ordered(args, kwargs)))
-
-    def _ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Sequence[Any]:
-        names = self._names
-        if not kwargs and len(args) == len(names):
-            return args
-        given = dict(zip(names, args, strict=False)) | kwargs
-        if len(args) > len(names) or (list(given) != names and set(given) != set(names)):
-            takes = ", ".join(names)
-            raise RunError(WrongCall(self.__name__, NOWHERE, f"takes ({takes})"))
-        return [given[n] for n in names]
+        values = self._interface.ordered(args, kwargs, self._head)
+        return self._entry((self._params, self._state, *values))
 
     def __repr__(self) -> str:
-        return f"<exported {self.__name__}>"
+        hyper = ", ".join(f"{n}={v}" for n, v in self._interface.hyper.items())
+        return f"<exported {self.__name__}({hyper})>" if hyper else f"<exported {self.__name__}>"
+
+    def __str__(self) -> str:
+        return to_text(self._program.typed)
+
+    @property
+    def type(self) -> str:
+        """The type, its sizes and the equations between them included, without the weights."""
+        return type_text(self._program, skip=2)
+
+    @property
+    def module(self) -> Module:
+        """The typed IR of the model and everything it reaches."""
+        return self._program.typed
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to one file: its program as text, its weights as safetensors.
+
+        The file is complete or not there: it is written beside `path` and then renamed. Equal
+        models give equal bytes. `relay.load_model` reads it. Raises RunError where the model holds
+        what no file can, and OSError where the file cannot be written.
+        """
+        saving.write(Path(path), self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Give what `save` writes. Raises RunError."""
+        interface = self._interface
+        weights: dict[str, torch.Tensor] = {}
+        weights |= zip(interface.params, tensors(self._params), strict=True)
+        weights |= zip(interface.state, [c.value for c in _cells(self._state)], strict=True)
+        return saving.pack(interface, self._program.entry, self._program.typed, weights)
 
     def __reduce__(self) -> Any:
-        weights = [t.detach() for t in tensors(self._params)]
-        state = [c.value for c in _cells(self._state)]
-        form = (with_tensors(self._params, range(len(weights))), _numbered(self._state))
-        text = to_json(self._program.typed)
-        return _restore, (self.__name__, text, self._program.entry, form, weights, state)
+        from .loading import load_bytes  # loading.py needs Exported
+
+        return load_bytes, (self.to_bytes(),)
 
 
 def _cells(tree: Any) -> list[Cell]:
@@ -95,35 +130,3 @@ def _cells(tree: Any) -> list[Cell]:
         else:
             pending += reversed(value)
     return found
-
-
-def _numbered(tree: Any) -> Any:
-    """Give a tree of cells as a tree of the cells' positions."""
-    positions = {id(cell): i for i, cell in enumerate(_cells(tree))}
-
-    def build(value: Any) -> Any:
-        return positions[id(value)] if isinstance(value, Cell) else tuple(map(build, value))
-
-    return build(tree)
-
-
-def _restore(
-    name: str,
-    text: str,
-    entry: str,
-    form: tuple[Any, Any],
-    weights: list[torch.Tensor],
-    state: list[torch.Tensor],
-) -> Exported:
-    module = from_json(text)
-    assert isinstance(module, Module)
-
-    def fill(tree: Any, values: Sequence[Any]) -> Any:
-        return values[tree] if isinstance(tree, int) else tuple(fill(t, values) for t in tree)
-
-    program = Program.of_typed(module, entry)
-    parameters = tuple(
-        Parameter(v.name, v.ty, v.span) for v in program.function.params if v.ty is not None
-    )
-    cells = [Cell(value) for value in state]
-    return Exported(name, program, parameters, fill(form[0], weights), fill(form[1], cells))

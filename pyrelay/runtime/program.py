@@ -16,6 +16,7 @@ from ..ir.module import Module
 from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
+from ..passes.blame import blame_callers
 from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
@@ -64,7 +65,7 @@ class Program:
     @cached_property
     def anf(self) -> Module:
         """The program in A-normal form."""
-        return self._step(Stage.ANF, self.typed, to_anf)
+        return self._step(Stage.ANF, self.typed, lambda m: blame_callers(to_anf(m)))
 
     @cached_property
     def derived(self) -> Module:

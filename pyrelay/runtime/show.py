@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from ..ir.expr import type_of
 from ..ir.printer import to_text
 from ..ir.types import show
 
@@ -32,10 +33,11 @@ def stage_text(program: Program, stage: str) -> str:
     return give(program)
 
 
-def type_text(program: Program) -> str:
-    """Give the type of the entry in the user's notation, with the equations it assumes."""
+def type_text(program: Program, skip: int = 0) -> str:
+    """Give the type of the entry in the user's notation, with the equations it assumes; without
+    the first `skip` parameters."""
     function = program.function
-    params = ", ".join(f"{p.name}: {show(p.ty)}" for p in function.params if p.ty is not None)
+    params = ", ".join(f"{p.name}: {show(type_of(p))}" for p in function.params[skip:])
     text = f"({params}) -> {show(program.type.result)}"
     assumed = " and ".join(map(str, function.assumptions))
     return f"{text} where {assumed}" if assumed else text

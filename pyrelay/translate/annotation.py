@@ -29,6 +29,7 @@ from ..ir.types import (
     STR,
     UNIT,
     UNKNOWN,
+    AdtType,
     DType,
     FnType,
     SizeType,
@@ -41,6 +42,7 @@ from ..ir.types import (
     dims,
     subtypes,
 )
+from ..prelude.names import TYPES as LIBRARY_TYPES
 from .definition import Definition, meaning
 from .scope import nearest
 
@@ -199,12 +201,18 @@ class AnnotationReader:
         return self._named(value)
 
     def _named(self, value: Any) -> Type:
-        """Give the type that a name of the user's own stands for: a type variable, a data type."""
+        """Give the type that a name stands for: a type variable, a data type."""
         if isinstance(value, typing.TypeVar):
             return TypeVar(value.__name__)
+        origin = typing.get_origin(value)
+        if origin in LIBRARY_TYPES:
+            args = typing.get_args(value)
+            return AdtType(LIBRARY_TYPES[origin], tuple(self.type(a) for a in args))
+        if isinstance(value, type) and value in LIBRARY_TYPES:
+            raise NotAType("the type of its elements is not said", "write `List[Float]`")
         found = None if self._data is None else self._data.annotation(value, self, self._span)
         if found is None:
-            raise NotAType(*_reason(value, typing.get_origin(value)))
+            raise NotAType(*_reason(value, origin))
         return found
 
     def evaluate(self, text: str) -> Any:
@@ -346,7 +354,8 @@ def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
     if value is written.Tensor:
         return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
     if value in (list, dict, set) or origin in (list, dict, set):
-        return "this collection is not in the language", "write a tensor or a tuple"
+        instead = "write a tensor, a tuple, or `List[Float]` of pyrelay.prelude"
+        return "this collection is not in the language", instead
     if isinstance(value, python_types.UnionType) or origin is typing.Union:
         return "a union is not in the language", "write a function for each of the types"
     return "it names no type of the language", None

@@ -23,6 +23,7 @@ from ..ir.ops.compare import cast
 from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
+from ..prelude.names import library_value
 from . import model_calls, updates
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
@@ -31,6 +32,7 @@ from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
+from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
 from .optimizers import Maker
@@ -82,6 +84,9 @@ def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
         case None if is_data_class(known.value):
             return (yield construct_call(cx, node, known.value))
         case _:
+            found = library_value(known.value)
+            if found is not None:
+                return (yield library_call(cx, node, found))
             return (yield _python_call(cx, node, known.value))
 
 

@@ -25,10 +25,12 @@ from ..ir.intrinsics import Intrinsic
 from ..ir.op import Missing, Op
 from ..ir.ops.host import size
 from ..ir.types import DType
+from ..prelude.names import library_value
 from .context import Context
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .instances import function_operands
+from .library import library_mention
 from .optimizers import Recipe
 from .scope import is_frozen
 from .unions import is_data_class
@@ -52,6 +54,9 @@ def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
 def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
     """Give a Python value as an expression; one that has no meaning is reported."""
     value = static.value
+    of_prelude = library_value(value)
+    if of_prelude is not None:
+        return library_mention(of_prelude, span)
     found = _plain(value, span)
     if found is not None:
         if static.exact:

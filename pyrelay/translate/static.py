@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ..diagnostics.source import Span
 from ..ir.traverse import Steps, run
+from ..prelude.names import library_value
 from .context import Context
 from .definition import meaning
 from .environment import Bound, Static
@@ -153,7 +154,7 @@ def _attribute(cx: Context, owner: Static | None, name: str) -> Static | None:
         return None
     holds = isinstance(owner.value, ModuleType | type) or is_data(owner.value)
     kept = holds or is_frozen_field(owner.value, name)
-    found = meaning(value)
+    found = library_value(value) or meaning(value)
     # An object may get another optimiser; what else has a meaning stays what it is.
     lasts = kept or (found is not None and not isinstance(found, Recipe))
     return Static(value, exact=owner.exact and lasts)

@@ -117,6 +117,24 @@ def test_the_losses_of_fifty_steps_are_torchs_with_the_loop_in_the_program() -> 
     assert rest == pytest.approx(sum(expected[25:]) / 25, abs=1e-4)
 
 
+def test_a_trained_lenet_is_saved_and_loaded_to_the_bit(tmp_path: Path) -> None:
+    from pyrelay import relay
+
+    data, program = load("digits").load(), load("lenet")
+    model = relay.create_model(program.lenet, seed=0)
+    x, y = next(iter(data.batches(16, seed=0)))
+    _, grads = relay.value_and_grad(model, program.loss, (x, y))
+    relay.update_model_params(model, grads, lr=0.05)
+    exported = relay.export_model(model)
+    exported.save(tmp_path / "lenet.safetensors")
+    loaded = relay.load_model(tmp_path / "lenet.safetensors")
+    assert torch.equal(loaded(x), exported(x))
+    assert torch.equal(loaded(x[:3]), model(x[:3]))
+    plain = load("torch_lenet").lenet(seed=0).eval()
+    plain.load_state_dict(dict(zip(plain.state_dict(), model.parameters(), strict=True)))
+    torch.testing.assert_close(loaded(x), plain(x), atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.slow
 def test_the_script_trains_exports_and_draws(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -132,6 +150,7 @@ def test_the_script_trains_exports_and_draws(tmp_path: Path) -> None:
     seconds = re.search(r"trained in ([\d.]+) s", done.stdout)
     assert seconds is not None
     assert float(seconds[1]) < 60
+    assert (tmp_path / "lenet.safetensors").stat().st_size > 1_000_000
     for name in ("digits.png", "loss.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
 

@@ -84,6 +84,7 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 
 _WITHOUT_SAMPLES = (
     host.fail,
+    host.no_element,
     stream.has_next,
     stream.next_element,
     stream.start_iteration,

@@ -185,3 +185,98 @@ class UnknownCaller:
             primary=Label(self.span, "whatever the caller of the function passes"),
             help="call the function by its name instead of passing it on",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NotASavedModel:
+    """The file is something else than a saved model: other tensors, a pickle, a text."""
+
+    path: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL410",
+            title=f"`{self.path}` is no saved model: {self.why}",
+            primary=None,
+            help="save one: relay.export_model(model).save(path)",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DamagedModel:
+    """The file of a saved model was cut or changed since it was written.
+
+    Nothing of it is used: half of the weights, or weights of another program, would give numbers
+    that look like any others.
+    """
+
+    path: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL411",
+            title=f"`{self.path}` is damaged: {self.why}",
+            primary=None,
+            help="copy it again, or save the model again",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownModelVersion:
+    """The file of a saved model is of a version that this pyrelay does not read."""
+
+    path: str
+    version: str
+    known: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL412",
+            title=f"`{self.path}` is of version {self.version}, and this pyrelay reads version "
+            f"{self.known}",
+            primary=None,
+            help="load it with the pyrelay that saved it, or a newer one",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MissingOperators:
+    """A saved model calls operators of the user's own that were not given when it was loaded.
+
+    A file holds no code, so whoever loads it brings the operators that `@relay.operator` made.
+    """
+
+    path: str
+    names: tuple[str, ...]
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        names = ", ".join(self.names)
+        return Diagnostic(
+            code="RL413",
+            title=f"`{self.path}` calls operators that pyrelay does not bring: {names}",
+            primary=None,
+            help=f"give them: relay.load_model({self.path!r}, operators=[{names}])",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotSaveable:
+    """A model holds something that no file can."""
+
+    model: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL414",
+            title=f"`{self.model}` cannot be saved: {self.why}",
+            primary=None,
+            help="make it a number, or None",
+        )

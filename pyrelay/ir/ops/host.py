@@ -299,6 +299,30 @@ fail: Final = Op(
 )
 
 
+def _no_element(index: Any, length: Any) -> Any:
+    count = int(length)
+    raise IndexError(
+        f"index {int(index)} of a list of length {count}" if count else "the list is empty"
+    )
+
+
+no_element: Final = Op(
+    name="no_element",
+    doc="Stops the program: a list has no element at an index. It may stand for any value.",
+    params=(operand("index"), operand("length")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNKNOWN,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_no_element),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((3, 2)), Sample((0, 0))),
+)
+
+
 def _number(call: RuleCall) -> TensorType:
     """Give the type of an operand that must hold one number. Raises Clash."""
     source = call.tensor(0)

@@ -256,6 +256,7 @@ ALL: Final[tuple[Op, ...]] = (
     host.same_length,
     host.check,
     host.fail,
+    host.no_element,
     host.to_int,
     host.to_float,
     host.to_bool,

@@ -251,7 +251,11 @@ class Generator:
         return replace(FnType(scheme.type.params, scheme.type.result))
 
     def _fresh_arg(self, param: TypeParam) -> Type | Dim:
-        return self.solver.fresh_dim_hole() if isinstance(param, DimVar) else self.solver.fresh()
+        """Give what a type parameter is instantiated with; no type is a size: the elements of a
+        list differ."""
+        if isinstance(param, DimVar):
+            return self.solver.fresh_dim_hole()
+        return self.solver.fresh_wide()
 
     def _constructor(self, expr: Constructor) -> Type:
         adt = self._adts[expr.adt]

@@ -28,6 +28,11 @@ FAILING = {
         'index(%x, (%n,), spec=(("int", 0),))',
         "RL502",
     ),
+    "list": (
+        "def @main(%n: int64) -> int64 {{ if (less(%n, 0)) {{ 1 }} else {{ {0} }} }}",
+        "no_element(%n, 2)",
+        "RL502",
+    ),
     "division": ("def @main(%n: int64) {{ add(1, {0}) }}", "floor_divide(%n, 0)", "RL503"),
     "match": (
         "def @main(%n: int64) {{ match? ({0}) {{ 0 => 1, 1 => 2 }} }}",

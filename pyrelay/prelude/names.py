@@ -1,0 +1,67 @@
+"""What Python names of the prelude mean to the compiler, and are in a script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final, TypeAlias, final
+
+from .library import LIST, qualified
+from .values import Cons, List, Nil
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LibraryFunction:
+    """A function of the prelude, by its name in programs."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LibraryConstructor:
+    """A constructor of a data type of the prelude, with the names of its fields."""
+
+    adt: str
+    name: str
+    fields: tuple[str, ...]
+
+
+LibraryValue: TypeAlias = LibraryFunction | LibraryConstructor
+
+CONSTRUCTORS: Final[dict[type, LibraryConstructor]] = {
+    Cons: LibraryConstructor(LIST, "Cons", ("head", "tail")),
+    Nil: LibraryConstructor(LIST, "Nil", ()),
+}
+"""The classes that are constructors in programs."""
+
+TYPES: Final[dict[type, str]] = {List: LIST}
+"""The classes that name a data type of the prelude in annotations."""
+
+
+def library_value(value: object) -> LibraryValue | None:
+    """Give what a Python object is of the prelude; None if it is nothing of it."""
+    if isinstance(value, type):
+        return CONSTRUCTORS.get(value)
+    found = getattr(value, "__relay__", None)
+    return found if isinstance(found, LibraryFunction) else None
+
+
+@final
+class Function:
+    """A function of the prelude: a name in `@relay` code, and called from a script a function on
+    lists, tensors, numbers and relay functions."""
+
+    def __init__(self, name: str, doc: str) -> None:
+        self.__relay__: Final = LibraryFunction(qualified(name))
+        self.__name__: str = name
+        self.__doc__ = doc
+
+    def __call__(self, *args: Any) -> Any:
+        """Give the value at arguments, by the compiled program. Raises CheckError and RunError."""
+        # The runtime lies above this layer and brings in torch.
+        return import_module("pyrelay.runtime.prelude").call(self.__relay__, args)
+
+    def __repr__(self) -> str:
+        return f"<prelude.{self.__name__}>"

@@ -1,0 +1,409 @@
+"""Saved models: what is loaded is what was saved, and whatever else is in a file is refused."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load, save
+
+from pyrelay import (
+    Bool,
+    CheckError,
+    Dim,
+    Float,
+    Int,
+    Model,
+    RelayError,
+    RunError,
+    Tensor,
+    bfloat16,
+    float32,
+    float64,
+    relay,
+    relay_model,
+)
+from pyrelay.ir.ops.table import BY_NAME
+from pyrelay.ir.rules import same_as_operand
+from pyrelay.runtime import saving
+from pyrelay.runtime.export import Exported
+from pyrelay.runtime.loading import load_bytes
+
+N, K, T = Dim("N"), Dim("K"), Dim("T")
+TABLE = relay.const(torch.linspace(-1.0, 1.0, 40).reshape(4, 10))
+
+
+@relay_model
+def block(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 4)]:
+    h = relay.batch_norm(relay.linear(x, out_features=4))
+    return relay.dropout(relay.tanh(h), p=0.5)
+
+
+@relay_model
+def tower(
+    x: Tensor[Float, (N, 4)], scale: Float = 2.0, *, shift: Float = 0.0, hidden: int = 4
+) -> Tensor[Float, (N, K)]:
+    for _ in relay.layers(3):
+        x = block(x)
+    return relay.linear(x, out_features=hidden) * scale + shift
+
+
+@relay
+def halves(x: Tensor[Float, (N, 4)], count: Int) -> Tensor[Float, (N, 4)]:
+    return x if count == 0 else halves(x / 2, count - 1)
+
+
+@relay_model
+def structured(
+    pair: tuple[Tensor[Float, (N, 4)], Tensor[Int, (N,)]], count: Int, twice: Bool
+) -> tuple[Tensor[Float, (N, 10)], Int]:
+    x, labels = pair
+    weight = relay.param((4, 4))
+
+    def step(h: Tensor[Float, (N, 4)]):
+        return relay.sin(h @ weight)
+
+    steps = 0
+    while steps < count:
+        x = step(step(x)) if twice else step(x)
+        steps += 1
+    return halves(x, count) @ TABLE, steps + labels.max()
+
+
+@relay_model
+def open_net(x: Tensor[Float, (N, K)], *, width: int) -> Tensor[Float, (N, 2)]:
+    return relay.linear(relay.linear(x, out_features=width), out_features=2)
+
+
+@relay_model
+def score(x: Tensor[float64, (N,)], weight: Tensor[bfloat16, (N,)]) -> float:
+    scale = relay.param((2,), name="scale")
+    slope = relay.cast(relay.grad(cube)(2.0), dtype=float64)
+    total = (x * relay.cast(weight, dtype=float64)).sum()
+    return relay.cast(total * relay.cast(scale, dtype=float64).sum() + slope, dtype=float32)
+
+
+@relay
+def cube(x: Float) -> Float:
+    return x * x * x
+
+
+@relay_model
+def recurrent(xs: Tensor[Float, (T, N, 4)]) -> Tensor[Float, (N, 4)]:
+    h = relay.zeros_like(xs[0])
+    for x in xs:
+        h = block(x + h)
+    return h
+
+
+def tensors_of(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+X = tensors_of(1, 5, 4)
+CASES: dict[str, tuple[Callable[[], Model], tuple[Any, ...]]] = {
+    "state and layers": (lambda: relay.create_model(tower, hidden=6), (X, 1.5)),
+    "control, closures, recursion, constants": (
+        lambda: relay.create_model(structured),
+        ((X, torch.arange(5)), 3, True),
+    ),
+    "open sizes": (lambda: relay.create_model(open_net, dims={K: 4}, width=7), (X,)),
+    "dtypes, a gradient, a Python number": (
+        lambda: relay.create_model(score),
+        (tensors_of(2, 3).double(), tensors_of(3, 3).bfloat16()),
+    ),
+    "a loop over a model": (lambda: relay.create_model(recurrent), (tensors_of(4, 6, 5, 4),)),
+}
+
+
+def same(left: Any, right: Any) -> bool:
+    """Tell whether two results are equal to the bit."""
+    if isinstance(left, tuple):
+        return isinstance(right, tuple) and all(map(same, left, right))
+    if isinstance(left, torch.Tensor):
+        return left.dtype == right.dtype and torch.equal(left, right)
+    return type(left) is type(right) and left == right
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_loaded_model_is_the_exported_one(name: str, tmp_path: Path) -> None:
+    make, args = CASES[name]
+    model = make().eval()
+    exported = relay.export_model(model)
+    file = tmp_path / "model.safetensors"
+    exported.save(file)
+    loaded = relay.load_model(file)
+    expected = model(*args)
+    assert same(exported(*args), expected)
+    assert same(loaded(*args), expected)
+    assert str(loaded) == str(exported)
+    assert loaded.type == exported.type
+    assert repr(loaded) == repr(exported)
+    assert inspect.signature(loaded) == inspect.signature(exported)
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == file.read_bytes()
+    copied = pickle.loads(pickle.dumps(loaded))
+    assert same(copied(*args), expected)
+
+
+def exported_tower() -> Exported:
+    return relay.export_model(relay.create_model(tower, hidden=6))
+
+
+def test_arguments_have_the_names_and_defaults_of_the_definition(tmp_path: Path) -> None:
+    exported = exported_tower()
+    exported.save(tmp_path / "model")
+    for f in (exported, relay.load_model(tmp_path / "model")):
+        assert torch.equal(f(X), f(x=X, scale=2.0))
+        assert torch.equal(f(X, 3.0, shift=1.0), f(scale=3.0, x=X, shift=torch.tensor(1.0)))
+        assert str(inspect.signature(f)) == "(x, scale=2.0, *, shift=0.0)"
+        for wrong in (lambda f=f: f(), lambda f=f: f(X, 1.0, 2.0), lambda f=f: f(X, size=2)):
+            with pytest.raises(RunError) as caught:
+                wrong()
+            assert caught.value.codes == ("RL554",)
+
+
+def test_a_wrong_argument_is_shown_in_the_signature(tmp_path: Path) -> None:
+    exported_tower().save(tmp_path / "model")
+    with pytest.raises(RunError) as caught:
+        relay.load_model(tmp_path / "model")(torch.ones(3, 5))
+    (found,) = caught.value.diagnostics
+    assert found.code == "RL551"
+    assert found.primary is not None
+    assert found.primary.span.text == "x: Tensor[Float, (N, 4)]"
+    assert found.primary.span.file.name == str(tmp_path / "model")
+
+
+def test_a_model_that_a_program_exports_is_saved(tmp_path: Path) -> None:
+    @relay
+    def make(x: Tensor[Float, (N, 4)]):
+        model = relay.create_model(tower, seed=3, hidden=2)
+        return model(x), relay.export_model(model)
+
+    value, exported = make(X)
+    exported.save(tmp_path / "model")
+    loaded = relay.load_model(tmp_path / "model")
+    assert same(loaded(X), exported(X))
+    assert value.shape == loaded(X).shape
+    weights = load((tmp_path / "model").read_bytes())
+    assert set(weights) - {".program"} == set(relay.create_model(tower, hidden=2).state_dict()) | {
+        f"block.{i}.dropout_1.key" for i in range(3)
+    }
+
+
+def test_another_process_needs_no_source(tmp_path: Path) -> None:
+    exported = exported_tower()
+    exported.save(tmp_path / "model")
+    torch.save(X, tmp_path / "x")
+    script = (
+        "import torch\nfrom pyrelay import relay\n"
+        "f = relay.load_model('model')\n"
+        "torch.save(f(torch.load('x')), 'y')\n"
+        "f.save('again')\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, check=True)
+    assert torch.equal(torch.load(tmp_path / "y"), exported(X))
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_save_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "model"
+    exported_tower().save(file)
+    before = file.read_bytes()
+
+    def full(_: int) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        relay.export_model(relay.create_model(tower, hidden=9)).save(file)
+    assert file.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["model"]
+
+
+def halved(x: torch.Tensor) -> torch.Tensor:
+    """Halve."""
+    return x / 2
+
+
+HALVED = relay.operator(type_rule=same_as_operand(), samples=())(halved)
+
+
+@relay_model
+def own(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 4)]:
+    return HALVED(relay.linear(x, out_features=4))
+
+
+def test_a_users_own_operator_is_given_again(tmp_path: Path) -> None:
+    exported = relay.export_model(relay.create_model(own))
+    exported.save(tmp_path / "model")
+    loaded = relay.load_model(tmp_path / "model", operators=[HALVED])
+    assert same(loaded(X), exported(X))
+    with pytest.raises(CheckError) as caught:
+        relay.load_model(tmp_path / "model")
+    assert caught.value.codes == ("RL413",)
+    assert "halved" in str(caught.value)
+
+
+# What is refused.
+
+SAVED = exported_tower().to_bytes()
+
+
+def refused(data: bytes) -> tuple[str, str]:
+    """Give the code and the reason for which bytes are refused."""
+    with pytest.raises(CheckError) as caught:
+        load_bytes(data, "model")
+    (found,) = caught.value.diagnostics
+    return found.code, found.title
+
+
+def test_a_file_of_something_else_is_refused() -> None:
+    assert refused(b"") == ("RL410", "`model` is no saved model: it is no safetensors file")
+    assert refused(pickle.dumps([1, 2, 3]))[0] == "RL410"
+    assert refused(b"def main(): pass\n" * 9)[0] == "RL410"
+    assert refused(save({"w": torch.ones(2)}))[1].endswith("it holds tensors, and no program")
+    assert refused(save({"w": torch.ones(2)}, {"format": "pt"}))[0] == "RL410"
+
+
+@pytest.mark.parametrize("part", [0.01, 0.3, 0.6, 0.99])
+def test_a_truncated_file_is_refused(part: float) -> None:
+    code, why = refused(SAVED[: int(len(SAVED) * part)])
+    assert code == "RL411"
+    assert "ends early" in why
+    assert refused(SAVED + b"\0")[0] == "RL411"
+
+
+def test_a_changed_byte_is_refused_wherever_it_is() -> None:
+    for place in range(8, len(SAVED), 41):
+        data = bytearray(SAVED)
+        data[place] ^= 1
+        assert refused(bytes(data))[0] in ("RL410", "RL411", "RL412")
+
+
+def repacked(**changes: Any) -> bytes:
+    """Give the saved model with parts of it changed, and a checksum that holds."""
+    saved = saving.unpack(SAVED, "model")
+    program = changes.pop("program", saved.program)
+    tensors = {**saved.tensors, **changes.pop("tensors", {})}
+    tensors = {n: t for n, t in tensors.items() if t is not None}
+    tensors[".program"] = torch.frombuffer(bytearray(program, "utf-8"), dtype=torch.uint8)
+    manifest = {**saved.manifest, **changes}
+    manifest = {n: v for n, v in manifest.items() if v is not None or n == "result"}
+    manifest["checksum"] = saving._checksum(manifest, tensors)
+    return save(tensors, {"pyrelay": json.dumps(manifest)})
+
+
+def test_what_is_repacked_unchanged_loads() -> None:
+    assert repacked() == SAVED
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "why"),
+    [
+        ({"version": 2}, "RL412", "is of version 2, and this pyrelay reads version 1"),
+        ({"version": "x"}, "RL412", "is of version x"),
+        ({"program": '#[pyrelay = "7"]\n'}, "RL411", "its program cannot be read"),
+        ({"program": "import os"}, "RL411", "its program cannot be read"),
+        ({"entry": "nothing"}, "RL411", "no function `nothing`"),
+        ({"entry": "block"}, "RL411", "other arguments than its manifest says"),
+        ({"arguments": []}, "RL411", "other arguments"),
+        ({"arguments": [{"name": "a b"}] * 3}, "RL411", "manifest is not of this version"),
+        ({"params": None}, "RL411", "manifest is not of this version"),
+        ({"result": "eval"}, "RL411", "manifest is not of this version"),
+        ({"state": []}, "RL411", "fewer weights than its program takes"),
+        ({"params": ["linear_1.bias"] * 99}, "RL411", "does not fit its program"),
+        ({"operators": ["foo"]}, "RL413", "operators that pyrelay does not bring: foo"),
+        ({"tensors": {"linear_1.bias": torch.ones(7)}}, "RL411", "does not fit its program"),
+        ({"tensors": {"linear_1.bias": torch.ones(6).double()}}, "RL411", "does not fit"),
+        ({"tensors": {"linear_1.bias": None}}, "RL411", "does not hold `linear_1.bias`"),
+        ({"tensors": {"more": torch.ones(1)}}, "RL411", "tensors that the model has not"),
+    ],
+)
+def test_a_changed_part_is_refused_by_name(changes: dict[str, Any], code: str, why: str) -> None:
+    found = refused(repacked(**changes))
+    assert found[0] == code
+    assert why in found[1]
+
+
+def test_a_program_whose_types_do_not_hold_is_refused() -> None:
+    program = saving.unpack(SAVED, "model").program
+    changed = program.replace("tanh(", "sum(", 1)
+    assert changed != program
+    code, why = refused(repacked(program=changed))
+    assert code == "RL411"
+    assert "program" in why
+
+
+# A fuzzer: only errors of ours come out.
+
+
+def load_or_refuse(data: bytes) -> None:
+    with contextlib.suppress(RelayError):
+        load_bytes(data, "model")
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_bytes_changed_at_random_never_crash(data: st.DataObject) -> None:
+    changed = bytearray(SAVED)
+    end = len(SAVED) if data.draw(st.booleans()) else 3000  # the header is where it is interesting
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, end - 1))
+        stop = start + data.draw(st.integers(0, 20))
+        changed[start:stop] = data.draw(st.binary(max_size=20))
+    load_or_refuse(bytes(changed))
+
+
+@settings(max_examples=300)
+@given(st.data())
+def test_a_program_changed_at_random_never_crashes(data: st.DataObject) -> None:
+    program = saving.unpack(SAVED, "model").program
+    words = [
+        *BY_NAME,
+        *program.split(),
+        "(",
+        ")",
+        ",",
+        "%x",
+        "@block",
+        "0",
+        "-1",
+        "1e400",
+        '"',
+        "`",
+    ]
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(program)))
+        stop = start + data.draw(st.integers(0, 12))
+        word = data.draw(st.sampled_from(words) | st.text(max_size=4))
+        program = program[:start] + word + program[stop:]
+    load_or_refuse(repacked(program=program.encode("utf-8", "replace").decode()))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(sorted(saving.unpack(SAVED, "model").manifest)), JSON)
+def test_a_manifest_changed_at_random_never_crashes(key: str, value: Any) -> None:
+    load_or_refuse(repacked(**{key: value}))
