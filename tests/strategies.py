@@ -35,9 +35,6 @@ from pyrelay.ir.expr import (
     LetBlock,
     LiteralPattern,
     Match,
-    RefCreate,
-    RefRead,
-    RefWrite,
     Var,
     Wildcard,
     type_of,
@@ -49,7 +46,6 @@ from pyrelay.ir.traverse import post_order, rewrite, substitute
 from pyrelay.ir.types import (
     BOOL,
     INT,
-    UNIT,
     AdtType,
     DType,
     FnType,
@@ -62,7 +58,9 @@ from pyrelay.ir.types import (
     float32,
     float64,
     int64,
+    subtypes,
 )
+from tests.cell_steps import CellSteps
 
 SIZES = ("N", "M")
 SMOOTH = ("tanh", "sigmoid", "sin", "negative", "softplus")
@@ -205,7 +203,8 @@ class _Maker:
             self._fold,
         ]
         self._steps = straight + (control_steps if control else [])
-        self._steps += [self._cell] if effects else []
+        self._cells = CellSteps(self, dtype, self._adts) if effects else None
+        self._steps += [] if self._cells is None else self._cells.all
 
     # Whole programs
 
@@ -215,6 +214,8 @@ class _Maker:
         params = [self._var(n, t) for n, t in zip("avskb", types, strict=True)]
         scope = self._scope((), 2)
         scope.values = [scope.builder.value(p) for p in params]
+        if self._cells is not None:
+            self._cells.start(scope)
         self._fill(scope, size)
         result = self._summary(scope) if scalar else self._sample(scope)
         main = self._function("main", params, scope.close(result), result.ty, SIZES)
@@ -223,24 +224,32 @@ class _Maker:
     def _summary(self, scope: _Scope) -> Value:
         """Give a number that depends on the last floats, and on the first."""
         total = scope.builder.constant(0.0, self._dtype)
-        for value in (*scope.values[:3], *self._floats(scope)[-4:]):
+        held = [] if self._cells is None else self._cells.ends(scope)
+        held = [v for v in held if self._is_float(v)]
+        for value in (*scope.values[:3], *self.floats(scope)[-4:], *held):
             total = total + BY_NAME["tanh"](value.sum())
         return total
 
     def _sample(self, scope: _Scope) -> Value:
-        data = [v for v in scope.values if not isinstance(v.ty, FnType | RefType | AdtType)]
-        return scope.builder.tuple(data[-3:])
+        data = [v for v in scope.values if _is_plain(v.ty)]
+        held = [] if self._cells is None else self._cells.ends(scope)
+        return scope.builder.tuple([*data[-3:], *held])
 
     def _fill(self, scope: _Scope, size: int) -> None:
         for _ in range(size):
-            value = self._choose(self._steps)(scope)
+            value = self.choose(self._steps)(scope)
             if value is not None:
                 scope.values.append(value)
 
     # Parts
 
-    def _choose(self, options: Sequence[Any]) -> Any:
+    def choose(self, options: Sequence[Any]) -> Any:
+        """Draw one of several."""
         return self._draw(st.sampled_from(options))
+
+    def number(self, low: int, high: int) -> int:
+        """Draw a number."""
+        return self._draw(st.integers(low, high))
 
     def _var(self, hint: str, ty: Type) -> Var:
         return Var(self._names.fresh(hint), ty, span=SPAN)
@@ -263,16 +272,16 @@ class _Maker:
         ty = FnType(tuple(type_of(p) for p in params), result, quantified)
         return Function(tuple(params), body, result, quantified, name, (), ty, span=SPAN)
 
-    def _floats(self, scope: _Scope) -> list[Value]:
+    def floats(self, scope: _Scope) -> list[Value]:
         return [v for v in scope.values if isinstance(v.ty, TensorType) and self._is_float(v)]
 
     def _is_float(self, value: Value) -> bool:
         return value.dtype == self._dtype
 
     def _float(self, scope: _Scope) -> Value:
-        return self._choose(self._floats(scope))
+        return self.choose(self.floats(scope))
 
-    def _of_type(self, scope: _Scope, ty: Type) -> list[Value]:
+    def of_type(self, scope: _Scope, ty: Type) -> list[Value]:
         return [v for v in scope.values if v.ty == ty]
 
     def _arm(self, scope: _Scope, params: Sequence[Var], result: Type, size: int = 2) -> Expr:
@@ -282,17 +291,17 @@ class _Maker:
         if scope.depth > 0:
             self._fill(inner, self._draw(st.integers(0, size)))
         # The newest first, so that shrinking keeps what the arm computes.
-        return inner.close(self._choose(self._of_type(inner, result)[::-1]))
+        return inner.close(self.choose(self.of_type(inner, result)[::-1]))
 
     # Straight-line steps
 
     def _apply_unary(self, scope: _Scope) -> Value:
-        return BY_NAME[self._choose(self._unary)](self._float(scope))
+        return BY_NAME[self.choose(self._unary)](self._float(scope))
 
     def _apply_binary(self, scope: _Scope) -> Value:
         x = self._float(scope)
-        y = self._choose([v for v in self._floats(scope) if _broadcast(x.shape, v.shape)])
-        name = self._choose(("add", "subtract", "multiply", "maximum", "divide"))
+        y = self.choose([v for v in self.floats(scope) if _broadcast(x.shape, v.shape)])
+        name = self.choose(("add", "subtract", "multiply", "maximum", "divide"))
         if name == "divide":
             y = y * y + 1.0
         return BY_NAME["tanh"](BY_NAME[name](x, y))
@@ -300,18 +309,18 @@ class _Maker:
     def _reduce(self, scope: _Scope) -> Value:
         x = self._float(scope)
         dims = self._draw(st.lists(st.integers(0, x.rank - 1), unique=True)) if x.rank else []
-        op = BY_NAME[self._choose(("sum", "mean", "logsumexp"))]
+        op = BY_NAME[self.choose(("sum", "mean", "logsumexp"))]
         if op.name == "logsumexp" and not dims:
             op = BY_NAME["sum"]
         return op(x, dim=tuple(dims) or None, keepdim=bool(dims) and self._draw(st.booleans()))
 
     def _multiply_matrices(self, scope: _Scope) -> Value | None:
-        matrices = [v for v in self._floats(scope) if v.rank == 2]
+        matrices = [v for v in self.floats(scope) if v.rank == 2]
         if not matrices:
             return None
-        x = self._choose(matrices)
-        fitting = [v for v in self._floats(scope) if v.rank and v.shape[0] == x.shape[1]]
-        y = self._choose([x.transpose(0, 1), *fitting])
+        x = self.choose(matrices)
+        fitting = [v for v in self.floats(scope) if v.rank and v.shape[0] == x.shape[1]]
+        y = self.choose([x.transpose(0, 1), *fitting])
         return BY_NAME["tanh"](x @ y)
 
     def _reshape(self, scope: _Scope) -> Value:
@@ -327,23 +336,23 @@ class _Maker:
         return self._float(scope) * factor + offset
 
     def _count(self, scope: _Scope) -> Value:
-        ints = self._of_type(scope, INT)
-        name = self._choose(("add", "subtract", "multiply", "floor_divide", "mod", "size"))
+        ints = self.of_type(scope, INT)
+        name = self.choose(("add", "subtract", "multiply", "floor_divide", "mod", "size"))
         if name == "size":
-            size = scope.builder.size(Dim.of(self._choose(SIZES)) + 1)
-            return BY_NAME["add"](size, self._choose(ints))
-        return BY_NAME[name](self._choose(ints), self._draw(st.integers(1, 3)))
+            size = scope.builder.size(Dim.of(self.choose(SIZES)) + 1)
+            return BY_NAME["add"](size, self.choose(ints))
+        return BY_NAME[name](self.choose(ints), self._draw(st.integers(1, 3)))
 
     def _compare(self, scope: _Scope) -> Value:
-        op = BY_NAME[self._choose(("less", "greater_equal", "equal"))]
-        truths = self._of_type(scope, BOOL)
+        op = BY_NAME[self.choose(("less", "greater_equal", "equal"))]
+        truths = self.of_type(scope, BOOL)
         if self._draw(st.booleans()):
-            return op(self._choose(self._of_type(scope, INT)), self._draw(st.integers(0, 3)))
-        return BY_NAME["logical_or"](self._choose(truths), self._choose(truths))
+            return op(self.choose(self.of_type(scope, INT)), self._draw(st.integers(0, 3)))
+        return BY_NAME["logical_or"](self.choose(truths), self.choose(truths))
 
     def _select(self, scope: _Scope) -> Value:
         x = self._float(scope)
-        y = self._choose([v for v in self._floats(scope) if v.shape == x.shape])
+        y = self.choose([v for v in self.floats(scope) if v.shape == x.shape])
         return BY_NAME["where"](BY_NAME["less"](x, y), x, y)
 
     def _pack(self, scope: _Scope) -> Value:
@@ -351,19 +360,19 @@ class _Maker:
 
     def _project(self, scope: _Scope) -> Value | None:
         tuples = [v for v in scope.values if isinstance(v.ty, TupleType) and v.ty.fields]
-        return self._choose(tuples)[self._draw(st.integers(0, 1))] if tuples else None
+        return self.choose(tuples)[self._draw(st.integers(0, 1))] if tuples else None
 
     # Control
 
     def _branch(self, scope: _Scope) -> Value:
-        condition = self._choose(self._of_type(scope, BOOL)).atom
-        ty = self._choose([v.ty for v in scope.values if isinstance(v.ty, TensorType | TupleType)])
+        condition = self.choose(self.of_type(scope, BOOL)).atom
+        ty = self.choose([v.ty for v in scope.values if isinstance(v.ty, TensorType | TupleType)])
         then, otherwise = (self._arm(scope, (), ty) for _ in range(2))
         return scope.builder.bind(If(condition, then, otherwise, ty, span=SPAN), "chosen")
 
     def _cases(self, scope: _Scope) -> Value:
         ty = self._float(scope).ty
-        number = self._choose(self._of_type(scope, INT)).atom
+        number = self.choose(self.of_type(scope, INT)).atom
         found = self._var("n", INT)
         guard = self._scope(scope.values, 0)
         guard.values = [guard.builder.value(found)]
@@ -380,18 +389,18 @@ class _Maker:
 
     def _closure(self, scope: _Scope) -> Value:
         ty = self._float(scope).ty
-        return self._closure_of(scope, ty, self._choose((ty, self._float(scope).ty)))
+        return self.closure_of(scope, ty, self.choose((ty, self._float(scope).ty)))
 
-    def _closure_of(self, scope: _Scope, taken: Type, given: Type) -> Value:
+    def closure_of(self, scope: _Scope, taken: Type, given: Type) -> Value:
         param = self._var("x", taken)
         body = self._arm(scope, (param,), given, 4)
         return scope.builder.bind(self._function("f", (param,), body, given), "f")
 
     def _call(self, scope: _Scope) -> Value:
         functions = [v for v in scope.values if isinstance(v.ty, FnType)]
-        function = self._choose(functions) if functions else self._closure(scope)
-        args = self._of_type(scope, function.ty.params[0])
-        return scope.builder.apply(function.atom, [self._choose(args)], function.ty.result)
+        function = self.choose(functions) if functions else self._closure(scope)
+        args = self.of_type(scope, function.ty.params[0])
+        return scope.builder.apply(function.atom, [self.choose(args)], function.ty.result)
 
     def _call_twice(self, scope: _Scope) -> Value:
         """Pass a function to a global function that is polymorphic in sizes."""
@@ -399,8 +408,8 @@ class _Maker:
         functions = [v for v in functions if v.ty.params == (v.ty.result,)]
         if not functions:
             ty = self._float(scope).ty
-            functions = [self._closure_of(scope, ty, ty)]
-        function = self._choose(functions)
+            functions = [self.closure_of(scope, ty, ty)]
+        function = self.choose(functions)
         ty = function.ty.result
         sizes = sorted(dim_names(ty))
         name = f"twice_{len(self._functions)}"
@@ -409,7 +418,7 @@ class _Maker:
         once = inside.builder.apply(params[0], [inside.builder.value(params[1])], ty)
         body = inside.close(Call(params[0], (once.atom,), ty=ty, span=SPAN))
         self._functions[name] = self._function(name, params, body, ty, sizes)
-        arg = self._choose(self._of_type(scope, ty))
+        arg = self.choose(self.of_type(scope, ty))
         return scope.builder.apply(name, [function, arg], ty, tuple(map(Dim.of, sizes)))
 
     def _loop(self, scope: _Scope) -> Value:
@@ -417,12 +426,12 @@ class _Maker:
         start = self._float(scope)
         loop = self._var("count_loop", FnType((INT, start.ty), start.ty))
         i, acc = self._var("i", INT), self._var("acc", start.ty)
-        bound = BY_NAME["mod"](self._choose(self._of_type(scope, INT)), 4)
+        bound = BY_NAME["mod"](self.choose(self.of_type(scope, INT)), 4)
         head, step = self._scope((bound,), 0), self._scope(scope.values, scope.depth - 1)
         step.values += [step.builder.value(i), step.builder.value(acc)]
         if scope.depth > 0:
             self._fill(step, self._draw(st.integers(0, 3)))
-        new = BY_NAME["tanh"](self._choose(self._of_type(step, start.ty)[::-1]))
+        new = BY_NAME["tanh"](self.choose(self.of_type(step, start.ty)[::-1]))
         following = step.builder.value(i) + 1
         again = Call(loop, (following.atom, new.atom), ty=start.ty, span=SPAN)
         going = BY_NAME["less"](head.builder.value(i), head.values[0])
@@ -444,19 +453,19 @@ class _Maker:
         step.values += [step.builder.value(x), below]
         if scope.depth > 0:
             self._fill(step, self._draw(st.integers(0, 2)))
-        kept = self._choose(self._of_type(step, start.ty)[::-1])
+        kept = self.choose(self.of_type(step, start.ty)[::-1])
         result = step.close(BY_NAME["tanh"](kept * 0.5 + below))
         done = BY_NAME["less_equal"](head.builder.value(n), 0)
         body = head.close(If(done.atom, x, result, start.ty, span=SPAN))
         function = self._function("descend", (n, x), body, start.ty)
-        depth = BY_NAME["mod"](self._choose(self._of_type(scope, INT)), 4)
+        depth = BY_NAME["mod"](self.choose(self.of_type(scope, INT)), 4)
         scope.add_block(Flavour.REC, Binding(name, function))
         return scope.builder.apply(name, [depth, start], start.ty)
 
     def _fold(self, scope: _Scope) -> Value | None:
         """Build a chain of vectors, and fold it with a recursive global function."""
-        size = Dim.of(self._choose(SIZES))
-        vectors = self._of_type(scope, TensorType((size,), self._dtype))
+        size = Dim.of(self.choose(SIZES))
+        vectors = self.of_type(scope, TensorType((size,), self._dtype))
         if not vectors:
             return None
         adt = replace(CHAIN, constructors=(CHAIN.constructors[0], self._link()))
@@ -464,7 +473,7 @@ class _Maker:
         ty = AdtType("Chain", (size,))
         chain = scope.builder.construct("Chain", "End", (), ty)
         for _ in range(self._draw(st.integers(0, 3))):
-            chain = scope.builder.construct("Chain", "Link", (self._choose(vectors), chain), ty)
+            chain = scope.builder.construct("Chain", "Link", (self.choose(vectors), chain), ty)
         if "fold" not in self._functions:
             self._functions["fold"] = self._fold_function()
         return scope.builder.apply("fold", [chain], self._tensor(), (size,))
@@ -489,18 +498,10 @@ class _Maker:
         body = Match(chain, clauses, ty=self._tensor(), span=SPAN)
         return self._function("fold", (chain,), body, self._tensor(), ("L",))
 
-    def _cell(self, scope: _Scope) -> Value:
-        """Make a cell, write it in both arms of a branch or not, read it."""
-        start = self._float(scope)
-        cell = scope.builder.bind(RefCreate(start.atom, RefType(start.ty), span=SPAN), "cell")
-        new = self._choose(self._of_type(scope, start.ty))
-        done = self._var("done", UNIT)
-        scope.add_block(
-            Flavour.IMPURE, Binding(done, RefWrite(cell.atom, new.atom, UNIT, span=SPAN))
-        )
-        read = self._var("read", start.ty)
-        scope.add_block(Flavour.IMPURE, Binding(read, RefRead(cell.atom, start.ty, span=SPAN)))
-        return scope.builder.value(read)
+
+def _is_plain(ty: Type) -> bool:
+    """Tell whether a value may leave the program to be compared."""
+    return not any(isinstance(part, FnType | RefType | AdtType) for part in subtypes(ty))
 
 
 def _broadcast(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:

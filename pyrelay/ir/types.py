@@ -324,13 +324,20 @@ def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) ->
 
 
 def is_differentiable(ty: Type) -> bool:
-    """Tell whether a value of the type can carry a cotangent: it holds a float somewhere."""
-    return any(
-        (isinstance(part, TypeVar | AdtType | FnType) and part not in (ITERABLE, ITERATOR))
-        or (isinstance(part, TensorType) and is_float(part.dtype))
-        for part in subtypes(ty)
-        if not isinstance(part, RefType)
-    )
+    """Tell whether a value of the type can carry a cotangent: it holds a float somewhere, not
+    counting what cells hold."""
+    pending = [ty]
+    while pending:
+        match pending.pop():
+            case TypeVar() | AdtType() | FnType() as part if part not in (ITERABLE, ITERATOR):
+                return True
+            case TensorType(_, dtype) if is_float(dtype):
+                return True
+            case TupleType(fields):
+                pending += fields
+            case _:
+                pass
+    return False
 
 
 def is_float(dtype: AnyDType) -> bool:

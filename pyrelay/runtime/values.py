@@ -23,10 +23,21 @@ Data: TypeAlias = tuple[Any, ...]
 class Cell:
     """A mutable cell: the value of a `ref`."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_shadows", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self._shadows: dict[Cell, Cell] | None = None
+
+    def shadow_of(self, cell: Cell, zero: Any) -> Cell:
+        """Give the shadow of a cell in the run of a backward function that this cell stands for;
+        it holds `zero` when it is first asked for."""
+        if self._shadows is None:
+            self._shadows = {}
+        found = self._shadows.get(cell)
+        if found is None:
+            found = self._shadows[cell] = Cell(zero)
+        return found
 
     def __repr__(self) -> str:
         return f"Cell({self.value!r})"

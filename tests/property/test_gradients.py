@@ -97,3 +97,23 @@ def test_a_derived_program_reads_back(program: Program) -> None:
     again = from_json(to_json(module))
     assert isinstance(again, Module)
     assert to_text(again, spans=True) == to_text(module, spans=True)
+
+
+@given(programs(differentiable=True, effects=True))
+def test_a_gradient_flows_through_cells(program: Program) -> None:
+    value, gradients = evaluate(derived(program, FIRST), "derived", program.arguments())
+    inputs = program.arguments(requires_grad=True)
+    expected = evaluate(program.module, "main", inputs, grad=True)
+    assert_same(value, expected.detach())
+    assert_same(gradients, by_autograd(expected, inputs))
+
+
+@HALF
+@given(programs(5, differentiable=True, effects=True))
+def test_a_second_gradient_flows_through_cells(program: Program) -> None:
+    value, gradients = evaluate(derived(program, SECOND), "derived", program.arguments())
+    inputs = program.arguments(requires_grad=True)
+    a, v, s = by_autograd(evaluate(program.module, "main", inputs, grad=True), inputs, again=True)
+    expected = (a * a).sum() + v.sum() + s
+    assert_same(value, expected.detach())
+    assert_same(gradients, by_autograd(expected, inputs))

@@ -107,29 +107,6 @@ class UnknownFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class GradientThroughCell:
-    """A value that depends on what is differentiated goes through a cell made inside.
-
-    A cell is state: what is read from it carries no gradient, so the result would silently miss a
-    part. Return the value, or carry it as a variable of the loop.
-    """
-
-    span: Span
-    made: Span
-    function: str
-
-    def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
-        return Diagnostic(
-            code="RL305",
-            title="no gradient flows through a cell",
-            primary=Label(self.span, "read here"),
-            secondary=(Label(self.made, f"it takes its value here, in `{self.function}`"),),
-            help="use a variable instead, or state that it is meant: `relay.stop_gradient`",
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class GrowingData:
     """A data type is defined in terms of ever larger versions of itself.
 

@@ -40,6 +40,7 @@ from . import (
     reduce,
     rounding,
     scan,
+    shadow,
     softmax,
     sort,
     statistics,
@@ -276,7 +277,10 @@ ALL: Final[tuple[Op, ...]] = (
     model.initial,
     model.param,
 )
-"""Every operator."""
+"""Every operator that a program may call."""
 
-BY_NAME: Final = {op.name: op for op in ALL}
+GENERATED: Final[tuple[Op, ...]] = (shadow.shadow,)
+"""Operators on cells that gradients call and nobody writes: `relay` has no such names."""
+
+BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED)}
 """Every operator under its name in the text format."""

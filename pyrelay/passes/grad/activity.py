@@ -11,19 +11,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Expr, type_of
+from ...ir.expr import type_of
 from ...ir.traverse import Steps
 from ...ir.types import Type
+from .cells import NO_CELLS, Cells
 from .instances import ones
 from .masks import Masks, join_masks
 from .useful import Useful
 from .varied import Varied
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from .bodies import Source
     from .callgraph import CallGraph
+    from .cells import CellUse
     from .leaves import Leaves
 
 
@@ -57,16 +57,27 @@ class Flow:
 class Activity:
     """The two analyses, over a whole call graph, each result computed once."""
 
-    def __init__(self, graph: CallGraph, leaves: Leaves) -> None:
+    def __init__(
+        self,
+        graph: CallGraph,
+        leaves: Leaves,
+        cell_use: CellUse,
+        filled_cells: Cells = NO_CELLS,
+        read_cells: Cells = NO_CELLS,
+    ) -> None:
         self._graph: Final = graph
         self._leaves: Final = leaves
         self._varied: Final[dict[tuple[str, int], Flow]] = {}
         self._useful: Final[dict[tuple[str, int], Flow]] = {}
-        self.tainted: Final[dict[Expr, Expr]] = {}
-        """Reads of cells that hold varied values, with where the cell was made or written."""
-        self.writes: Final[dict[str, dict[Type, Expr]]] = {}
-        """For each function the types of cells made elsewhere into which it, or what it calls, puts
-        varied values. Cells of one type are not told apart once they are passed around."""
+        self.cell_use: Final = cell_use
+        self.filled_cells: Final = filled_cells
+        """The cells whose content is taken to be varied."""
+        self.read_cells: Final = read_cells
+        """The cells whose content is taken to be useful."""
+        self.filled: Final[set[Type]] = set()
+        """The cells into which something varied was seen to be put."""
+        self.read: Final[set[Type]] = set()
+        """The cells from which a useful value was seen to be read."""
 
     def varied(self, name: str, mask: int) -> Steps[Flow]:
         """Give the flow from varied parameters of a function to results."""
@@ -74,16 +85,6 @@ class Activity:
         if key not in self._varied:
             self._varied[key] = yield self._solve(name, mask, forwards=True)
         return self._varied[key]
-
-    def pass_writes(self, name: str, writes: Mapping[Type, Expr]) -> bool:
-        """Tell a function that cells it is given hold varied values; whether that is news to it."""
-        known = self.writes.setdefault(name, {})
-        news = {ty: write for ty, write in writes.items() if ty not in known}
-        if news:
-            known.update(news)
-            for key in [k for k in self._varied if k[0] == name]:
-                del self._varied[key]
-        return bool(news)
 
     def useful(self, name: str, mask: int) -> Steps[Flow]:
         """Give the flow from useful leaves of a result back to the parameters."""
@@ -127,3 +128,26 @@ class Activity:
             join_masks(self._leaves, source.function.params, sweep.masks),
         )
         return sweep.masks
+
+
+def active_cells(
+    graph: CallGraph, leaves: Leaves, cell_use: CellUse, name: str, varied: int, useful: int
+) -> Steps[Cells]:
+    """Give the cells through which a gradient flows: those that something varied reaches, and from
+    which something useful is read; each set is the least that holds of itself."""
+    every = cell_use.of(name)
+    filled = read = NO_CELLS
+    while every:
+        activity = Activity(graph, leaves, cell_use, filled)
+        yield activity.varied(name, varied)
+        if activity.filled <= filled:
+            break
+        filled |= activity.filled
+    while filled:
+        activity = Activity(graph, leaves, cell_use, filled, read)
+        yield activity.useful(name, useful)
+        found = activity.read & filled
+        if found <= read:
+            break
+        read |= found
+    return read

@@ -49,6 +49,8 @@ class Code:
     forks: dict[Var, Fork] = field(default_factory=dict["Var", "Fork"])
     results: tuple[Expr, ...] = ()
     needs: Needs = field(default_factory=Needs)
+    effects: set[Var] = field(default_factory=set[Var])
+    """Variables of the bindings that work on shadows, forks included: they stay."""
     recomputed: list[Step] = field(default_factory=list["Step"])
     """Cheap steps of the forward function, done again at the start of the code."""
 
@@ -115,6 +117,8 @@ class Work:
     varied: Masks
     useful: Masks | None
     """For recursive functions, whose masks must not depend on the order of derivation."""
+    run: Var
+    """A cell that stands for one run of the backward function: what shadows belong to."""
     group: Mapping[str, Instance] = field(default_factory=dict[str, "Instance"])
     """The instances of the functions that call each other around this one."""
     calls: dict[Step, PulledCall | None] = field(default_factory=dict["Step", PulledCall | None])

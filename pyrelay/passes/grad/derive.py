@@ -14,10 +14,11 @@ from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
 from ...ir.traverse import Steps
-from ...ir.types import AdtType, Substitution, Type, dim_names
-from .activity import Activity
+from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
+from .activity import Activity, active_cells
 from .backward import Backward
 from .callgraph import CallGraph
+from .cells import Cells, CellUse, Shadows
 from .code import Ending, PulledCall, Scope, Work
 from .cotangents import Cotangents
 from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
@@ -47,8 +48,35 @@ class Derivation:
         self.leaves: Final = Leaves(store)
         self.cotangents: Final = Cotangents(store, self.leaves)
         self.graph: Final = CallGraph(store, self.leaves)
-        self.activity: Final = Activity(self.graph, self.leaves)
-        self.problems: list[Problem] = []
+        self.cell_use: Final = CellUse(store)
+        self.shadows: Final = Shadows(store, self.leaves)
+        self.problems: Final[list[Problem]] = []
+        """What stands in the way, collected while everything else is derived."""
+        self._known: Final[dict[Cells, _Derivation]] = {}
+
+    def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
+        """Give the instance of a function for masks of its parameters and of its result, a
+        gradient flowing through those cells that matter to it."""
+        cells = yield active_cells(self.graph, self.leaves, self.cell_use, name, varied, useful)
+        if cells not in self._known:
+            self._known[cells] = _Derivation(self, cells)
+        return (yield self._known[cells].instance(name, varied, useful))
+
+
+@final
+class _Derivation:
+    """Derives instances for one choice of active cells."""
+
+    def __init__(self, shared: Derivation, cells: Cells) -> None:
+        self.store: Final = shared.store
+        self.leaves: Final = shared.leaves
+        self.cotangents: Final = shared.cotangents
+        self.graph: Final = shared.graph
+        self.cell_use: Final = shared.cell_use
+        self.shadows: Final = shared.shadows
+        self.problems: Final = shared.problems
+        self.cells: Final = cells
+        self.activity: Final = Activity(self.graph, self.leaves, self.cell_use, cells, cells)
         self._instances: Final[dict[tuple[str, int, int], Instance]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
@@ -83,6 +111,15 @@ class Derivation:
         """Give the leaves of a function's result."""
         return self.leaves.of(type_of(source.body.result))
 
+    def touches(self, name: str) -> bool:
+        """Tell whether a function works on cells that a gradient flows through."""
+        return not self.cells.isdisjoint(self.cell_use.of(name))
+
+    def run_param(self, instance: Instance) -> Var:
+        """Give a new variable for the run of a backward function, which shadows belong to."""
+        span = self.graph.source(instance.source).function.span
+        return Var("run", RefType(UNIT), span=span)
+
     def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
         """Give new variables for the cotangents of leaves of a function's result."""
         leaves = self.result_leaves(source)
@@ -93,8 +130,9 @@ class Derivation:
         """Derive a function that is not recursive."""
         source = self.graph.source(name)
         instance = self.new_instance(name, varied, useful)
+        run = self.run_param(instance)
         masks = yield self.activity.varied_in(source, varied, flow)
-        work = Work(source, instance, masks, None)
+        work = Work(source, instance, masks, None, run)
         sweep = Sweep(self, work, Names(), Ending.ALL)
         given = self.cotangent_params(source, useful)
         for leaf, var in given.items():
@@ -109,9 +147,10 @@ class Derivation:
                 instance.active |= 1 << index
                 results.append(atom)
                 types.append(ty)
-        if not results:
-            return instance
         code = finish_sweep(sweep, results)
+        instance.works_on_cells = bool(code.effects)
+        if not results and not instance.works_on_cells:
+            return instance
         instance.backward = self.store.function_name(f"{name}_bwd")
         yield settle(code, work)
         yield Collector(work, frozenset()).collect(code)
@@ -127,7 +166,8 @@ class Derivation:
             forward = yield Forward(work, layout, scope, None).make()
             self.store.functions[instance.forward] = forward
         type_params = (*source.function.type_params, *instance.extra)
-        backward = Backward(work, instance.backward, list(given.values()), type_params)
+        params = [*given.values(), *((run,) if instance.works_on_cells else ())]
+        backward = Backward(work, instance.backward, params, type_params)
         self.store.functions[instance.backward] = yield backward.make(
             code, scope, layout, one_or_tuple(types)
         )
@@ -142,11 +182,11 @@ class Derivation:
         name = call.callee.name
         varied = join_masks(self.leaves, call.args, work.varied)
         instance = work.group.get(name)
-        if instance is None and varied:
+        if instance is None and (varied or self.touches(name)):
             if work.useful is not None:
                 given = work.useful.get(step.var, 0) & work.varied.get(step.var, 0)
             instance = yield self.instance(name, varied, given)
-        if instance is None or not instance.active:
+        if instance is None or not (instance.active or instance.works_on_cells):
             return None
         return self._called(work, step, call, instance)
 

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
 from ...ir.build import Builder, Names, Value
-from ...ir.expr import Expr, Function, Rule, Var, type_of
+from ...ir.expr import Expr, Function, RefCreate, Rule, Var, type_of
 from ...ir.traverse import run
 from ...ir.types import (
+    UNIT,
     DType,
     FnType,
+    RefType,
     TensorType,
     TupleType,
     Type,
@@ -193,6 +195,9 @@ class _Wrapper:
         threaded = bits(instance.active & instance.threaded)
         zero = self._derivation.cotangents.zero
         args += [zero(builder, places[i]) for i in threaded]
+        if instance.works_on_cells:
+            run_cell = RefCreate(builder.unit().atom, RefType(UNIT), span=builder.span)
+            args.append(builder.bind(run_cell, "run"))
         active = bits(instance.active)
         result = one_or_tuple([places[i] for i in active])
         type_args = arguments((*self._function.type_params, *instance.extra))

@@ -41,6 +41,14 @@ if TYPE_CHECKING:
             """Give an instance that is still to be derived."""
             ...
 
+        def touches(self, name: str) -> bool:
+            """Tell whether a function works on cells that a gradient flows through."""
+            ...
+
+        def run_param(self, instance: Instance) -> Var:
+            """Give a new variable for the run of a backward function."""
+            ...
+
         def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
             """Give new variables for the cotangents of leaves of a function's result."""
             ...
@@ -64,6 +72,11 @@ class Member:
     codes: dict[Ending, Code] = field(default_factory=dict[Ending, Code])
     used: set[int] = field(default_factory=set[int])
     """The threaded parameters whose values the backward function needs."""
+
+    @property
+    def run(self) -> tuple[Var, ...]:
+        """The run that shadows belong to, where the function works on any."""
+        return (self.work.run,) if self.work.instance.works_on_cells else ()
 
     @property
     def data(self) -> AdtType | None:
@@ -115,7 +128,8 @@ class GroupDerivation:
         instance = self._context.new_instance(name, varied.inward[name], given)
         self.group[name] = instance
         active = varied.inward[name] & useful.outward.get(name, 0)
-        if not active or not given:
+        instance.works_on_cells = self._context.touches(name)
+        if not instance.works_on_cells and not (active and given):
             return
         source = self._graph.source(name)
         instance.active, instance.open = active, True
@@ -131,7 +145,8 @@ class GroupDerivation:
             instance.residual = AdtType(self._store.data_name(f"{name}_res"), arguments_)
         masks = yield self._context.activity.varied_in(source, varied.inward[name], varied)
         used = yield self._context.activity.useful_in(source, useful.inward[name], useful)
-        work = Work(source, instance, masks, used, self.group)
+        run = self._context.run_param(instance)
+        work = Work(source, instance, masks, used, run, self.group)
         params = self._context.cotangent_params(source, given)
         member = Member(work, is_loop, params)
         self._name_leaves(member)
@@ -226,6 +241,7 @@ class GroupDerivation:
         work.kept.update(kept_residuals(work, list(scopes.values())))
         type_params = (*work.source.function.type_params, *instance.extra)
         arguments_of_backward = [*values, *member.given.values(), *member.sums.values()]
+        arguments_of_backward += member.run
         loop = None
         if member.is_loop:
             loop = yield self._define_loop(member, scopes, values)
@@ -273,7 +289,8 @@ class GroupDerivation:
             function.span.derived("what the gradient saves"),
         )
         name = self._store.function_name(f"{instance.backward}_loop")
-        walk = Backward(work, name, [*values, *member.nexts.values()], function.type_params)
+        passed = [*values, *member.run]
+        walk = Backward(work, name, [*passed, *member.nexts.values()], function.type_params)
         result = one_or_tuple(member.types)
         code, names = member.codes[Ending.AGAIN], (instance.start, again)
         self._store.functions[name] = yield walk.make_loop(
@@ -283,13 +300,14 @@ class GroupDerivation:
         leave = member.codes[Ending.LEAVE]
         call = Call(
             GlobalVar(name, span=walk.span),
-            (earlier, *values, *leave.results),
+            (earlier, *passed, *leave.results),
             type_args=arguments(function.type_params),
             ty=result,
             span=walk.span,
         )
         var = Var("d", result, span=walk.span)
         leave.bindings.append(Binding(var, call))
+        leave.effects.update((var,) if instance.works_on_cells else ())
         leave.results = (var,)
         scopes[Ending.LEAVE].saved.append(earlier)
         return LoopPlan(trace, again, earlier, scopes)

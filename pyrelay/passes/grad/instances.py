@@ -32,8 +32,9 @@ class Instance:
 
     Masks count the leaves of all parameters, or of the result, from bit 0. `backward` takes the
     residual (where there is one), the values of the parameters in `values`, the cotangents of the
-    leaves in `useful`, then the cotangents so far of the `threaded` leaves of `active`; it gives
-    the cotangents of `active`, added to those so far where the leaf is threaded.
+    leaves in `useful`, then the cotangents so far of the `threaded` leaves of `active`, and, if it
+    `works_on_cells`, the run that shadows belong to; it gives the cotangents of `active`, added to
+    those so far where the leaf is threaded.
     """
 
     source: str
@@ -55,6 +56,8 @@ class Instance:
     """The constructor of the empty trace."""
     extra: tuple[DimVar, ...] = ()
     """Sizes that only the result knows, which the backward function is polymorphic in too."""
+    works_on_cells: bool = False
+    """Whether the backward function must run for what it does to shadows."""
     open: bool = field(default=False)
     """True while the group of recursive functions that it belongs to is being derived."""
 

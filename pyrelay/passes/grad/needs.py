@@ -32,10 +32,10 @@ MAX_CHAIN: Final = 16
 
 
 def prune(code: Code, live: set[Var]) -> Steps[None]:
-    """Drop the bindings that do not lead to a live variable."""
+    """Drop the bindings that neither lead to a live variable nor work on shadows."""
     kept: list[Binding] = []
     for binding in reversed(code.bindings):
-        if binding.var not in live:
+        if binding.var not in live and binding.var not in code.effects:
             code.forks.pop(binding.var, None)
             continue
         kept.append(binding)

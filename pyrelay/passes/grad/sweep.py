@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Protocol, final
 
-from ...diagnostics.catalogue.gradient import GradientThroughCell, NoDerivative
+from ...diagnostics.catalogue.gradient import NoDerivative
 from ...ir.build import Builder, Value
 from ...ir.expr import (
     Binding,
@@ -20,7 +20,9 @@ from ...ir.expr import (
     Expr,
     GlobalVar,
     Match,
+    RefCreate,
     RefRead,
+    RefWrite,
     Tuple,
     TupleGet,
     Var,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from .activity import Activity
     from .bodies import Arm, Body, Step
     from .callgraph import CallGraph
+    from .cells import Cells, CellUse, Shadows
     from .cotangents import Cotangents
     from .leaves import Leaves
 
@@ -54,6 +57,10 @@ class Tools(Protocol):
     leaves: Leaves
     cotangents: Cotangents
     activity: Activity
+    cells: Cells
+    """Those that a gradient flows through."""
+    cell_use: CellUse
+    shadows: Shadows
     problems: list[Problem]
     """What stands in the way, collected while everything else is derived."""
 
@@ -74,6 +81,7 @@ class Sweep:
         self._work: Final = work
         self._ending: Final = ending
         self.names: Final = names
+        self._touching: Final = tools.cell_use.touching(work.source, tools.cells)
         self._cts: Final[dict[Key, Expr]] = {}
         self._logs: Final[list[dict[Key, Expr | None]]] = []
         self.code = Code()
@@ -163,6 +171,9 @@ class Sweep:
 
     def _simple(self, step: Step) -> None:
         cts = self.take(step.var)
+        if step in self._touching:
+            self._cell(step, cts)
+            return
         if not any(ct is not None for ct in cts):
             return
         match step.value:
@@ -170,13 +181,56 @@ class Sweep:
                 self._operator(step.var, call, op, cts)
             case Call(Constructor()) as call:
                 reverse_construction(self, call, cts)
-            case RefRead() as read:
-                made = self._tools.activity.tainted.get(read)
-                if made is not None:
-                    name = self._work.source.name
-                    self._report(GradientThroughCell(read.span, made.span, name))
             case _:
                 self._part(step.value, cts)
+
+    def _cell(self, step: Step, cts: list[Expr | None]) -> None:
+        """Reverse what was done to a cell on its shadow."""
+        match step.value:
+            case RefCreate(content):
+                if self.is_varied_anywhere(content):
+                    self._take_shadow(step.var, content, forget=False)
+            case RefRead(ref):
+                if any(ct is not None for ct in cts):
+                    self._add_to_shadow(ref, type_of(step.value), cts)
+            case RefWrite(ref, content):
+                self._take_shadow(ref, content, forget=True)
+            case _:
+                raise AssertionError("calls and branches have been looked at before")
+
+    def _add_to_shadow(self, ref: Expr, content: Type, cts: list[Expr | None]) -> None:
+        """Add the cotangents of a content that was read to those in the shadow."""
+        builder, span = self.builder, self.builder.span
+        place, held = self._tools.shadows.of(builder, self._work.run, ref)
+        _, constructor = self._tools.shadows.boxed(content, span)
+        given = [
+            self.zero(leaf) if ct is None else builder.value(ct)
+            for leaf, ct in zip(self.leaves.of(content), cts, strict=True)
+        ]
+        name = self.leaves.data(held).constructors[constructor]
+        more = builder.construct(held.name, name, given, held)
+        before = builder.bind(RefRead(place.atom, held, span=span), "ct")
+        self._write_shadow(place, self.cotangents.add(builder, held, before.atom, more.atom))
+
+    def _take_shadow(self, ref: Expr, content: Expr, *, forget: bool) -> None:
+        """Give the cotangents in the shadow to the content that was written."""
+        builder, span = self.builder, self.builder.span
+        place, held = self._tools.shadows.of(builder, self._work.run, ref)
+        if self.is_varied_anywhere(content):
+            box, constructor = self._tools.shadows.boxed(type_of(content), span)
+            callee = Constructor(box.name, constructor, span=span)
+            made = Call(callee, (content,), ty=box, span=span)
+            ct = builder.bind(RefRead(place.atom, held, span=span), "ct")
+            assert isinstance(ct.atom, Var)
+            self.code.effects.add(ct.atom)
+            reverse_construction(self, made, [ct.atom])
+        if forget:
+            self._write_shadow(place, self.zero(held))
+
+    def _write_shadow(self, place: Value, value: Value) -> None:
+        done = self.builder.bind(RefWrite(place.atom, value.atom, UNIT, span=self.builder.span))
+        assert isinstance(done.atom, Var)
+        self.code.effects.add(done.atom)
 
     def _report(self, problem: Problem) -> None:
         # A loop is swept twice, and a function once for each way of using it.
@@ -228,12 +282,7 @@ class Sweep:
             return
         cts = self.take(step.var)
         given = sum(1 << i for i, ct in enumerate(cts) if ct is not None)
-        if not given:
-            return
-        made = self._tools.activity.tainted.get(call)
-        if made is not None:
-            name = self._work.source.name
-            self._report(GradientThroughCell(call.span, made.span, name))
+        if not given and step not in self._touching:
             return
         if step not in self._work.calls:
             pulled = yield self._tools.pulled_call(self._work, step, given)
@@ -264,6 +313,7 @@ class Sweep:
             taken.add(key)
             into[index] = key
             args.append(self.get(key) or self.zero(ty).atom)
+        args += (self._work.run,) if instance.works_on_cells else ()
         active = bits(instance.active)
         types = tuple(places[i][2] for i in active)
         result = types[0] if len(types) == 1 else TupleType(types)
@@ -271,8 +321,9 @@ class Sweep:
         type_args = (*pulled.type_args, *pulled.extra_args)
         backward = Call(callee, tuple(args), type_args=type_args, ty=result, span=builder.span)
         whole = builder.bind(backward, "d")
+        assert isinstance(whole.atom, Var)
+        self.code.effects.update((whole.atom,) if instance.works_on_cells else ())
         if instance.open:
-            assert isinstance(whole.atom, Var)
             self._work.open_calls[whole.atom] = pulled
         atoms = dict(zip(active, split(whole, len(active)), strict=True))
         for index, key in into.items():
@@ -286,7 +337,8 @@ class Sweep:
     def _branch(self, step: Step) -> Steps[None]:
         tail = step.tail and self._ending is not Ending.ALL
         cts = self.take(step.var)
-        if not any(ct is not None for ct in cts) and not (tail and self._ending is Ending.AGAIN):
+        goes_on = tail and self._ending is Ending.AGAIN
+        if not any(ct is not None for ct in cts) and not goes_on and step not in self._touching:
             return
         arms = [arm for arm in step.arms if not tail or self._has_ending(arm.body)]
         if tail and len(arms) == 1:
@@ -348,7 +400,8 @@ class Sweep:
             code.bindings += self.builder.bindings
             code.results = tuple(results)
         self.code, self.builder = outer
-        if not keys:
+        has_effects = any(code.effects for _, code, _ in arms)
+        if not keys and not has_effects:
             return
         types = tuple(keys.values())
         whole = types[0] if len(types) == 1 else TupleType(types)
@@ -356,6 +409,7 @@ class Sweep:
         # Only the variable counts: the code for the fork is made when all is known.
         self.builder.bindings.append(Binding(var, Tuple((), UNIT, span=self.builder.span)))
         ending = self._ending if tail else Ending.ALL
+        self.code.effects.update((var,) if has_effects else ())
         fork = Fork(step, ending, var, [(arm, code) for arm, code, _ in arms], types)
         self.code.forks[var] = fork
         for key, atom in zip(keys, split(self.builder.value(var), len(keys)), strict=True):

@@ -59,6 +59,7 @@ def expand_transforms(module: Module) -> Module:
     expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
+    expansion.forget_cells()
     return Module(expansion.store.functions, expansion.store.adts)
 
 
@@ -98,6 +99,10 @@ class _Expansion:
                 self.problems.append(UnknownFunction(site.span, why, place))
         if not self.problems:
             self._drop_open()
+
+    def forget_cells(self) -> None:
+        """Drop what was defined for cells and is not part of the program."""
+        self._derivation.shadows.forget()
 
     def _expand_all(self) -> None:
         self._waiting = []

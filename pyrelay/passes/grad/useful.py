@@ -15,6 +15,9 @@ from ...ir.expr import (
     If,
     Match,
     Pattern,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -46,6 +49,7 @@ class Useful:
         self._group: Final = frozenset(graph.group(name))
         self._leaves: Final = leaves
         self._flow: Final = flow
+        self._touching: Final = activity.cell_use.touching(graph.source(name), activity.read_cells)
         self.masks: Final[Masks] = {}
 
     def use(self, expr: Expr, mask: int) -> None:
@@ -68,8 +72,10 @@ class Useful:
             if mask and step.expansion:
                 for part in reversed(step.expansion):
                     self._simple(part.value, self.masks.get(part.var, 0))
-            elif mask and not self._simple(step.value, mask):
-                yield (self._branches(step, mask) if step.arms else self._call(step.value, mask))
+            elif isinstance(step.value, RefCreate | RefRead | RefWrite):
+                self._cell(step.value, mask)
+            elif (mask or step in self._touching) and not self._simple(step.value, mask):
+                yield (self._branches if step.arms else self._call)(step, mask)
 
     def _simple(self, expr: Expr, mask: int) -> bool:
         """Mark what an expression without calls and branches uses; tell whether it is one."""
@@ -91,7 +97,17 @@ class Useful:
                 pass
         return True
 
-    def _call(self, expr: Expr, mask: int) -> Steps[None]:
+    def _cell(self, expr: RefCreate | RefRead | RefWrite, mask: int) -> None:
+        """Note what is read from cells; what is put into those that are read is useful."""
+        touched = self._activity.cell_use.touched(expr)
+        assert touched is not None
+        if isinstance(expr, RefRead):
+            self._activity.read.update((touched,) if mask else ())
+        elif touched in self._activity.read_cells:
+            self.use(expr.value, -1)
+
+    def _call(self, step: Step, mask: int) -> Steps[None]:
+        expr = step.value
         assert isinstance(expr, Call)
         assert isinstance(expr.callee, GlobalVar), "the program is first-order"
         name = expr.callee.name

@@ -155,25 +155,6 @@ def test_a_function_from_outside_cannot_be_differentiated() -> None:
     assert codes(text) == ("RL304",)
 
 
-def test_a_gradient_is_not_lost_in_a_cell() -> None:
-    text = """
-    def @f(%x: float64) -> float64 {
-      let! %r = ref(%x * %x); let! %y = ref_read(%r); %y * %x }
-    def @main(%x: float64) { grad(@f)(%x) }
-    """
-    assert codes(text) == ("RL305",)
-
-
-def test_a_cell_that_does_not_matter_for_the_result_is_no_obstacle() -> None:
-    text = """
-    def @f(%x: float64) -> float64 {
-      let! %r = ref(%x * %x); let! %y = ref_read(%r); let! %w = ref_write(%r, %y * 2.0f64);
-      %x * %x }
-    def @main(%x: float64) { grad(@f)(%x) }
-    """
-    assert_close(run(text, X), 2 * X)
-
-
 def test_a_type_that_grows_with_every_level_has_no_gradient() -> None:
     text = """
     type Nest[T] { End, More(T, Nest[(T, T)]) }
