@@ -1,7 +1,7 @@
 """Dead code: bindings whose value nothing uses, and functions that nothing reaches.
 
-A binding stays if something later uses its variable, if evaluating it has an effect, or if it
-shows a size that something needs. Bodies are walked backwards, so one walk finds all of it. A cell
+A binding stays if something later uses its variable, if evaluating it has an effect that something
+may notice, or if it shows a size that something needs. Bodies are walked backwards, so one walk finds all of it. A cell
 that is only ever written is as good as dead, and so are the writes.
 """
 
@@ -22,6 +22,7 @@ from ..ir.expr import (
     LetBlock,
     Match,
     RefCreate,
+    RefRead,
     RefWrite,
     Tuple,
     Var,
@@ -122,7 +123,7 @@ class _Walk:
         var, value = binding.var, binding.value
         if var in self._live or self._shows.is_needed(var):
             return True
-        if isinstance(value, RefCreate):
+        if isinstance(value, RefCreate | RefRead):
             return False
         if isinstance(value, RefWrite) and value.ref in self._unread:
             return False
