@@ -6,8 +6,9 @@ function is generalised over the sizes in its type; within a group recursion is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.types import AssumptionRefused, CannotInfer
@@ -18,6 +19,7 @@ from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
 from ...ir.module import Module
 from ...ir.traverse import free_globals, rewrite, run
 from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, subtypes
+from ...prelude.library import part
 from .cases import missing_cases
 from .elaborate import Elaborator
 from .generate import Generator, Scheme
@@ -36,13 +38,20 @@ def infer(module: Module, *, strict: bool = False) -> Module:
     """
     functions = {name: copy_templates(f) for name, f in module.functions.items()}
     schemes: dict[str, Scheme] = {}
+    linked: dict[str, Scheme] = {}
     problems: list[Problem] = []
+
+    def link(name: str) -> Scheme:
+        for reached, scheme in _prelude(name).items():
+            linked.setdefault(reached, scheme)
+        return linked[name]
+
     graph = {name: [g for g in free_globals(f) if g in functions] for name, f in functions.items()}
     for group in components(graph):
         if any(g not in schemes and g not in group for name in group for g in graph[name]):
             continue  # a callee is wrong already; its own mistake is enough
         members = {name: functions[name] for name in group}
-        found = _infer_group(module, members, schemes)
+        found = _infer_group(module, members, schemes, link)
         if isinstance(found, list):
             problems += found
             continue
@@ -53,7 +62,14 @@ def infer(module: Module, *, strict: bool = False) -> Module:
             problems += _refused(found)
     if problems:
         raise CheckError(*problems)
-    return Module({n: schemes[n].function for n in module.functions}, module.adts)
+    own = {n: schemes[n].function for n in module.functions}
+    return Module({n: s.function for n, s in linked.items()} | own, module.adts)
+
+
+@cache
+def _prelude(name: str) -> Mapping[str, Scheme]:
+    """Give a function of the prelude and all that it reaches, checked."""
+    return {n: Scheme(_type(f), f) for n, f in infer(part(name)).functions.items()}
 
 
 def _type(function: Function) -> FnType:
@@ -70,14 +86,17 @@ def _refused(functions: dict[str, Function]) -> list[Problem]:
 
 
 def _infer_group(
-    module: Module, functions: dict[str, Function], schemes: dict[str, Scheme]
+    module: Module,
+    functions: dict[str, Function],
+    schemes: dict[str, Scheme],
+    link: Callable[[str], Scheme],
 ) -> dict[str, Function] | list[Problem]:
     solver = Solver()
     declared = {n: _declared(f) for n, f in functions.items()}
     annotated = {n: s for n, s in declared.items() if s is not None}
     is_annotated = len(annotated) == len(functions)
     known = schemes | annotated if is_annotated else schemes
-    generator = Generator(solver, known, module.adts, strict_dtypes=module.strict_dtypes)
+    generator = Generator(solver, known, module.adts, link, strict_dtypes=module.strict_dtypes)
     recursive = any(g in functions for f in functions.values() for g in free_globals(f))
     for name, function in functions.items():
         generator.declare(name, function, recursive=recursive)
