@@ -8,13 +8,14 @@ names that are joined after it, a loop goes into its next round, a join point is
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, final
 
 from ..diagnostics.catalogue.language import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
+from ..ir.ops.arithmetic import add
 from .context import Context
 from .environment import Bound, either
 from .flow import Flow
@@ -163,18 +164,21 @@ class Give:
 class CallWith:
     """A call of a local function, in tail position, with the names that it takes.
 
-    `steps` make the next values of what a `for` loop counts with, which come first.
+    `counter` is what a `for` loop counts with; its next value comes first.
     """
 
     function: Var
     names: tuple[str, ...]
-    steps: tuple[Callable[[], Expr], ...] = ()
+    counter: Var | None = None
     arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
         """Give the call."""
         values = self.arrivals.values(cx, self.names, span)
-        return Call(self.function, (*(step() for step in self.steps), *values), span=span)
+        if self.counter is not None:
+            one = Constant(1, span=span)
+            values = (Call(add, (self.counter, one), {}, span=span), *values)
+        return Call(self.function, values, span=span)
 
 
 def packed(values: Sequence[Expr], span: Span) -> Expr:

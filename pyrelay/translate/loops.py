@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 
 from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.source import Span
-from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
+from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
@@ -22,7 +22,7 @@ from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cur
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
-from .iteration import Counts, Iteration, counting, read_iteration
+from .iteration import Iteration, read_iteration
 from .ownership import held_in_loop
 from .static import static_test
 
@@ -39,7 +39,8 @@ class _Head:
     stmt: Loop
     span: Span
     function: Var
-    counts: Counts | None
+    counter: Var | None
+    iteration: Iteration | None
     names: tuple[str, ...]
     params: tuple[Var, ...]
     initial: tuple[Expr, ...]
@@ -160,17 +161,19 @@ def head_span(cx: Context, stmt: ast.stmt) -> Span:
 
 def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
     span = head_span(cx, stmt)
-    counts: Counts | None = None
+    iteration: Iteration | None = None
+    counter: Var | None = None
     kind = "while_loop"
     if isinstance(stmt, ast.For):
         kind = "for_loop"
-        counts = counting((yield read_iteration(cx, stmt.iter, code)), cx.span(stmt.target), span)
+        iteration = yield read_iteration(cx, stmt.iter, code)
+        counter = Var("i", span=cx.span(stmt.target))
     names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
     initial = Arrivals().values(cx, names, span)
+    if counter is not None:
+        initial = (Constant(0, span=span), *initial)
     params = tuple(Var(n, span=span) for n in names)
-    if counts is not None:
-        initial = (*counts.first, *initial)
-    return _Head(stmt, span, Var(kind, span=span), counts, names, params, initial)
+    return _Head(stmt, span, Var(kind, span=span), counter, iteration, names, params, initial)
 
 
 def _function(
@@ -186,13 +189,14 @@ def _function(
     _enter(cx, head, frame)
     condition = yield _condition(cx, head)
     inside = cx.env.mark()
-    counts = head.counts
-    again = CallWith(head.function, head.names, () if counts is None else counts.steps)
+    again = CallWith(head.function, head.names, head.counter)
     code = Code()
-    if counts is not None and isinstance(head.stmt, ast.For):
-        yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
+    if head.iteration is not None and isinstance(head.stmt, ast.For):
+        assert head.counter is not None
+        element = head.iteration.element(head.counter)
+        yield bind_target(cx, head.stmt.target, element, code)
         _note_view(cx, head.stmt)
-        _note_outside(cx, head.stmt, counts.iteration)
+        _note_outside(cx, head.stmt, head.iteration)
     ends = LoopEnds(leave=frame.end, again=again)
     body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
     body = code.close(body)
@@ -201,7 +205,7 @@ def _function(
     if condition is not None:
         body = If(condition, body, (yield exit_()), span=head.span)
     cx.env.undo(mark)
-    params = head.params if counts is None else (*counts.params, *head.params)
+    params = head.params if head.counter is None else (head.counter, *head.params)
     return Function(params, body, name=head.function.name, span=head.span)
 
 
@@ -234,8 +238,8 @@ def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
 
 def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:
     """Give what must hold for another round, None where a loop ends only by what is inside."""
-    if head.counts is not None:
-        return head.counts.iteration.test(head.counts.at, head.span)
+    if head.iteration is not None and head.counter is not None:
+        return head.iteration.test(head.counter, head.span)
     assert isinstance(head.stmt, ast.While)
     if static_test(cx)(head.stmt.test) is True:
         return None

@@ -26,7 +26,6 @@ from . import (
     index,
     join,
     linalg,
-    loop,
     loss,
     math,
     measure,
@@ -283,5 +282,5 @@ ALL: Final[tuple[Op, ...]] = (
 GENERATED: Final[tuple[Op, ...]] = (shadow.shadow,)
 """Operators on cells that gradients call and nobody writes: `relay` has no such names."""
 
-BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED)}
+BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED)}
 """Every operator under its name in the text format."""

@@ -7,7 +7,6 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
@@ -67,10 +66,9 @@ class Constraint(Protocol):
 @final
 @dataclass(slots=True)
 class OperatorConstraint:
-    """An operator call is well typed; `read` types it as what it is read as, if it is."""
+    """An operator call is well typed."""
 
     call: OperatorCall
-    read: Callable[[OperatorCall], bool]
 
     @property
     def span(self) -> Span:
@@ -79,8 +77,7 @@ class OperatorConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        if not self.read(self.call):
-            self.call.attempt(solver)
+        self.call.attempt(solver)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
