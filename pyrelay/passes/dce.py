@@ -1,8 +1,8 @@
 """Dead code: bindings whose value nothing uses, and functions that nothing reaches.
 
 A binding stays if something later uses its variable, if evaluating it has an effect that something
-may notice, or if it shows a size that something needs. Bodies are walked backwards, so one walk finds all of it. A cell
-that is only ever written is as good as dead, and so are the writes.
+may notice, or if it shows a size that something needs. Bodies are walked backwards, so one walk
+finds all of it. A cell that is only ever written is as good as dead, and so are the writes.
 """
 
 from __future__ import annotations

@@ -47,6 +47,11 @@ LINKED: Final = Library(library, PRELUDE)
 """The prelude, to be linked into programs."""
 
 
+def part(name: str) -> Module:
+    """Give a function of the prelude, by its name in programs, with all that it reaches."""
+    return link(Module({name: library().functions[name]}, {}))
+
+
 @cache
 def fails(name: str) -> bool:
     """Tell whether a function of the prelude, by its name in programs, may itself stop it."""

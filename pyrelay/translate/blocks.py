@@ -8,14 +8,13 @@ names that are joined after it, a loop goes into its next round, a join point is
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, final
 
 from ..diagnostics.catalogue.language import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
-from ..ir.ops.arithmetic import add
 from .context import Context
 from .environment import Bound, either
 from .flow import Flow
@@ -164,21 +163,18 @@ class Give:
 class CallWith:
     """A call of a local function, in tail position, with the names that it takes.
 
-    `counter` is what a `for` loop counts with; its next value comes first.
+    `steps` make the next values of what a `for` loop counts with, which come first.
     """
 
     function: Var
     names: tuple[str, ...]
-    counter: Var | None = None
+    steps: tuple[Callable[[], Expr], ...] = ()
     arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
         """Give the call."""
         values = self.arrivals.values(cx, self.names, span)
-        if self.counter is not None:
-            one = Constant(1, span=span)
-            values = (Call(add, (self.counter, one), {}, span=span), *values)
-        return Call(self.function, values, span=span)
+        return Call(self.function, (*(step() for step in self.steps), *values), span=span)
 
 
 def packed(values: Sequence[Expr], span: Span) -> Expr:

@@ -1,55 +1,109 @@
-"""What a `for` loop runs over: whether there is a round `i`, and what the target is in it.
+"""What a `for` loop runs over: whether there is another round, and what the target is in it.
 
-A loop counts with an integer. `range`, `enumerate`, `zip` and `reversed` are arithmetic on that
-counter; an iterable of the caller's is asked for its next element; anything else is indexed along
-its first axis.
+A loop over `range` or a tensor counts with an integer; `enumerate`, `zip` and `reversed` are
+arithmetic on that counter. Over a list it keeps what is left of the list, and an iterable of the
+caller's is asked for its next element. Where translation does not know what a loop runs over, it
+keeps a place in it, and inference decides what that is (`ir/ops/loop.py`).
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 from ..diagnostics.catalogue.language import Unsupported, WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, If, Tuple, Var
+from ..ir.op import Op
 from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, subtract
 from ..ir.ops.compare import less
-from ..ir.ops.host import dim_size, same_length
+from ..ir.ops.host import as_size, dim_size, same_length
 from ..ir.ops.index import index
+from ..ir.ops.loop import backwards, element_at, first_place, is_inside, next_place
 from ..ir.ops.stream import has_next, next_element, start_iteration
 from ..ir.traverse import Steps
-from .atoms import again, atom, placeholder
+from ..ir.types import TensorType
+from .atoms import again, atom
 from .attributes import static_argument
 from .blocks import Code
 from .context import Context, in_turn
+from .definition import meaning
 from .environment import Bound, Holder
 from .static import static_value
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Walk:
+    """What a loop keeps from round to round beside its counter: its first value, and the next."""
+
+    hint: str
+    first: Expr
+    following: Callable[[Expr], Expr]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of a loop: the counter there, and the place in each walk."""
+
+    counter: Expr
+    places: Mapping[Walk, Expr]
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """The rounds of a loop: the element in the round of a counter, and their number, an atom.
+    """The rounds of a loop: the element in a round, and their number, an atom.
 
-    Where the number is known only at the end, `length` is None and `has_next` tells whether there
-    is another round. `holder` is where elements may also be held, if outside of the program.
+    Where the counter does not tell whether there is another round, `has_next` does; where their
+    number is known only at the end, `length` is None. `holder` is where elements may also be held,
+    if outside of the program.
     """
 
     length: Expr | None
-    element: Callable[[Expr], Expr]
-    has_next: Callable[[Expr], Expr] | None = None
+    element: Callable[[Round], Expr]
+    has_next: Callable[[Round], Expr] | None = None
     holder: Holder | None = None
+    walks: tuple[Walk, ...] = ()
+    counts: bool = True
+    """Whether it looks at the counter."""
 
-    def test(self, counter: Expr, span: Span) -> Expr:
-        """Give whether there is a round of the number of a counter."""
+    def test(self, at: Round, span: Span) -> Expr:
+        """Give whether there is this round."""
         if self.has_next is not None:
-            return self.has_next(counter)
+            return self.has_next(at)
         assert self.length is not None
-        return Call(less, (again(counter), again(self.length)), {}, span=span)
+        return Call(less, (again(at.counter), again(self.length)), {}, span=span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a loop counts with: its parameters for that, their first values, and what makes the next
+    ones. `at` is a round in terms of the parameters."""
+
+    iteration: Iteration
+    at: Round
+    params: tuple[Var, ...]
+    first: tuple[Expr, ...]
+    steps: tuple[Callable[[], Expr], ...]
+
+
+def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
+    """Give what a loop over an iteration counts with; its target and its head are at spans."""
+    counter = Var("i", span=target)
+    places = {w: Var(w.hint, span=target) for w in iteration.walks}
+    params, first = tuple(places.values()), tuple(w.first for w in places)
+    steps = tuple(partial(w.following, p) for w, p in places.items())
+    if iteration.counts:
+        params, first = (counter, *params), (Constant(0, span=span), *first)
+        steps = (lambda: Call(add, (counter, Constant(1, span=span)), {}, span=span), *steps)
+    return Counts(iteration, Round(counter, places), params, first, steps)
 
 
 def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
@@ -66,7 +120,18 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.stream is not None:
         return (yield _over_stream(cx, node, entry.stream, code))
-    return (yield _over_axis(cx, node, code))
+    items = atom((yield cx.expression(node)), "items", code.bind)
+    if _is_tensor(cx, node, items):
+        return _over_axis(items, cx.span(node), code)
+    return _over_items(items, cx.span(node), code)
+
+
+def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
+    """Tell whether an expression is seen to give a tensor: an annotated name, an operator's."""
+    if isinstance(items, Var) and isinstance(items.ty, TensorType):
+        return True
+    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+    return known is not None and isinstance(meaning(known.value), Op)
 
 
 def _over_stream(
@@ -83,16 +148,31 @@ def _over_stream(
     )
 
 
-def _over_axis(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
-    span = cx.span(node)
-    items = atom((yield cx.expression(node)), "items", code.bind)
+def _over_axis(items: Expr, span: Span, code: Code) -> Iteration:
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
 
-    def element(counter: Expr) -> Expr:
-        indices = Tuple((counter,), span=span)
+    def element(at: Round) -> Expr:
+        indices = Tuple((at.counter,), span=span)
         return Call(index, (items, indices), {"spec": (("int", 0),)}, span=span)
 
     return Iteration(length, element)
+
+
+def _over_items(items: Expr, span: Span, code: Code) -> Iteration:
+    """Give the rounds over a tensor or a list, which inference tells apart."""
+    length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
+    walk = Walk(
+        "place",
+        Call(first_place, (items,), {}, span=span),
+        lambda place: Call(next_place, (items, place), {}, span=span),
+    )
+    return Iteration(
+        length,
+        lambda at: Call(element_at, (items, at.places[walk]), {}, span=span),
+        lambda at: Call(is_inside, (items, at.places[walk], length), {}, span=span),
+        walks=(walk,),
+        counts=False,
+    )
 
 
 def _arguments(cx: Context, node: ast.Call, name: str, low: int, high: int | None) -> bool:
@@ -107,7 +187,7 @@ def _arguments(cx: Context, node: ast.Call, name: str, low: int, high: int | Non
 
 def _nothing(cx: Context, node: ast.Call) -> Iteration:
     """Give a placeholder after a mistake."""
-    return Iteration(placeholder(cx.span(node)), lambda counter: counter)
+    return Iteration(Constant(0, span=cx.span(node)), lambda at: at.counter)
 
 
 def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
@@ -116,12 +196,12 @@ def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     span = cx.span(node)
     values = [atom(e, "bound", code.bind) for e in (yield cx.expressions(node.args))]
     if len(values) == 1:
-        return Iteration(values[0], again)
+        return Iteration(values[0], lambda at: again(at.counter))
     start, stop = values[:2]
     if len(values) == 2:
         length = Call(subtract, (stop, again(start)), {}, span=span)
         return Iteration(
-            atom(length, "length", code.bind), lambda counter: _plus(start, counter, span)
+            atom(length, "length", code.bind), lambda at: _plus(start, at.counter, span)
         )
     step = values[2]
     # ceil((stop - start) / step), for steps up and down; not positive means no round.
@@ -130,7 +210,7 @@ def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     length = atom(Call(negative, (whole,), {}, span=span), "length", code.bind)
     return Iteration(
         length,
-        lambda counter: _plus(start, Call(multiply, (counter, again(step)), {}, span=span), span),
+        lambda at: _plus(start, Call(multiply, (at.counter, again(step)), {}, span=span), span),
     )
 
 
@@ -147,11 +227,11 @@ def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if len(node.args) > 1:
         start = atom((yield cx.expression(node.args[1])), "start", code.bind)
 
-    def element(counter: Expr) -> Expr:
-        number = counter if start is None else _plus(start, counter, span)
-        return Tuple((number, inner.element(counter)), span=span)
+    def element(at: Round) -> Expr:
+        number = at.counter if start is None else _plus(start, at.counter, span)
+        return Tuple((number, inner.element(at)), span=span)
 
-    return Iteration(inner.length, element, inner.has_next, inner.holder)
+    return replace(inner, element=element, counts=True)
 
 
 def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
@@ -164,31 +244,53 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     span = cx.span(node)
     parts = yield in_turn(read_iteration(cx, a, code) for a in node.args)
 
-    def element(counter: Expr) -> Expr:
-        return Tuple(tuple(p.element(counter) for p in parts), span=span)
+    def element(at: Round) -> Expr:
+        return Tuple(tuple(p.element(at) for p in parts), span=span)
 
     lengths = [p.length for p in parts if p.length is not None]
-    if len(lengths) < len(parts):
-        if strict:
-            instead = "leave `strict` out, or stop when one of them ends"
-            what = "`zip(strict=True)` of an iterable"
-            cx.program.report(Unsupported(span, what, instead))
-        holder = next(p.holder for p in parts if p.length is None)
-        return Iteration(None, element, lambda counter: _all_next(parts, counter, span), holder)
-    length = lengths[0]
+    if strict and len(lengths) < len(parts):
+        instead = "leave `strict` out, or stop when one of them ends"
+        what = "`zip(strict=True)` of an iterable"
+        cx.program.report(Unsupported(span, what, instead))
+        strict = False
+    same: Expr | None = None
     if strict:
-        length = Call(same_length, (Tuple(tuple(lengths), span=span),), {}, span=span)
-    else:
-        for other in lengths[1:]:
-            length = Call(minimum, (length, other), {}, span=span)
+        sizes = Tuple(tuple(_size(p, span) for p in parts), span=span)
+        same = atom(Call(same_length, (sizes,), {}, span=span), "length", code.bind)
+    if any(p.has_next is not None for p in parts):
+        return _side_by_side(parts, element, span)
+    length = lengths[0] if same is None else same
+    for other in lengths[1:] if same is None else ():
+        length = Call(minimum, (length, other), {}, span=span)
     return Iteration(atom(length, "length", code.bind), element)
 
 
-def _all_next(parts: Sequence[Iteration], counter: Expr, span: Span) -> Expr:
+def _size(part: Iteration, span: Span) -> Expr:
+    """Give the number of rounds as a size; that of a list is an integer."""
+    assert part.length is not None
+    length = again(part.length)
+    return Call(as_size, (length,), {}, span=span) if part.walks else length
+
+
+def _side_by_side(
+    parts: Sequence[Iteration], element: Callable[[Round], Expr], span: Span
+) -> Iteration:
+    """Give the rounds over several things of which some do not count."""
+    return Iteration(
+        None,
+        element,
+        lambda at: _all_next(parts, at, span),
+        next((p.holder for p in parts if p.holder is not None), None),
+        tuple(w for p in parts for w in p.walks),
+        any(p.counts for p in parts),
+    )
+
+
+def _all_next(parts: Sequence[Iteration], at: Round, span: Span) -> Expr:
     """Ask one after the other, as Python does: what comes after one that has ended is not asked."""
-    found = parts[-1].test(counter, span)
+    found = parts[-1].test(at, span)
     for part in reversed(parts[:-1]):
-        found = If(part.test(counter, span), found, Constant(False, span=span), span=span)
+        found = If(part.test(at, span), found, Constant(False, span=span), span=span)
     return found
 
 
@@ -196,18 +298,23 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if not _arguments(cx, node, "reversed", 1, 1):
         return _nothing(cx, node)
     span = cx.span(node)
-    inner = yield read_iteration(cx, node.args[0], code)
-    if inner.length is None:
-        instead = "write `reversed` only around `range` and tensors"
+    argument = node.args[0]
+    if not _is_counted(cx, argument):
+        items = yield cx.expression(argument)
+        items = atom(Call(backwards, (items,), {}, span=span), "items", code.bind)
+        return _over_items(items, span, code)
+    inner = yield read_iteration(cx, argument, code)
+    if inner.length is None or inner.has_next is not None:
+        instead = "write `reversed` only around `range`, tensors and lists"
         cx.program.report(Unsupported(span, "`reversed` of an iterable", instead))
         return _nothing(cx, node)
     one = Constant(1, span=span)
     last = atom(Call(subtract, (again(inner.length), one), {}, span=span), "last", code.bind)
 
-    def element(counter: Expr) -> Expr:
+    def element(at: Round) -> Expr:
         place = Var("place", span=span)
-        back = Call(subtract, (last, counter), {}, span=span)
-        made = inner.element(place)
+        back = Call(subtract, (last, at.counter), {}, span=span)
+        made = inner.element(Round(place, at.places))
         if made is place:
             return back
         inside = Code()
@@ -215,6 +322,19 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         return inside.close(made)
 
     return Iteration(inner.length, element)
+
+
+def _is_counted(cx: Context, node: ast.expr) -> bool:
+    """Tell whether a loop over an expression counts: it gives a tensor, `range(n)`, ..."""
+    if isinstance(node, ast.Call):
+        known = static_value(cx, node.func)
+        value = None if known is None else known.value
+        return isinstance(meaning(value), Op) or any(value is f for f, _ in _READERS)
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    if not isinstance(entry, Bound):
+        return False
+    is_tensor = isinstance(entry.atom, Var) and isinstance(entry.atom.ty, TensorType)
+    return is_tensor or entry.stream is not None
 
 
 _READERS: Sequence[tuple[object, Callable[[Context, ast.Call, Code], Steps[Iteration]]]] = (

@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 
 from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.source import Span
-from ..ir.expr import Binding, Call, Constant, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
+from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
@@ -22,7 +22,7 @@ from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cur
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
-from .iteration import Iteration, read_iteration
+from .iteration import Counts, Iteration, counting, read_iteration
 from .ownership import held_in_loop
 from .static import static_test
 
@@ -39,8 +39,7 @@ class _Head:
     stmt: Loop
     span: Span
     function: Var
-    counter: Var | None
-    iteration: Iteration | None
+    counts: Counts | None
     names: tuple[str, ...]
     params: tuple[Var, ...]
     initial: tuple[Expr, ...]
@@ -161,19 +160,17 @@ def head_span(cx: Context, stmt: ast.stmt) -> Span:
 
 def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
     span = head_span(cx, stmt)
-    iteration: Iteration | None = None
-    counter: Var | None = None
+    counts: Counts | None = None
     kind = "while_loop"
     if isinstance(stmt, ast.For):
         kind = "for_loop"
-        iteration = yield read_iteration(cx, stmt.iter, code)
-        counter = Var("i", span=cx.span(stmt.target))
+        counts = counting((yield read_iteration(cx, stmt.iter, code)), cx.span(stmt.target), span)
     names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
     initial = Arrivals().values(cx, names, span)
-    if counter is not None:
-        initial = (Constant(0, span=span), *initial)
     params = tuple(Var(n, span=span) for n in names)
-    return _Head(stmt, span, Var(kind, span=span), counter, iteration, names, params, initial)
+    if counts is not None:
+        initial = (*counts.first, *initial)
+    return _Head(stmt, span, Var(kind, span=span), counts, names, params, initial)
 
 
 def _function(
@@ -189,14 +186,13 @@ def _function(
     _enter(cx, head, frame)
     condition = yield _condition(cx, head)
     inside = cx.env.mark()
-    again = CallWith(head.function, head.names, head.counter)
+    counts = head.counts
+    again = CallWith(head.function, head.names, () if counts is None else counts.steps)
     code = Code()
-    if head.iteration is not None and isinstance(head.stmt, ast.For):
-        assert head.counter is not None
-        element = head.iteration.element(head.counter)
-        yield bind_target(cx, head.stmt.target, element, code)
+    if counts is not None and isinstance(head.stmt, ast.For):
+        yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
         _note_view(cx, head.stmt)
-        _note_outside(cx, head.stmt, head.iteration)
+        _note_outside(cx, head.stmt, counts.iteration)
     ends = LoopEnds(leave=frame.end, again=again)
     body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
     body = code.close(body)
@@ -205,7 +201,7 @@ def _function(
     if condition is not None:
         body = If(condition, body, (yield exit_()), span=head.span)
     cx.env.undo(mark)
-    params = head.params if head.counter is None else (head.counter, *head.params)
+    params = head.params if counts is None else (*counts.params, *head.params)
     return Function(params, body, name=head.function.name, span=head.span)
 
 
@@ -238,8 +234,8 @@ def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
 
 def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:
     """Give what must hold for another round, None where a loop ends only by what is inside."""
-    if head.iteration is not None and head.counter is not None:
-        return head.iteration.test(head.counter, head.span)
+    if head.counts is not None:
+        return head.counts.iteration.test(head.counts.at, head.span)
     assert isinstance(head.stmt, ast.While)
     if static_test(cx)(head.stmt.test) is True:
         return None

@@ -270,7 +270,7 @@ def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Ste
     ends = (CallWith(after, names), CallWith(after, names))
     then = yield _arm(cx, cursor(stmt.body), replace(frame, end=ends[0]))
     otherwise = yield _arm(cx, cursor(stmt.orelse), replace(frame, end=ends[1]))
-    both = CallWith(after, names, None, ends[0].arrivals.joined(ends[1].arrivals))
+    both = CallWith(after, names, (), ends[0].arrivals.joined(ends[1].arrivals))
     joined = yield join_function(cx, both, rest, frame, block, _one_way(span, *ends))
     branch = If(condition, then, otherwise, span=span)
     return LetBlock((Binding(after, joined),), branch, Flavour.REC, span=span)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import final
 
 from ..diagnostics.catalogue.language import UnknownModel
-from ..diagnostics.diagnostic import CheckError, Diagnostic
+from ..diagnostics.diagnostic import CheckError
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module
 from ..ir.traverse import run, substitute
@@ -81,8 +81,7 @@ def translate(
     `implicit` says which instances the model definitions mean that the program mentions (for an
     entry that is a model: which instance it is itself), `models` what is passed for the parameters
     that are models, in order. Both may be left out: the models are then as their mentions and
-    annotations say, in evaluation mode. Raises CheckError with all mistakes that translation can
-    find, as an `TranslationError` where there may be others.
+    annotations say, in evaluation mode. Raises CheckError with all mistakes found.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     given = _Given(definition, statics or {}, implicit, models)
@@ -113,16 +112,6 @@ def translate(
 
 
 @final
-class TranslationError(CheckError):
-    """Mistakes that translation found. `module` is the program with placeholders in their place,
-    in which inference may find others."""
-
-    def __init__(self, problems: Sequence[Diagnostic], module: Module) -> None:
-        super().__init__(*problems)
-        self.module: Final = module
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class _Given:
     """What `translate` is given."""
@@ -146,8 +135,7 @@ def _translated(
     except CheckError as error:
         raise CheckError(*program.problems, *error.diagnostics) from None
     if program.problems:
-        functions = {} if program.guesses else _typed(program, specs)
-        raise TranslationError(program.problems, link(Module(functions, dict(program.adts))))
+        raise CheckError(*program.problems)
     return program, instance, specs
 
 

@@ -26,6 +26,7 @@ from . import (
     index,
     join,
     linalg,
+    loop,
     loss,
     math,
     measure,
@@ -282,5 +283,5 @@ ALL: Final[tuple[Op, ...]] = (
 GENERATED: Final[tuple[Op, ...]] = (shadow.shadow,)
 """Operators on cells that gradients call and nobody writes: `relay` has no such names."""
 
-BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED)}
+BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED)}
 """Every operator under its name in the text format."""

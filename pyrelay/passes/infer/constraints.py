@@ -7,6 +7,7 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
@@ -66,9 +67,10 @@ class Constraint(Protocol):
 @final
 @dataclass(slots=True)
 class OperatorConstraint:
-    """An operator call is well typed."""
+    """An operator call is well typed; `read` types it as what it is read as, if it is."""
 
     call: OperatorCall
+    read: Callable[[OperatorCall], bool]
 
     @property
     def span(self) -> Span:
@@ -77,7 +79,8 @@ class OperatorConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
-        self.call.attempt(solver)
+        if not self.read(self.call):
+            self.call.attempt(solver)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""

@@ -47,7 +47,7 @@ from ...ir.ops.compare import cast
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
-from ...ir.traverse import Steps
+from ...ir.traverse import Steps, let
 from ...ir.types import (
     DEFAULT_DTYPE,
     INT,
@@ -68,6 +68,7 @@ from ...ir.types import (
 )
 from .generate import Generator
 from .operators import OperatorCall
+from .readings import Reading
 from .solver import is_closed
 
 
@@ -246,6 +247,8 @@ class Elaborator:
 
     def _operator(self, found: OperatorCall) -> Steps[Expr]:
         call, op = found.call, found.op
+        if found.reading is not None:
+            return (yield self._read(found.reading))
         ty = self.final(found.result)
         if found.projection is not None:
             value = yield self.walk(call.args[0])
@@ -264,6 +267,19 @@ class Elaborator:
             attrs |= {"size": ty.shape, "dtype": ty.dtype}
         built = replace(call, callee=op, args=tuple(args), attrs=attrs, ty=ty)
         return (yield self._with_sizes(found, built))
+
+    def _read(self, found: Reading) -> Steps[Expr]:
+        """Give what a call is read as, its operands bound in front."""
+        bindings: list[Binding] = []
+        for var, operand in found.operands.items():
+            ty = self.final(self._found.vars[var])
+            built = yield self.walk(operand, ty)
+            if isinstance(built, Var):
+                self._vars[var] = built
+            else:
+                bindings.append(Binding(self._var(var), built))
+        body = yield self.walk(found.body)
+        return let(bindings, body)
 
     def _final_attr(self, value: Any) -> Any:
         if isinstance(value, tuple):

@@ -6,7 +6,7 @@ tried when it is made; one that is `Stuck` waits in the work-list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
@@ -44,7 +44,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Op
-from ...ir.traverse import Steps, attr_exprs
+from ...ir.traverse import Steps, attr_exprs, run
 from ...ir.types import (
     BOOL,
     STR,
@@ -77,6 +77,7 @@ from .constraints import (
 )
 from .operators import OperatorCall
 from .patterns import PatternConstraint
+from .readings import reading
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -101,11 +102,11 @@ class Generator:
         solver: Solver,
         schemes: Mapping[str, Scheme],
         adts: Mapping[str, AdtDef],
+        linked: Callable[[str], Scheme],
         *,
         strict_dtypes: bool,
-        unknown: Collection[str] = (),
     ) -> None:
-        """Of the global functions in `unknown` nothing is known, not even that they exist."""
+        """`linked` gives functions of the prelude that the program itself does not mention."""
         self.solver: Final = solver
         self.work: Final = Worklist(solver)
         self.types: Final[dict[Expr, Type]] = {}
@@ -121,7 +122,7 @@ class Generator:
         self._schemes: Final = schemes
         self._adts: Final = adts
         self._strict_dtypes: Final = strict_dtypes
-        self._unknown: Final = unknown
+        self._linked: Final = linked
 
     def declare(self, name: str, function: Function, *, recursive: bool) -> None:
         """Give the parameters of a global function their annotated types.
@@ -235,10 +236,10 @@ class Generator:
 
     def _global(self, expr: GlobalVar) -> Type:
         scheme = self._schemes.get(expr.name)
+        if scheme is None and expr.name not in self.monomorphic:
+            scheme = self._linked(expr.name)
         if scheme is None:
             self.instances[expr] = ()
-            if expr.name in self._unknown:
-                return self.solver.fresh()
             return self.monomorphic[expr.name]
         return self._instantiate(expr, scheme)
 
@@ -318,8 +319,22 @@ class Generator:
             attr_types[inside] = yield self.walk(inside)
         call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types, self._strict_dtypes)
         self.calls[expr] = call
-        self.work.add(OperatorConstraint(call))
+        self.work.add(OperatorConstraint(call, self._read))
         return call.result
+
+    def _read(self, call: OperatorCall) -> bool:
+        """Type a call whose syntax has several meanings as what it is read as; tell whether it is
+        one. Raises Stuck and Clash."""
+        found = reading(call, self.solver)
+        if found is None:
+            return False
+        call.reading = found
+        for var, operand in found.operands.items():
+            self.vars[var] = self.types[operand]
+        settling, self.solver.settling = self.solver.settling, False
+        self.solver.unify(call.result, run(self.walk(found.body)))
+        self.solver.settling = settling
+        return True
 
     def _let(self, expr: LetBlock) -> Steps[Type]:
         blocks: list[LetBlock] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.bounds import maximum, minimum
 from ...ir.build import bind_attrs
@@ -42,6 +42,9 @@ from ...ir.types import (
     show,
 )
 from .solver import Solver
+
+if TYPE_CHECKING:
+    from .readings import Reading
 
 SIZE_ARITHMETIC: Final[Mapping[Op, Callable[..., Dim]]] = {
     add: lambda a, b: a + b,
@@ -90,6 +93,8 @@ class OperatorCall:
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
     """Integers used as sizes whose value only the running program knows, with their dims."""
+    reading: Reading | None = None
+    """What the call means, where the syntax has several meanings."""
     projection: int | None = None
     """Set when `value[i]` turned out to be a field of a tuple."""
     on_text: bool = False

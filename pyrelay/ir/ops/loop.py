@@ -1,0 +1,65 @@
+"""What a loop does to what it runs over, before inference knows what that is.
+
+A loop over something of unknown type keeps a *place*: the number of the round where it runs over a
+tensor, what is left where it runs over a list. Inference puts the operators of the one or the other
+in the place of these, so no checked program has them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Param,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    operand,
+)
+from ..types import Type
+
+
+def _undecided(call: RuleCall) -> Type:
+    call.type(0)
+    raise AssertionError("inference has put another operator in the place of this one")
+
+
+def _never(*_: object) -> object:
+    raise AssertionError("no checked program calls this")
+
+
+def _operator(name: str, doc: str, *params: Param) -> Op:
+    return Op(
+        name=name,
+        doc=doc,
+        params=(operand("items"), *params),
+        promotion=Promotion.NONE,
+        type_rule=_undecided,
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.TRIVIAL,
+        lowering=Host(_never),
+        grad=NoGradient("no checked program has it"),
+        hidden=(),
+        hyper=(),
+        torch_name=None,
+        samples=lambda: (Sample((0,) * (1 + len(params))),),
+    )
+
+
+first_place: Final = _operator("first_place", "The place before a first round.")
+is_inside: Final = _operator(
+    "is_inside",
+    "Whether there is a round at a place; `length` is the number of rounds.",
+    operand("place"),
+    operand("length"),
+)
+element_at: Final = _operator("element_at", "The element of a round.", operand("place"))
+next_place: Final = _operator("next_place", "The place of the round after one.", operand("place"))
+backwards: Final = _operator("backwards", "The elements the other way round.")
+
+UNDECIDED: Final = (first_place, is_inside, element_at, next_place, backwards)

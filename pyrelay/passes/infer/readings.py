@@ -1,0 +1,244 @@
+"""Syntax that means one thing of tensors and another of lists: `x[i]`, `len(x)`, `x + y`, loops.
+
+Once the operand's type is known, a call of such an operator is *read*: what it means is written in
+the language itself and takes its place. Lists are read as functions of the prelude.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    ConstructorPattern,
+    Expr,
+    Function,
+    GlobalVar,
+    Match,
+    Tuple,
+    Var,
+    Wildcard,
+)
+from ...ir.op import Clash, Op, Stuck
+from ...ir.ops.arithmetic import add
+from ...ir.ops.compare import equal, less, not_equal
+from ...ir.ops.host import dim_size, no_element
+from ...ir.ops.index import index, set_at
+from ...ir.ops.loop import backwards, element_at, first_place, is_inside, next_place
+from ...ir.ops.reduce import sum_
+from ...ir.ops.view import flip
+from ...ir.types import AdtType, SizeType, TensorType, TypeHole
+from ...prelude.library import LIST, qualified
+from .operators import OperatorCall
+from .solver import Solver
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a call means: an expression, with its operands as variables."""
+
+    operands: Mapping[Var, Expr]
+    body: Expr
+
+
+@final
+class _Site:
+    """One call being read."""
+
+    def __init__(self, call: OperatorCall, solver: Solver) -> None:
+        self.solver: Final = solver
+        self.span: Final[Span] = call.call.span
+        self.types: Final = call.types
+        self.attrs: Final = call.call.attrs
+        self.operands: Final[dict[Var, Expr]] = {}
+        self._given: Final = call.call.args
+
+    def operand(self, position: int) -> Expr:
+        """Give an operand."""
+        return self.value(self._given[position])
+
+    def value(self, expr: Expr) -> Expr:
+        """Give an expression of the call as an atom of what it means."""
+        for var, known in self.operands.items():
+            if known is expr:
+                return var
+        var = Var("value", span=expr.span)
+        self.operands[var] = expr
+        return var
+
+    def indices(self) -> tuple[Expr, ...]:
+        """Give the run-time indices of an indexing operator."""
+        inside = self._given[1]
+        assert isinstance(inside, Tuple)
+        return inside.fields
+
+    def call(self, callee: Op | str, *args: Expr, **attrs: Any) -> Expr:
+        """Give a call of an operator, or of a function of the prelude."""
+        if isinstance(callee, str):
+            return Call(GlobalVar(qualified(callee), span=self.span), args, span=self.span)
+        return Call(callee, args, attrs, span=self.span)
+
+    def number(self, value: int) -> Expr:
+        """Give a number."""
+        return Constant(value, span=self.span)
+
+    def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
+        """Give a match on whether a list has a first element."""
+        head, tail = Var("head", span=self.span), Var("tail", span=self.span)
+        fields = (BindPattern(head, span=self.span), BindPattern(tail, span=self.span))
+        cons = ConstructorPattern(LIST, "Cons", fields, span=self.span)
+        nil = Wildcard(span=self.span)
+        clauses = (Clause(cons, some(head, tail)), Clause(nil, none))
+        return Match(xs, clauses, span=self.span)
+
+
+Reader: TypeAlias = Callable[[_Site], Expr]
+
+
+def reading(call: OperatorCall, solver: Solver) -> Reading | None:
+    """Give what a call means if its syntax has several meanings and this is not that of the
+    operator itself. Raises Stuck while the type that decides is not known, and Clash."""
+    on_list, on_tensor = _ON_LISTS.get(call.op), _ON_TENSORS.get(call.op)
+    if on_list is None:
+        return None
+    ty = solver.shallow(call.types[0])
+    if isinstance(ty, TypeHole) and on_tensor is not None:
+        raise Stuck(ty)
+    read = on_list if isinstance(ty, AdtType) and ty.name == LIST else on_tensor
+    if read is None:
+        return None
+    site = _Site(call, solver)
+    body = read(site)
+    return Reading(site.operands, body)
+
+
+# Of tensors.
+
+
+def _index(site: _Site) -> Expr:
+    place = Tuple((site.operand(1),), span=site.span)
+    return site.call(index, site.operand(0), place, spec=(("int", 0),))
+
+
+_ON_TENSORS: Final[dict[Op, Reader]] = {
+    first_place: lambda site: site.number(0),
+    is_inside: lambda site: site.call(less, site.operand(1), site.operand(2)),
+    element_at: _index,
+    next_place: lambda site: site.call(add, site.operand(1), site.number(1)),
+    backwards: lambda site: site.call(flip, site.operand(0), dims=(0,)),
+}
+
+
+# Of lists.
+
+
+def _item(site: _Site) -> Expr:
+    match site.attrs["spec"]:
+        case (("int", 0),):
+            return site.call("nth", site.operand(0), site.value(site.indices()[0]))
+        case (("slice", start, stop, step),):
+            return _slice(site, start, stop, step)
+        case _:
+            raise Clash("a list has one index: `xs[i]`, `xs[1:]`", labels={0: "this is a list"})
+
+
+_FAR: Final = 2**62
+"""Beyond every list; `slice` brings it into the range."""
+
+
+def _slice(site: _Site, start: Any, stop: Any, step: Any) -> Expr:
+    down = isinstance(step, int) and step < 0
+    if isinstance(step, Expr) and (start is None or stop is None):
+        raise Clash("where the step of a slice is computed, its ends are written out")
+    bounds = (
+        (_FAR if down else 0) if start is None else start,
+        (-_FAR if down else _FAR) if stop is None else stop,
+        1 if step is None else step,
+    )
+    found = (site.value(b) if isinstance(b, Expr) else site.number(b) for b in bounds)
+    return site.call("slice", site.operand(0), *found)
+
+
+def _replaced(site: _Site) -> Expr:
+    if site.attrs["spec"] != (("int", 0),):
+        raise Clash("one element of a list is replaced at a time: `xs[i] = x`")
+    return site.call("update", site.operand(0), site.value(site.indices()[0]), site.operand(2))
+
+
+def _length(site: _Site) -> Expr:
+    if site.attrs["dim"] != 0:
+        raise Clash("a list has one length: `len(xs)`", labels={0: "this is a list"})
+    return site.call("length", site.operand(0))
+
+
+def _total(site: _Site) -> Expr:
+    """Give the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
+    if site.attrs["dim"] != (0,):
+        raise Clash("the elements of a list are added with `sum(xs)`", labels={0: "this is a list"})
+    ty = site.solver.shallow(site.types[0])
+    assert isinstance(ty, AdtType)
+    (inside,) = ty.args
+    assert not isinstance(inside, Dim)
+    element = site.solver.shallow(inside)
+    if isinstance(element, TypeHole):
+        raise Stuck(element)
+    if not isinstance(element, TensorType | SizeType):
+        raise Clash("only numbers and tensors can be added")
+    is_number = isinstance(element, SizeType) or not element.shape
+    none = site.number(0) if is_number else site.call(no_element, site.number(0), site.number(0))
+    left, right = Var("total", span=site.span), Var("x", span=site.span)
+    plus = Function((left, right), site.call(add, left, right), span=site.span)
+    return site.split(
+        site.operand(0), lambda head, tail: site.call("foldl", plus, head, tail), none
+    )
+
+
+def _both(site: _Site) -> Expr:
+    return site.call("concat", site.operand(0), site.operand(1))
+
+
+def _not_compared(site: _Site) -> Expr:
+    raise Clash(
+        "lists are not compared by `==`",
+        labels={0: "this is a list"},
+        help="take them apart with `match`; whether one is empty is `len(xs) == 0`",
+    )
+
+
+def _first(site: _Site) -> Expr:
+    missing = site.call(no_element, site.number(0), site.number(0))
+    return site.split(site.operand(1), lambda head, _: head, missing)
+
+
+def _rest(site: _Site) -> Expr:
+    missing = site.call(no_element, site.number(0), site.number(0))
+    return site.split(site.operand(1), lambda _, tail: tail, missing)
+
+
+def _is_cons(site: _Site) -> Expr:
+    yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
+    return site.split(site.operand(1), lambda *_: yes, no)
+
+
+_ON_LISTS: Final[dict[Op, Reader]] = {
+    index: _item,
+    set_at: _replaced,
+    dim_size: _length,
+    add: _both,
+    sum_: _total,
+    equal: _not_compared,
+    not_equal: _not_compared,
+    first_place: lambda site: site.operand(0),
+    is_inside: _is_cons,
+    element_at: _first,
+    next_place: _rest,
+    backwards: lambda site: site.call("rev", site.operand(0)),
+}
