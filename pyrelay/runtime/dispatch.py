@@ -17,18 +17,19 @@ from typing import Any, Final, final
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
 from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
-from ..diagnostics.diagnostic import Problem, Report, RunError
+from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.types import is_differentiable
+from ..passes.infer import find_mistakes
 from ..translate.data import DataTypes
-from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse
+from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
 from ..translate.guards import checker
 from ..translate.models import ModelSpec
 from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Scope
 from ..translate.signature import Signature, read_signature
-from ..translate.translator import Translation, translate
+from ..translate.translator import Translation, TranslationError, translate
 from .arguments import Parameter, describe
 from .blueprint import Blueprint
 from .borrowing import Arguments, Source, host_values
@@ -272,7 +273,7 @@ class Dispatcher:
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in args.values if isinstance(v, Model)]
-        return translate(self._function, dict(args.statics), implicit, explicit)
+        return _translated(self._function, dict(args.statics), implicit, explicit)
 
     def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
         head, name = self._base.source.head, self._base.name
@@ -292,7 +293,7 @@ class Dispatcher:
 
     @cached_property
     def _looked_at(self) -> Program:
-        translation = translate(self._function, {}, [], [])
+        translation = _translated(self._function, {}, [], [])
         return Program(translation.module, translation.entry)
 
     def check(self) -> Report:
@@ -301,7 +302,7 @@ class Dispatcher:
 
     def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
-        translation = translate(self._function, {}, [_use(m) for m in models], [])
+        translation = _translated(self._function, {}, [_use(m) for m in models], [])
         self._check_models(translation, tuple(models))
         return _checked(Program(translation.module, translation.entry))
 
@@ -342,7 +343,7 @@ class Dispatcher:
         known = self._blueprints.get(key)
         if known is None or not all(guard.holds() for guard in known[0].guards):
             use = ModelUse(self._base, statics=tuple(hyper.items()))
-            translation = translate(self._base, dict(hyper), [use], [])
+            translation = _translated(self._base, dict(hyper), [use], [])
             function = Program(translation.module, translation.entry).function
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
@@ -358,6 +359,20 @@ def _checked(program: Program) -> Report:
     return Report(program.warnings)
 
 
+def _translated(
+    function: Definition | DerivedFunction,
+    statics: Mapping[str, StaticValue],
+    implicit: Sequence[ModelUse],
+    models: Sequence[ModelUse],
+) -> Translation:
+    """Translate a program. Raises CheckError: where translation finds mistakes, with those that
+    inference finds beside them."""
+    try:
+        return translate(function, statics, implicit, models)
+    except TranslationError as error:
+        raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
+
+
 def _mode(source: Source) -> tuple[Blueprint, bool]:
     if isinstance(source, Model):
         return source.blueprint, source.training
@@ -368,7 +383,7 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
     """Give the program that runs instances of a model in eval mode."""
     spec = blueprint.spec
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
-    translation = translate(spec.definition, dict(spec.statics), [use], [])
+    translation = _translated(spec.definition, dict(spec.statics), [use], [])
     program = Program(translation.module, translation.entry)
     names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
     interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import WrongArguments
-from ..ir.expr import Call, Constant, Expr, Tuple
+from ..ir.expr import Call, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops import arithmetic, extrema, host, reduce
 from ..ir.ops import math as math_ops
 from ..ir.ops.text import print_
 from ..ir.traverse import Steps
+from .atoms import placeholder
 from .attributes import static_argument
 from .context import Context, in_turn
 from .strings import read_text
@@ -39,7 +40,7 @@ def _of_several(pairwise: Op, reduction: Op) -> Handler:
         span = cx.span(node)
         if node.keywords or not node.args:
             _exactly(cx, node, pairwise.name, 1, 2)
-            return Constant(0, span=span)
+            return placeholder(span)
         values = yield cx.expressions(node.args)
         if len(values) == 1:
             return Call(reduction, values, {"dim": None, "keepdim": False}, span=span)
@@ -55,7 +56,7 @@ def _sum(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `sum(x)`: over the first dim, as Python adds what it iterates over."""
     span = cx.span(node)
     if not _exactly(cx, node, "sum", 1, 2):
-        return Constant(0, span=span)
+        return placeholder(span)
     values = yield cx.expressions(node.args)
     attrs = {"dim": (0,), "keepdim": False, "dtype": None}
     total = Call(reduce.sum_, values[:1], attrs, span=span)
@@ -65,7 +66,7 @@ def _sum(cx: Context, node: ast.Call) -> Steps[Expr]:
 def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
     if not _exactly(cx, node, "len", 1, 1):
-        return Constant(0, span=span)
+        return placeholder(span)
     value = yield cx.expression(node.args[0])
     return Call(host.dim_size, (value,), {"dim": 0}, span=span)
 
@@ -74,7 +75,7 @@ def _round(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `round`: to an integer, or to a number of decimals."""
     span = cx.span(node)
     if not _exactly(cx, node, "round", 1, 2):
-        return Constant(0, span=span)
+        return placeholder(span)
     value = yield cx.expression(node.args[0])
     if len(node.args) == 1:
         rounded = Call(math_ops.round_, (value,), {"decimals": 0}, span=span)
@@ -89,7 +90,7 @@ def _to_integer(op: Op) -> Handler:
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
         if not _exactly(cx, node, op.name, 1, 1):
-            return Constant(0, span=span)
+            return placeholder(span)
         value = yield cx.expression(node.args[0])
         return Call(host.to_int, (Call(op, (value,), {}, span=span),), {}, span=span)
 
@@ -100,7 +101,7 @@ def _log(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `math.log(x)` and `math.log(x, base)`."""
     span = cx.span(node)
     if not _exactly(cx, node, "log", 1, 2):
-        return Constant(0, span=span)
+        return placeholder(span)
     values = yield cx.expressions(node.args)
     logs = tuple(Call(math_ops.log, (v,), {}, span=span) for v in values)
     return logs[0] if len(logs) == 1 else Call(arithmetic.divide, logs, {}, span=span)
@@ -141,7 +142,7 @@ def _as_text(conversion: str) -> Handler:
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
         if not _exactly(cx, node, "repr" if conversion else "str", 1, 1):
-            return Constant("", span=span)
+            return placeholder(span)
         return (yield read_text(cx, node.args[0], conversion)).expression(span)
 
     return handle

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from ..diagnostics.catalogue.language import WrongArguments
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Constructor, Expr
+from ..ir.expr import Call, Constructor, Expr
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, in_order, match_arguments, require
+from .atoms import placeholder
 from .context import Context
 from .data import DataConstructor
 from .data_class import FACTORY, Field
@@ -23,11 +24,11 @@ def construct_call(cx: Context, node: ast.Call, cls: type) -> Steps[Expr]:
     span = cx.span(node)
     found = cx.constructor(cls, span)
     if found is None:
-        return Constant(0, span=span)
+        return placeholder(span)
     callee = Callee(cls.__name__, tuple(map(_slot, found.fields)), _text(found))
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=span)
+        return placeholder(span)
     written: dict[str, Expr] = {}
     for name, argument in bound.items():
         written[name] = yield cx.expression(argument)

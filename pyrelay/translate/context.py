@@ -22,10 +22,11 @@ from ..diagnostics.catalogue.language import (
 from ..diagnostics.diagnostic import Diagnostic, Problem
 from ..diagnostics.source import Span
 from ..ir.build import Names
-from ..ir.expr import Constant, Expr, Function, TupleGet, Var
+from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
 from ..ir.traverse import Steps
 from .annotation import AnnotationReader
+from .atoms import placeholder
 from .data import DataConstructor, DataTypes
 from .definition import Definition, Kind, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
@@ -74,6 +75,8 @@ class Program:
         self._requirements: Final[dict[Definition, Requirements]] = {}
         self._find_requirements: Final = requirements
         self._problems: Final[dict[tuple[Any, ...], Diagnostic]] = {}
+        self.guesses = False
+        """Whether something was guessed after a mistake, so that types say nothing."""
 
     @property
     def adts(self) -> dict[str, AdtDef]:
@@ -161,6 +164,7 @@ class Program:
             return build_spec(instance, self._find_sites)
         except RecursiveModel as error:
             self.report(EndlessModel(error.site.span, error.site.instance.definition.name))
+            self.guesses = True
             return ModelSpec(instance.definition, instance.statics, (), ())
 
     def _find_sites(self, instance: Instance) -> Sites:
@@ -169,6 +173,7 @@ class Program:
         if instance in self._active:
             # Its sites are not all known: it would have to exist before it is defined.
             self.report(EndlessModel(instance.definition.source.head, instance.definition.name))
+            self.guesses = True
         return self.sites[instance]
 
 
@@ -260,7 +265,7 @@ class Context:
     def refuse(self, problem: Problem) -> Expr:
         """Report a mistake; give a placeholder for the expression that has it."""
         self.program.report(problem)
-        return Constant(0, span=self.definition.source.head)
+        return placeholder(self.definition.source.head)
 
     def bind(self, name: str, entry: Bound, span: Span) -> None:
         """Make a local name stand for a value from here on."""
@@ -275,7 +280,7 @@ class Context:
         entry = self.env.find(name)
         if isinstance(entry, Unbound):
             self.program.report(UnboundName(span, name, entry.place, entry.path))
-            entry = Bound(atom=Constant(0, span=span))
+            entry = Bound(atom=placeholder(span))
             self.env.set(name, entry)
         return entry
 

@@ -15,7 +15,7 @@ from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
-from .atoms import again, atom, into
+from .atoms import again, atom, into, placeholder
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .context import Context
@@ -60,7 +60,7 @@ def _name(cx: Context, node: ast.Name) -> Steps[Expr]:
     if entry is not None:
         return value_of(cx, entry, node.id, span)
     found = cx.captured_value(node.id, span)
-    return Constant(0, span=span) if found is None else lift(cx, found, node.id, span)
+    return placeholder(span) if found is None else lift(cx, found, node.id, span)
 
 
 def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
@@ -107,7 +107,9 @@ def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
     match node.op, operand:
         case ast.UAdd(), _:
             return operand
-        case ast.USub(), Constant(value=int(value) | float(value)) if not isinstance(value, bool):
+        case ast.USub(), Constant(value=int(value) | float(value), ty=None) if not isinstance(
+            value, bool
+        ):
             return Constant(-value, span=cx.span(node))
         case _:
             return Call(UNARY[type(node.op)], (operand,), {}, span=cx.span(node))

@@ -9,9 +9,10 @@ from typing import Any
 from ..annotations import ModelAnnotation
 from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Expr, GlobalVar, RefRead
+from ..ir.expr import Call, Expr, GlobalVar, RefRead
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, in_order, match_arguments, require
+from .atoms import placeholder
 from .attributes import optimizer_named, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, ModelUse
@@ -31,7 +32,7 @@ def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Step
     signature = cx.program.signature(definition)
     bound = match_call(cx, node, definition.name, signature)
     if bound is None:
-        return Constant(0, span=span)
+        return placeholder(span)
     given = static_arguments(cx, bound, definition, signature)
     models = model_arguments(cx, bound, signature)
     cx.wanted = wanted
@@ -182,7 +183,7 @@ def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[E
     signature = cx.program.signature(use.definition)
     bound = match_call(cx, node, name, signature)
     if bound is None:
-        return Constant(0, span=span)
+        return placeholder(span)
     function = cx.program.function_name(parts.instance)
     hidden = (parts.params, parts.state)
     return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
@@ -194,7 +195,7 @@ def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunctio
     found = Callee(function.name, slots, f"{function.name}({', '.join(function.params)})")
     bound = match_arguments(cx, node, found)
     if bound is None or not require(cx, node, found, bound):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     written: dict[str, Expr] = {}
     for name, argument in bound.items():
         written[name] = yield cx.expression(argument)

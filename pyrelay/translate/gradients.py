@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
 from ..diagnostics.catalogue.language import ModelNotMentioned, Unsupported, WrongArguments
-from ..ir.expr import Call, Constant, Expr, GlobalVar, Rule, Transform, Var
+from ..ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps, run
 from .arguments import Callee, Slot, match_arguments, require
+from .atoms import placeholder
 from .attributes import static_argument
 from .closures import local_function
 from .context import Context, ModelParts
@@ -61,7 +62,7 @@ def gradient_call(cx: Context, node: ast.Call, intrinsic: Intrinsic) -> Steps[Ex
     callee = Callee(rule.value, _OF_FUNCTION, f"{rule.value}(f, wrt=None, has_aux=False)")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     function = yield cx.expression(bound["f"])
     wrt, single = _wrt(cx, bound)
     has_aux = _flag(cx, bound.get("has_aux"))
@@ -123,6 +124,7 @@ def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | Non
             text = ast.unparse(bound["f"])
             known = f"{text}({', '.join(names or ('...',))})"
             cx.program.report(WrongArguments(cx.span(node), text, why, known))
+            cx.program.guesses = True
     return tuple(found), not isinstance(wanted, tuple)
 
 
@@ -132,7 +134,7 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     callee = Callee(rule.value, _OF_MODEL, text)
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     named = bound["model"]
     models = _models(cx, named.elts if isinstance(named, ast.Tuple | ast.List) else [named])
     function, hidden, wrt = yield supplied(cx, bound["f"], models)
@@ -181,7 +183,7 @@ def supplied(
         what = "a function that is not known by name"
         instead = "name a relay function, or write a `def` or lambda here"
         cx.program.report(Unsupported(cx.span(node), what, instead))
-        return Constant(0, span=cx.span(node)), (), ()
+        return placeholder(cx.span(node)), (), ()
     return (yield _supplied_local(cx, syntax, models))
 
 
@@ -213,6 +215,7 @@ def _supplied_definition(
             wrt.append(2 * order.index(definition))
         else:
             cx.program.report(ModelNotMentioned(span, function.name, definition.name))
+            cx.program.guesses = True
     return GlobalVar(name, span=span), hidden, tuple(wrt)
 
 

@@ -33,6 +33,7 @@ def complete_statics(
             kind = "" if parameter.static is OptimizerUse else "static "
             why = f"needs its {kind}argument `{parameter.name}`"
             program.report(WrongArguments(span, definition.name, why, signature.text))
+            program.guesses = True
             continue
         assert parameter.static is not None
         if parameter.static is OptimizerUse and not isinstance(value, OptimizerUse):
@@ -44,6 +45,7 @@ def complete_statics(
             wanted = "Optimizer" if parameter.static is OptimizerUse else parameter.static.__name__
             why = f"it is annotated {wanted}, not {type(value).__name__}"
             program.report(BadValue(span, what, why))
+            program.guesses = True
             continue
         found.append((parameter.name, value))
     return tuple(found)

@@ -27,7 +27,7 @@ from ..ir.ops.loop import backwards, element_at, first_place, is_inside, next_pl
 from ..ir.ops.stream import has_next, next_element, start_iteration
 from ..ir.traverse import Steps
 from ..ir.types import TensorType
-from .atoms import again, atom
+from .atoms import again, atom, placeholder
 from .attributes import static_argument
 from .blocks import Code
 from .context import Context, in_turn
@@ -187,7 +187,7 @@ def _arguments(cx: Context, node: ast.Call, name: str, low: int, high: int | Non
 
 def _nothing(cx: Context, node: ast.Call) -> Iteration:
     """Give a placeholder after a mistake."""
-    return Iteration(Constant(0, span=cx.span(node)), lambda at: at.counter)
+    return Iteration(placeholder(cx.span(node)), lambda at: at.counter)
 
 
 def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:

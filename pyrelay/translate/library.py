@@ -6,12 +6,13 @@ import ast
 from collections.abc import Mapping
 
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Var
+from ..ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
 from ..ir.traverse import Steps
 from ..ir.types import PRELUDE
 from ..prelude.library import fails, library
 from ..prelude.names import LibraryConstructor, LibraryFunction, LibraryValue
 from .arguments import Callee, Slot, in_order, match_arguments, require
+from .atoms import placeholder
 from .context import Context
 
 
@@ -21,7 +22,7 @@ def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr
     callee = _callee(value)
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=span)
+        return placeholder(span)
     written: dict[str, Expr] = {}
     for name, argument in bound.items():
         written[name] = yield cx.expression(argument)

@@ -26,6 +26,7 @@ from ..ir.op import Missing, Op
 from ..ir.ops.host import size
 from ..ir.types import DType
 from ..prelude.names import library_value
+from .atoms import placeholder
 from .context import Context
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
@@ -129,7 +130,7 @@ def _constructor(cx: Context, cls: type, span: Span) -> Expr:
     """Give a dataclass as a function of its fields."""
     found = cx.constructor(cls, span)
     if found is None:
-        return Constant(0, span=span)
+        return placeholder(span)
     return Constructor(found.adt, found.name, span=span)
 
 

@@ -11,7 +11,6 @@ from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,
     Call,
-    Constant,
     Constructor,
     Expr,
     Function,
@@ -28,7 +27,7 @@ from ..ir.ops.model import KEY_INIT, initial
 from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import atom, into
+from .atoms import atom, into, placeholder
 from .attributes import attribute_value, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, Kind, ModelUse, meaning
@@ -132,7 +131,7 @@ def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `relay.sgd(params, grads, lr)`: new parameters, nothing written."""
     bound = match_arguments(cx, node, _SGD)
     if bound is None or not require(cx, node, _SGD, bound):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     use = record_of(cx, bound["params"]) or record_of(cx, bound["grads"])
     if use is None:
         return cx.refuse(UnknownModel(cx.span(bound["params"])))
@@ -152,7 +151,7 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
         slots = (Slot("f", required=True), Slot("tree", required=True))
         callee = Callee("tree_map", slots, "tree_map(f, tree, ...)")
         require(cx, node, callee, dict(zip(("f", "tree"), node.args, strict=False)))
-        return Constant(0, span=span)
+        return placeholder(span)
     uses = [u for u in (record_of(cx, a) for a in node.args[1:]) if u is not None]
     if not uses:
         return cx.refuse(
@@ -228,10 +227,10 @@ def export_model(cx: Context, node: ast.Call) -> Expr:
     callee = Callee("export_model", (Slot("model", required=True),), "export_model(model)")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     use = model_named(cx, bound["model"])
     if use is None or not isinstance(bound["model"], ast.Name):
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     span = cx.span(node)
     parts = explicit_parts(cx, bound["model"].id, use, span)
     spec = cx.program.spec(parts.instance)
@@ -271,7 +270,7 @@ def bind(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
     callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=span)
+        return placeholder(span)
     parts = explicit_parts(cx, name, use, span)
     function, hidden, _ = yield supplied(cx, bound["f"], [parts])
     return partial(cx, bound["f"], function, hidden, span)
@@ -293,7 +292,7 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
     callee = Callee("with_params", (Slot("f", required=True),), "with_params(f)")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
-        return Constant(0, span=span)
+        return placeholder(span)
     known = static_value(cx, bound["f"])
     function = None if known is None else meaning(known.value)
     required = pure_model(cx, function) if isinstance(function, Definition) else None

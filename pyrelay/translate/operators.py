@@ -25,6 +25,7 @@ from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
 from ..ir.traverse import Steps, let
 from .arguments import Callee, Slot, in_order, match_arguments, require
+from .atoms import placeholder
 from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import meaning
@@ -52,7 +53,7 @@ def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = N
     wanted, cx.wanted = cx.wanted, None
     given = _bind(cx, node, op, receiver)
     if given is None:
-        return Constant(0, span=cx.span(node))
+        return placeholder(cx.span(node))
     attrs = yield _attributes(cx, node, op, given)
     written: dict[str, Expr] = {} if receiver is None else {op.params[0].name: receiver}
     operands = {p.name for p in op.operands}

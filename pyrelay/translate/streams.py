@@ -28,4 +28,5 @@ def stream_of(
         written = span.text.partition(":")[2].strip()
         place = Span(span.file, span.end - len(written), span.end)
         program.report(UnreadableAnnotation(place, written, str(error), way))
+        program.guesses = True
         return ("tuple", ())

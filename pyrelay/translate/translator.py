@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Final, final
 
 from ..diagnostics.catalogue.language import UnknownModel
-from ..diagnostics.diagnostic import CheckError
+from ..diagnostics.diagnostic import CheckError, Diagnostic
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module
 from ..ir.traverse import run, substitute
@@ -81,7 +81,8 @@ def translate(
     `implicit` says which instances the model definitions mean that the program mentions (for an
     entry that is a model: which instance it is itself), `models` what is passed for the parameters
     that are models, in order. Both may be left out: the models are then as their mentions and
-    annotations say, in evaluation mode. Raises CheckError with all mistakes found.
+    annotations say, in evaluation mode. Raises CheckError with all mistakes that translation can
+    find, as an `TranslationError` where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
     given = _Given(definition, statics or {}, implicit, models)
@@ -112,6 +113,16 @@ def translate(
 
 
 @final
+class TranslationError(CheckError):
+    """Mistakes that translation found. `module` is the program with placeholders in their place,
+    in which inference may find others."""
+
+    def __init__(self, problems: Sequence[Diagnostic], module: Module) -> None:
+        super().__init__(*problems)
+        self.module: Final = module
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class _Given:
     """What `translate` is given."""
@@ -135,7 +146,8 @@ def _translated(
     except CheckError as error:
         raise CheckError(*program.problems, *error.diagnostics) from None
     if program.problems:
-        raise CheckError(*program.problems)
+        functions = {} if program.guesses else _typed(program, specs)
+        raise TranslationError(program.problems, link(Module(functions, dict(program.adts))))
     return program, instance, specs
 
 

@@ -18,7 +18,7 @@ from ..ir.ops.create import zeros_like
 from ..ir.ops.optim import adam_step, momentum_step, sgd_step
 from ..ir.traverse import Steps, let, run
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import again, atom, into
+from .atoms import again, atom, into, placeholder
 from .attributes import optimizer_named
 from .blocks import Code
 from .context import Context, field_of
@@ -74,16 +74,16 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
     bound = match_arguments(cx, node, _UPDATE)
     if bound is None or not require(cx, node, _UPDATE, bound):
-        return Constant(0, span=span)
+        return placeholder(span)
     use = model_named(cx, bound["model"])
     if use is None or not isinstance(bound["model"], ast.Name):
-        return Constant(0, span=span)
+        return placeholder(span)
     optimizer, is_known = _optimizer(cx, bound)
     if optimizer is None and is_known and "lr" not in bound:
         why = "needs `lr` or `optimizer`"
         return cx.refuse(WrongArguments(span, _UPDATE.name, why, _UPDATE.text))
     if not is_known:
-        return Constant(0, span=span)
+        return placeholder(span)
     name = bound["model"].id
     spec = cx.program.spec(use_instance(cx, use, span))
     whole = RefRead(model_field(cx, name, 0, span), span=span)
@@ -98,7 +98,7 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
         cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, model)
         if use.optimizer is None:
             # What updates the model is now found; the next translation knows it from the start.
-            return Constant(0, span=span)
+            return placeholder(span)
         step = _Step(optimizer.rule, spec, span, bindings)
         new = step.taken(whole, grads, rate)
     return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))

@@ -6,7 +6,7 @@ tried when it is made; one that is `Stuck` waits in the work-list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
@@ -105,8 +105,10 @@ class Generator:
         linked: Callable[[str], Scheme],
         *,
         strict_dtypes: bool,
+        unknown: Collection[str] = (),
     ) -> None:
-        """`linked` gives functions of the prelude that the program itself does not mention."""
+        """`linked` gives functions of the prelude that the program itself does not mention. Of the
+        functions in `unknown` nothing is known, not even that they exist."""
         self.solver: Final = solver
         self.work: Final = Worklist(solver)
         self.types: Final[dict[Expr, Type]] = {}
@@ -123,6 +125,7 @@ class Generator:
         self._adts: Final = adts
         self._strict_dtypes: Final = strict_dtypes
         self._linked: Final = linked
+        self._unknown: Final = unknown
 
     def declare(self, name: str, function: Function, *, recursive: bool) -> None:
         """Give the parameters of a global function their annotated types.
@@ -235,6 +238,9 @@ class Generator:
                 return TensorType(tuple(Dim.of(n) for n in shape), dtype)
 
     def _global(self, expr: GlobalVar) -> Type:
+        if expr.name in self._unknown:
+            self.instances[expr] = ()
+            return self.solver.fresh()
         scheme = self._schemes.get(expr.name)
         if scheme is None and expr.name not in self.monomorphic:
             scheme = self._linked(expr.name)

@@ -6,7 +6,7 @@ function is generalised over the sizes in its type; within a group recursion is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ...ir.traverse import free_globals, rewrite, run
 from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, subtypes
 from ...prelude.library import part
 from .cases import missing_cases
+from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
 from .generate import Generator, Scheme
 from .solver import Solver
@@ -36,10 +37,31 @@ def infer(module: Module, *, strict: bool = False) -> Module:
     With `strict`, an equation between sizes that the types do not prove is an error instead of an
     assumption checked at entry. Raises CheckError with all mistakes found.
     """
+    schemes, problems = _infer_all(module, strict=strict, after_mistakes=False)
+    if problems:
+        raise CheckError(*problems)
+    own = {n: schemes[n].function for n in module.functions}
+    linked = {n: s.function for n, s in schemes.items() if n not in own}
+    return Module(linked | own, module.adts)
+
+
+def find_mistakes(module: Module) -> tuple[Problem, ...]:
+    """Give the mistakes in a module in which translation has found others, and left placeholders:
+    those that do not just follow from them."""
+    return tuple(_infer_all(module, strict=False, after_mistakes=True)[1])
+
+
+def _infer_all(
+    module: Module, *, strict: bool, after_mistakes: bool
+) -> tuple[dict[str, Scheme], list[Problem]]:
+    """Give the schemes of all functions, those of the prelude that are linked first, and all
+    mistakes."""
     functions = {name: copy_templates(f) for name, f in module.functions.items()}
     schemes: dict[str, Scheme] = {}
     linked: dict[str, Scheme] = {}
     problems: list[Problem] = []
+    wrong: set[str] = set()
+    """The functions with mistakes; those whose whole type is annotated have a scheme even so."""
 
     def link(name: str) -> Scheme:
         for reached, scheme in _prelude(name).items():
@@ -47,23 +69,51 @@ def infer(module: Module, *, strict: bool = False) -> Module:
         return linked[name]
 
     graph = {name: [g for g in free_globals(f) if g in functions] for name, f in functions.items()}
+    missing = {g for f in functions.values() for g in free_globals(f)} - functions.keys()
     for group in components(graph):
-        if any(g not in schemes and g not in group for name in group for g in graph[name]):
-            continue  # a callee is wrong already; its own mistake is enough
         members = {name: functions[name] for name in group}
-        found = _infer_group(module, members, schemes, link)
+        unknown = missing | (wrong - schemes.keys())
+        if _is_whole(members, unknown, after_mistakes=after_mistakes):
+            found = _infer_group(module, members, schemes, link)
+        else:
+            found = _beside(module, members, schemes, link, unknown)
         if isinstance(found, list):
             problems += found
+            wrong.update(group)
+            declared = {n: _declared(f) for n, f in members.items()}
+            schemes |= {n: s for n, s in declared.items() if s is not None}
             continue
         schemes |= {n: Scheme(_type(f), f) for n, f in found.items()}
         for function in found.values():
             problems += missing_cases(function, module.adts)
         if strict:
             problems += _refused(found)
-    if problems:
-        raise CheckError(*problems)
-    own = {n: schemes[n].function for n in module.functions}
-    return Module({n: s.function for n, s in linked.items()} | own, module.adts)
+    return linked | schemes, problems
+
+
+def _is_whole(
+    functions: Mapping[str, Function], unknown: set[str], *, after_mistakes: bool
+) -> bool:
+    """Tell whether functions can be typed: translation refused nothing in them, and something is
+    known of all that they call. After mistakes a parameter without a type may have a wrong one."""
+    return not any(
+        (after_mistakes and (has_placeholder(f) or any(map(is_open, f.params))))
+        or unknown.intersection(free_globals(f))
+        for f in functions.values()
+    )
+
+
+def _beside(
+    module: Module,
+    functions: dict[str, Function],
+    schemes: dict[str, Scheme],
+    link: Callable[[str], Scheme],
+    unknown: Collection[str],
+) -> list[Problem]:
+    """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
+    found = _generate(module, functions, schemes, link, unknown)
+    places = {p for f in functions.values() for p in doubtful(f, unknown)}
+    return [p for p in found.work.problems if not is_doubtful(p, places)]
 
 
 @cache
@@ -91,18 +141,9 @@ def _infer_group(
     schemes: dict[str, Scheme],
     link: Callable[[str], Scheme],
 ) -> dict[str, Function] | list[Problem]:
-    solver = Solver()
-    declared = {n: _declared(f) for n, f in functions.items()}
-    annotated = {n: s for n, s in declared.items() if s is not None}
-    is_annotated = len(annotated) == len(functions)
-    known = schemes | annotated if is_annotated else schemes
-    generator = Generator(solver, known, module.adts, link, strict_dtypes=module.strict_dtypes)
-    recursive = any(g in functions for f in functions.values() for g in free_globals(f))
-    for name, function in functions.items():
-        generator.declare(name, function, recursive=recursive)
-    for name, function in functions.items():
-        run(generator.define(name, function))
-    generator.work.settle()
+    generator = _generate(module, functions, schemes, link, ())
+    solver = generator.solver
+    annotated = _annotated(functions)
     if generator.work.problems:
         return generator.work.problems
     unsolved = generator.work.unsolved()
@@ -117,13 +158,41 @@ def _infer_group(
         assert isinstance(built, Function)
         done[name] = built
     assumptions = tuple(elaborator.assumption(a) for a in solver.assumptions)
-    if is_annotated:
+    if annotated:
         return {
             n: _generalise(f, assumptions, annotated[n].type.type_params, ())
             for n, f in done.items()
         }
     shared = _in_order(_shared_params(solver, list(done.values())), functions.values())
     return {n: _generalise(f, assumptions, shared, list(done)) for n, f in done.items()}
+
+
+def _generate(
+    module: Module,
+    functions: dict[str, Function],
+    schemes: dict[str, Scheme],
+    link: Callable[[str], Scheme],
+    unknown: Collection[str],
+) -> Generator:
+    """Solve what the functions of a group say; nothing is known of those in `unknown`."""
+    known = schemes | _annotated(functions)
+    generator = Generator(
+        Solver(), known, module.adts, link, strict_dtypes=module.strict_dtypes, unknown=unknown
+    )
+    recursive = any(g in functions for f in functions.values() for g in free_globals(f))
+    for name, function in functions.items():
+        generator.declare(name, function, recursive=recursive)
+    for name, function in functions.items():
+        run(generator.define(name, function))
+    generator.work.settle()
+    return generator
+
+
+def _annotated(functions: dict[str, Function]) -> dict[str, Scheme]:
+    """Give the schemes of a group that is annotated whole; none, where a type is left out."""
+    declared = {n: _declared(f) for n, f in functions.items()}
+    found = {n: s for n, s in declared.items() if s is not None}
+    return found if len(found) == len(functions) else {}
 
 
 def _declared(function: Function) -> Scheme | None:
