@@ -290,6 +290,8 @@ class Reduction:
 
     combine: str
     body: Callable[..., Any]
+    is_fresh: bool = True
+    """False where there may be nothing to combine, and the operand itself is the result."""
 
 
 @final
@@ -298,6 +300,8 @@ class Contraction:
     """Products summed over shared dims. `body(torch, *operands, *attributes)`."""
 
     body: Callable[..., Any]
+    is_fresh: bool = True
+    """False where there may be no sum, and the result is a view."""
 
 
 @final
@@ -315,9 +319,12 @@ class Library:
 
     In every body a missing operand is None, a dim is an int and a dtype is torch's. A factory's
     body gets the device of the call after torch: `body(torch, device, *operands, *attributes)`.
+
+    `is_fresh` says that the result never shares storage with an operand or with anything else.
     """
 
     body: Callable[..., Any]
+    is_fresh: bool = False
 
 
 @final

@@ -20,6 +20,7 @@ from ..passes.blame import blame_callers
 from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
+from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
 from ..passes.simplify import simplify
@@ -78,7 +79,8 @@ class Program:
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
 
     def _simplify(self, module: Module) -> Module:
-        return with_flavours(simplify(module, self.entry, _fold))
+        simplified = simplify(module, self.entry, _fold)
+        return with_flavours(update_in_place(simplified))
 
     def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
         """Give the next stage: timed, and verified and written to a file where options say so."""

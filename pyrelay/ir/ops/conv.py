@@ -141,7 +141,7 @@ conv2d: Final = Op(
     type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_conv2d),
+    lowering=Library(_conv2d, is_fresh=True),
     grad=_conv2d_grad,
     hidden=_HIDDEN,
     hyper=(
@@ -216,7 +216,7 @@ conv1d: Final = Op(
     type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_conv1d),
+    lowering=Library(_conv1d, is_fresh=True),
     grad=_conv1d_grad,
     hidden=_HIDDEN,
     hyper=(
@@ -264,7 +264,7 @@ conv2d_input_grad: Final = Op(
     type_rule=lambda call: _linear_part(call, "input_size"),
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_input_grad),
+    lowering=Library(_conv2d_input_grad, is_fresh=True),
     grad=lambda p: (
         conv2d(p.g, p.args[1], None, **window_attrs(p)),
         conv2d_weight_grad(p.args[0], p.g, weight_size=p.args[1].shape, **window_attrs(p)),
@@ -314,7 +314,7 @@ conv2d_weight_grad: Final = Op(
     type_rule=lambda call: _linear_part(call, "weight_size"),
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_weight_grad),
+    lowering=Library(_conv2d_weight_grad, is_fresh=True),
     grad=lambda p: (
         conv2d(p.args[1], p.g, None, **window_attrs(p)),
         conv2d_input_grad(p.args[0], p.g, input_size=p.args[1].shape, **window_attrs(p)),
@@ -419,7 +419,7 @@ conv2d_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_backward),
+    lowering=Library(_conv2d_backward, is_fresh=True),
     grad=_conv2d_backward_grad,
     hidden=(),
     hyper=(),

@@ -148,7 +148,7 @@ einsum: Final = Op(
     type_rule=_einsum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Contraction(_einsum),
+    lowering=Contraction(_einsum, is_fresh=False),
     grad=_einsum_grad,
     hidden=(),
     hyper=(),

@@ -69,7 +69,7 @@ embedding: Final = Op(
     type_rule=_embedding_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_embedding),
+    lowering=Library(_embedding, is_fresh=True),
     grad=_embedding_grad,
     hidden=(Hidden("weight", Holder.PARAMETER, Init.NORMAL, _embedding_weight),),
     hyper=(
@@ -126,7 +126,7 @@ embedding_grad: Final = Op(
     type_rule=_embedding_grad_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_embedding_backward),
+    lowering=Library(_embedding_backward, is_fresh=True),
     grad=_embedding_grad_grad,
     hidden=(),
     hyper=(),

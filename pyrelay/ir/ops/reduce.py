@@ -247,7 +247,9 @@ sum_to: Final = Op(
     type_rule=_sum_to_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Reduction("add", on_tensor(lambda torch, x, size: x.sum_to_size(size))),
+    lowering=Reduction(
+        "add", on_tensor(lambda torch, x, size: x.sum_to_size(size)), is_fresh=False
+    ),
     grad=lambda p: (p.g.expand(p.args[0].shape),),
     hidden=(),
     hyper=(),

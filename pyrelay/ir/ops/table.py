@@ -17,6 +17,7 @@ from . import (
     conv_transpose,
     create,
     derivatives,
+    descend,
     distance,
     dropout,
     einsum,
@@ -280,8 +281,8 @@ ALL: Final[tuple[Op, ...]] = (
 )
 """Every operator that a program may call."""
 
-GENERATED: Final[tuple[Op, ...]] = (shadow.shadow,)
-"""Operators on cells that gradients call and nobody writes: `relay` has no such names."""
+GENERATED: Final[tuple[Op, ...]] = (descend.descend, shadow.shadow)
+"""Operators on cells that passes call and nobody writes: `relay` has no such names."""
 
 BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED)}
 """Every operator under its name in the text format."""

@@ -1,0 +1,74 @@
+"""The update of a whole model in place, which a compiled program makes of separate steps."""
+
+from __future__ import annotations
+
+from collections import deque
+from functools import partial
+from operator import call as apply
+from typing import Any, Final
+
+from ..op import (
+    Effect,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    ShapeBehaviour,
+    attribute,
+    operand,
+)
+from ..types import UNIT, TensorType, TupleType, Type, show
+
+
+def _descend_type(call: RuleCall) -> Type:
+    params, grads = call.type(0), call.type(1)
+    if not isinstance(params, TupleType) or not isinstance(grads, TupleType):
+        call.clash("`descend` takes a tuple of parameters and a tuple of gradients", 0, 1)
+    if len(params.fields) != len(grads.fields):
+        call.clash("`descend` takes one gradient for each parameter", 0, 1)
+    for param, grad in zip(params.fields, grads.fields, strict=True):
+        if not isinstance(param, TensorType) or not _fits(param, grad):
+            call.clash(f"`descend` moves {show(param)} against {show(grad)}", 0, 1)
+    return UNIT
+
+
+def _fits(param: TensorType, grad: Type) -> bool:
+    if not isinstance(grad, TupleType):
+        return grad == param
+    match grad.fields:
+        case (TensorType((rows, inner), left), TensorType((again, columns), right)):
+            fits = inner == again and param.shape == (rows, columns)
+            return fits and left == right == param.dtype
+        case _:
+            return False
+
+
+def _descend(torch: Any, params: tuple[Any, ...], grads: tuple[Any, ...], lr: float) -> tuple[()]:
+    products = [(p, *g) for p, g in zip(params, grads, strict=True) if isinstance(g, tuple)]
+    steps = [partial(p.addmm_, x, y, alpha=-lr) for p, x, y in products]
+    plain = [(p, g) for p, g in zip(params, grads, strict=True) if not isinstance(g, tuple)]
+    if plain:
+        moved, against = map(list, zip(*plain, strict=True))
+        steps.append(partial(torch._foreach_add_, moved, against, alpha=-lr))
+    # No line of Python runs between the steps, so an interrupt comes before or after all of them.
+    deque(map(apply, steps), maxlen=0)
+    return ()
+
+
+descend: Final = Op(
+    name="descend",
+    doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
+    "pair of matrices is the gradient that is their product.",
+    params=(operand("params"), operand("grads"), attribute("lr")),
+    promotion=Promotion.NONE,
+    type_rule=_descend_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_descend),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
