@@ -18,6 +18,7 @@ from .blocks import Code
 from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
+from .growth import assign_grown, extend_grown, hold_lists
 from .model_calls import created, created_place, pure_function, record_of, records_of
 from .optimizers import STAND_IN, OptimizerUse
 from .ownership import shared_by
@@ -29,6 +30,8 @@ from .updates import makes_optimizer, renew
 
 def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
     """Translate `a = b = value`."""
+    if any(not isinstance(t, ast.Name) or t.id not in cx.grown for t in stmt.targets):
+        hold_lists(cx, stmt.value)
     if len(stmt.targets) == 1:
         yield _assign_one(cx, stmt.targets[0], stmt.value, code)
         return
@@ -45,6 +48,9 @@ def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
     found = cx.annotations.read(stmt.annotation, cx.span(stmt.annotation))
     if not isinstance(stmt.target, ast.Name) or found is None or found.model is not None:
         yield _assign_one(cx, stmt.target, stmt.value, code)
+        return
+    if stmt.target.id in cx.grown:
+        yield assign_grown(cx, stmt.target, stmt.value, code, found.ty)
         return
     value = yield cx.expression(stmt.value)
     var = Var(stmt.target.id, found.ty, span=cx.span(stmt.target))
@@ -72,6 +78,9 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
 
 def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
     span = cx.span(target)
+    if target.id in cx.grown:
+        yield assign_grown(cx, target, value, code)
+        return
     known = static_value(cx, value)
     if known is not None and not _is_number(known):
         if isinstance(known.value, OptimizerUse) and isinstance(value, ast.Call):
@@ -149,6 +158,10 @@ def bind_target(cx: Context, target: ast.expr, value: Expr, code: Code) -> Steps
     """Bind what a target names to a value."""
     span = cx.span(target)
     match target:
+        case ast.Name(id=name) if name in cx.grown:
+            what = f"`{name}` here, which is appended to elsewhere"
+            instead = f"give the value another name, and assign it: `{name} = list(...)`"
+            cx.program.report(Unsupported(span, what, instead))
         case ast.Name(id=name):
             if isinstance(value, Var) and value.name == name:
                 var = value
@@ -226,6 +239,9 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             if entry is None or (entry.atom is None and entry.static is None):
                 cx.program.report(OuterAssignment(cx.span(target), name))
                 return
+            if name in cx.grown and isinstance(stmt.op, ast.Add):
+                yield extend_grown(cx, target, stmt.value, code)
+                return
             old = yield cx.expression(ast.copy_location(ast.Name(name, ast.Load()), target))
             value = yield cx.expression(stmt.value)
             var = Var(name, span=cx.span(target))
@@ -278,7 +294,8 @@ def _note_holders(cx: Context, target: ast.expr, shared: Sequence[ast.Name]) -> 
     """Note that a target and the names that its value comes from may hold one tensor."""
     if not cx.writes_items or not shared:
         return
-    cx.hold(((n.id, cx.span(n)) for n in shared), "its tensor goes to another name here")
+    tensors = ((n.id, cx.span(n)) for n in shared if n.id not in cx.grown)
+    cx.hold(tensors, "its tensor goes to another name here")
     names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     for element in names:
         entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None

@@ -18,6 +18,8 @@ from ..ir.traverse import Steps
 from .atoms import placeholder
 from .attributes import static_argument
 from .context import Context, in_turn
+from .growth import empty, grown_value
+from .lists import comprehension
 from .strings import read_text
 
 Handler = Callable[[Context, ast.Call], Steps[Expr]]
@@ -67,8 +69,20 @@ def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
     if not _exactly(cx, node, "len", 1, 1):
         return placeholder(span)
-    value = yield cx.expression(node.args[0])
+    value = grown_value(cx, node.args[0]) or (yield cx.expression(node.args[0]))
     return Call(host.dim_size, (value,), {"dim": 0}, span=span)
+
+
+def _list(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `list(xs)`: a list of what a loop over `xs` finds."""
+    if not node.args and not node.keywords:
+        return empty(cx.span(node))
+    if not _exactly(cx, node, "list", 1, 1):
+        return placeholder(cx.span(node))
+    item = ast.copy_location(ast.Name("item", ast.Store()), node)
+    loop = ast.comprehension(item, node.args[0], [], 0)
+    element = ast.copy_location(ast.Name("item", ast.Load()), node)
+    return (yield comprehension(cx, ast.copy_location(ast.ListComp(element, [loop]), node)))
 
 
 def _round(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -150,6 +164,7 @@ def _as_text(conversion: str) -> Handler:
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
     builtins.len: _len,
+    builtins.list: _list,
     builtins.max: _of_several(arithmetic.maximum, extrema.amax),
     builtins.min: _of_several(arithmetic.minimum, extrema.amin),
     builtins.print: _print,

@@ -14,6 +14,7 @@ from .annotation import Annotation, type_names
 from .context import Context
 from .environment import Bound, Unbound
 from .flow import Nested, locals_of, reads
+from .growth import grown_inside
 from .streams import stream_of
 
 Body: TypeAlias = Callable[[Context, ast.FunctionDef], Steps[Expr]]
@@ -24,11 +25,12 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
     """Translate a nested function; its parameters need no annotations."""
     mark = cx.env.mark()
     captured, cx.captured = cx.captured, {}
+    grown, cx.grown = cx.grown, grown_inside(node, cx.grown)
     try:
         return (yield _function(cx, node))
     finally:
         cx.env.undo(mark)
-        cx.captured = captured
+        cx.captured, cx.grown = captured, grown
 
 
 def _function(cx: Context, node: Nested) -> Steps[Function]:

@@ -234,6 +234,8 @@ class Context:
     """The name that the whole right side of an assignment gets, for the names of sites."""
     once: frozenset[str] = frozenset()
     """The names that are assigned at one place only, so they may name sites."""
+    grown: frozenset[str] = frozenset()
+    """The local names that are appended to, whose variables hold lists the other way round."""
     writes_items: bool = False
     """Whether the function assigns to items, so who holds a tensor matters."""
     captured: dict[str, Span] = field(default_factory=dict[str, Span])

@@ -20,6 +20,8 @@ from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .context import Context
 from .environment import Bound
+from .growth import grown_value, turned
+from .lists import comprehension, display
 from .mentions import lift, unit, value_of
 from .model_calls import model_attribute
 from .static import static_value
@@ -56,6 +58,9 @@ def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:
 def _name(cx: Context, node: ast.Name) -> Steps[Expr]:
     yield from ()
     span = cx.span(node)
+    grown = grown_value(cx, node)
+    if grown is not None:
+        return turned(grown, span)
     entry = cx.local(node.id, span)
     if entry is not None:
         return value_of(cx, entry, node.id, span)
@@ -165,12 +170,6 @@ def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:
     return Tuple((yield cx.expressions(node.elts)), span=cx.span(node))
 
 
-def _list(cx: Context, node: ast.List) -> Steps[Expr]:
-    yield from ()
-    instead = "use a tuple, or `relay.stack((a, b))` for a tensor"
-    return cx.refuse(Unsupported(cx.span(node), "a list", instead))
-
-
 def _lambda(cx: Context, node: ast.Lambda) -> Steps[Expr]:
     if node.args.defaults or any(d is not None for d in node.args.kw_defaults):
         instead = "write a `def`, or capture the value"
@@ -188,7 +187,8 @@ _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
     ast.IfExp: _conditional,
     ast.JoinedStr: text,
     ast.Lambda: _lambda,
-    ast.List: _list,
+    ast.List: display,
+    ast.ListComp: comprehension,
     ast.Name: _name,
     ast.Subscript: subscript,
     ast.Tuple: _tuple,

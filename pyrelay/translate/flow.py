@@ -146,8 +146,19 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
             yield from names_of(target, items=items)
         case ast.FunctionDef(name=name):
             yield name
+        case ast.Expr() if items and (name := appended_to(stmt)) is not None:
+            yield name
         case _:
             pass
+
+
+def appended_to(stmt: ast.stmt) -> str | None:
+    """Give the name that a statement `xs.append(x)` gives a longer list."""
+    match stmt:
+        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
+            return name
+        case _:
+            return None
 
 
 def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:

@@ -114,7 +114,7 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
         for function, read in _READERS:
             if called is function:
                 return (yield read(cx, node, code))
-    if isinstance(node, ast.Tuple | ast.List):
+    if isinstance(node, ast.Tuple):
         instead = "call a nested function for each, or stack them into one tensor"
         cx.program.report(Unsupported(cx.span(node), "a loop over a tuple", instead))
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None

@@ -22,6 +22,7 @@ from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cur
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
+from .growth import lists_held
 from .iteration import Counts, Iteration, counting, read_iteration
 from .ownership import held_in_loop
 from .static import static_test
@@ -208,11 +209,12 @@ def _function(
 def _enter(cx: Context, head: _Head, frame: Frame) -> None:
     """Make the names that the loop assigns stand for what a round finds."""
     held = held_in_loop(cx, head.stmt.body) if cx.writes_items else {}
+    kept_lists = lists_held(cx, head.stmt.body)
     params = dict(zip(head.names, head.params, strict=True))
     for name in frame.flow.assigned[head.stmt]:
         known = cx.env.find(name)
         if name in params and isinstance(known, Bound):
-            holder = known.holder
+            holder = known.holder or kept_lists.get(name)
             if holder is None and name in held:
                 holder = Holder(cx.span(held[name]), "its tensor goes to another name here")
             # Later rounds may find another function or model; a record must stay one.

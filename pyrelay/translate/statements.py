@@ -22,6 +22,7 @@ from .context import Context
 from .definition import meaning
 from .environment import Bound, LocalFunction, Static, Unbound
 from .flow import analyse, falls_through, jumps, reads, returns_inside, statements_in
+from .growth import append, is_append
 from .instances import NotSupplied
 from .loops import bind_joined, head_span, join_function, loop, tail_loop
 from .mentions import unit
@@ -378,6 +379,9 @@ def returns_value(node: ast.FunctionDef) -> ast.Return | None:
 def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
     if isinstance(stmt.value, ast.Constant):
         return  # a docstring, or a value that goes nowhere
+    if is_append(stmt.value):
+        yield append(cx, stmt.value, code)
+        return
     code.bind(Var("_", span=cx.span(stmt)), (yield cx.expression(stmt.value)))
 
 

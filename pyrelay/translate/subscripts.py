@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Expr, Tuple
+from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.ops.host import dim_size
 from ..ir.ops.index import index, set_at
 from ..ir.traverse import Steps
 from .context import Context
+from .growth import grown_value
 from .scope import is_plain
 from .static import static_value
 
@@ -32,6 +33,11 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     if dim is not None and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
         base = yield cx.expression(node.value.value)
         return Call(dim_size, (base,), {"dim": dim}, span=cx.span(node))
+    grown = grown_value(cx, node.value) if dim == -1 else None
+    if grown is not None:
+        # The list is held the other way round: the last element is in front.
+        first = Place((Constant(0, span=cx.span(node.slice)),), (("int", 0),))
+        return item(grown, first, cx.span(node), cx.span(node.slice))
     base = yield cx.expression(node.value)
     place = yield read_place(cx, node.slice)
     return item(base, place, cx.span(node), cx.span(node.slice))

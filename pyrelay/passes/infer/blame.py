@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...diagnostics.catalogue.lists import MixedElements
 from ...diagnostics.catalogue.types import (
     ArgumentMismatch,
     LoopMismatch,
@@ -12,9 +13,23 @@ from ...diagnostics.catalogue.types import (
     OperatorMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
-from ...ir.expr import Call, Expr, Function, GlobalVar, Tuple, Var
+from ...ir.dims import Dim
+from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
-from ...ir.types import DType, TensorType, TupleType, Type, TypeHole, show, subtypes
+from ...ir.types import (
+    DEFAULT_DTYPE,
+    AdtType,
+    DType,
+    DTypeHole,
+    DTypeKind,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    show,
+    subtypes,
+)
+from ...prelude.library import LIST
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .solver import Solver
 
@@ -96,6 +111,8 @@ def explain_argument(
 ) -> Problem:
     """Give the problem of an argument that its parameter does not take."""
     argument = call.args[position]
+    if _is_rest_of_list(call, position) and isinstance(actual, AdtType):
+        return _mixed_elements(call, actual, wanted, why)
     name = "this function" if declared is None else declared.name or "this function"
     if isinstance(call.callee, Var | GlobalVar):
         name = call.callee.name
@@ -120,6 +137,37 @@ def explain_argument(
         why,
         _way_out(operand_text(argument), actual, wanted),
     )
+
+
+def _is_rest_of_list(call: Call, position: int) -> bool:
+    match call.callee:
+        case Constructor(adt, "Cons"):
+            return adt == LIST and position == 1
+        case _:
+            return False
+
+
+def _mixed_elements(call: Call, actual: AdtType, wanted: Type, why: str) -> Problem:
+    """Give the problem of an element that is put before elements of another type."""
+    first, rest = call.args
+    own = wanted.args[0] if isinstance(wanted, AdtType) else wanted
+    others = actual.args[0] if actual.name == LIST else actual
+    assert not isinstance(own, Dim)
+    assert not isinstance(others, Dim)
+    place = rest.args[0] if isinstance(rest, Call) and rest.args else rest
+    known = "" if "?" in why else why
+    # The span of a variable is where it is bound; its use is somewhere in the call.
+    at = call.span if isinstance(first, Var) else first.span
+    return MixedElements(at, _shown(own), place.span, _shown(others), known)
+
+
+def _shown(ty: Type) -> str:
+    """Give a type, that of a number literal as the one it has alone."""
+    match ty:
+        case TensorType((), DTypeHole(weak=DTypeKind() as weak)):
+            return show(TensorType((), DEFAULT_DTYPE[weak]))
+        case _:
+            return show(ty)
 
 
 def _is_written(ty: Type) -> bool:

@@ -22,6 +22,7 @@ HUNDREDS = {
     "run": 5,
     "call": 5,
     "data": 1,
+    "lists": 1,
     "text": 6,
 }
 

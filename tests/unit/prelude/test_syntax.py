@@ -108,6 +108,76 @@ def replaced_in_python(x: Any, n: int) -> Any:
     return xs[0] + 10 * xs[1] + 100 * xs[2]
 
 
+@relay
+def collected(x: Tensor[Float, (N, 3)], n: Int) -> Tensor[Float, (3,)]:
+    xs = [a * 2 for a in x if a[0] > 0.0]
+    ys = [a * b[0] + i for a in xs for i, b in enumerate(xs) if i < n]
+    zs = []
+    for i in range(n):
+        zs.append(x[0] * i)
+        if i > 1:
+            zs.append(zs[-1] * len(zs))
+    zs += ys
+    zs.append(x[1])
+    t = relay.zeros(3)
+    for z in zs:
+        t = t * 0.5 + z
+    return t * len(zs) + zs[-1] + zs[0]
+
+
+def collected_in_python(x: Any, n: int) -> Any:
+    xs = [a * 2 for a in x if a[0] > 0.0]
+    ys = [a * b[0] + i for a in xs for i, b in enumerate(xs) if i < n]
+    zs: list[Any] = []
+    for i in range(n):
+        zs.append(x[0] * i)
+        if i > 1:
+            zs.append(zs[-1] * len(zs))
+    zs += ys
+    zs.append(x[1])
+    t = torch.zeros(3)
+    for z in zs:
+        t = t * 0.5 + z
+    return t * len(zs) + zs[-1] + zs[0]
+
+
+@relay
+def copied(x: Float, n: Int) -> Float:
+    found = list()  # noqa: C408  as people write it
+    for v in list(range(n)):
+        found.append(x * v)
+        found.append(found[-1] + len(found))
+    nested = [[x * i, x] for i in range(3)]
+
+    def grow(y):
+        inside = [y]
+        for pair in nested:
+            inside.append(pair[0])  # noqa: PERF401
+        return sum(inside)
+
+    for item in [x, 2 * x]:
+        found.append(grow(item))  # noqa: PERF401
+    return sum(found) + sum([pair[0] * pair[1] for pair in nested])
+
+
+def copied_in_python(x: Any, n: int) -> Any:
+    found: list[Any] = []
+    for v in range(n):
+        found.append(x * v)
+        found.append(found[-1] + len(found))
+    nested = [[x * i, x] for i in range(3)]
+
+    def grow(y: Any) -> Any:
+        inside = [y]
+        for pair in nested:
+            inside.append(pair[0])  # noqa: PERF401
+        return sum(inside)
+
+    for item in [x, 2 * x]:
+        found.append(grow(item))  # noqa: PERF401
+    return sum(found) + sum([pair[0] * pair[1] for pair in nested])
+
+
 SCALAR = torch.tensor(0.7)
 ROWS = torch.tensor([[0.1, -0.4, 0.3], [0.95, 0.2, -0.6]])
 
@@ -116,6 +186,8 @@ PROGRAMS: Sequence[tuple[Any, Callable[..., Any], torch.Tensor, Sequence[int]]] 
     (joined, joined_in_python, ROWS, (0, 1, 2, -1, 5)),
     (looped, looped_in_python, ROWS, (0, 1, 3)),
     (early, early_in_python, SCALAR, (0, 1, 2)),
+    (collected, collected_in_python, ROWS, (0, 1, 2, 4)),
+    (copied, copied_in_python, SCALAR, (0, 3)),
     (replaced, replaced_in_python, SCALAR, (0, 1, -1)),
 ]
 

@@ -77,8 +77,8 @@ def test_every_operator_in_the_table_is_refused(operator: type[ast.AST]) -> None
 
 
 def test_all_mistakes_are_found_in_the_order_of_the_text() -> None:
-    found = refused("y = {x}\nz = [i for i in x]\ndel y")
-    assert [text for _, text in found] == ["{x}", "[i for i in x]", "del y"]
+    found = refused("y = {x}\nz = {i for i in x}\ndel y")
+    assert [text for _, text in found] == ["{x}", "{i for i in x}", "del y"]
 
 
 def test_star_parameters_are_refused_by_name() -> None:

@@ -1,0 +1,238 @@
+"""Local names of lists that `append` makes longer.
+
+A name that is appended to anywhere in a function is *grown*: its variable holds the list the other
+way round, so each `append` is one step, and wherever the name is read the list is turned round.
+Which names are grown is known from the text, so all paths agree on it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final, TypeGuard
+
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.lists import NotGrown, SharedList
+from ..diagnostics.source import Span
+from ..ir.expr import Call, Constructor, Expr, GlobalVar, Var
+from ..ir.traverse import Steps
+from ..ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
+from ..prelude.library import LIST, qualified
+from ..prelude.names import library_value
+from .blocks import Code
+from .context import Context
+from .definition import Definition, meaning
+from .environment import Bound, Holder
+from .flow import Nested, appended_to, locals_of, statements_in
+from .static import static_value
+
+
+def empty(span: Span) -> Expr:
+    """Give the list without elements."""
+    return Call(Constructor(LIST, "Nil", span=span), (), span=span)
+
+
+def longer(element: Expr, rest: Expr, span: Span) -> Expr:
+    """Give a list with an element in front."""
+    return Call(Constructor(LIST, "Cons", span=span), (element, rest), span=span)
+
+
+def turned(xs: Expr, span: Span) -> Expr:
+    """Give a list the other way round."""
+    return Call(GlobalVar(qualified("rev"), span=span), (xs,), span=span)
+
+
+def chain(elements: Iterable[Expr], span: Span) -> Expr:
+    """Give the list of elements, the first of these at its end."""
+    found = empty(span)
+    for element in elements:
+        found = longer(element, found, span)
+    return found
+
+
+def grown_in(node: ast.FunctionDef) -> frozenset[str]:
+    """Give the names of a function's own that it appends to, nested functions not entered."""
+    own = locals_of(node) - {a.arg for a in _parameters(node)}
+    found = (appended_to(s) for s in statements_in(node.body))
+    return frozenset(n for n in found if n is not None and n in own)
+
+
+def grown_inside(node: Nested, around: frozenset[str]) -> frozenset[str]:
+    """Give the grown names in a nested function: its own, and those of the function around."""
+    own = grown_in(node) if isinstance(node, ast.FunctionDef) else frozenset[str]()
+    return (around - locals_of(node)) | own
+
+
+def _parameters(node: ast.FunctionDef) -> Iterator[ast.arg]:
+    args = node.args
+    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+
+
+def grown_value(cx: Context, node: ast.expr) -> Expr | None:
+    """Give the variable of a grown name, which holds the list the other way round; None for any
+    other expression."""
+    if not isinstance(node, ast.Name) or node.id not in cx.grown:
+        return None
+    entry = cx.local(node.id, cx.span(node))
+    return None if entry is None else entry.atom
+
+
+def is_append(node: ast.expr) -> TypeGuard[ast.Call]:
+    """Tell whether an expression is a call `xs.append(x)`."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+    )
+
+
+def append(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
+    """Translate the statement `xs.append(x)`."""
+    assert isinstance(node.func, ast.Attribute)
+    owner, span = node.func.value, cx.span(node)
+    old = grown_value(cx, owner)
+    if not isinstance(owner, ast.Name) or old is None:
+        cx.program.report(_not_grown(cx, owner, span))
+        return
+    entry = cx.env.find(owner.id)
+    holder = entry.holder if isinstance(entry, Bound) else None
+    if holder is not None:
+        cx.program.report(SharedList(span, owner.id, holder.span, holder.why))
+        return
+    if len(node.args) != 1 or node.keywords:
+        what, instead = "`append` with these arguments", "append one element: `xs.append(x)`"
+        cx.program.report(Unsupported(span, what, instead))
+        return
+    element = yield cx.expression(node.args[0])
+    hold_lists(cx, node.args[0])
+    var = Var(owner.id, span=span)
+    code.bind(var, longer(element, old, span))
+    cx.bind(owner.id, Bound(atom=var), span)
+
+
+def _not_grown(cx: Context, owner: ast.expr, span: Span) -> NotGrown:
+    text = ast.unparse(owner)
+    if not isinstance(owner, ast.Name):
+        return NotGrown(span, text, "it is part of another value", "give the list a name first")
+    if cx.env.find(owner.id) is None:
+        return NotGrown(
+            span, text, "it is defined outside of the function", "make a list inside, and return it"
+        )
+    instead = f"make a list of the function's own: `ys = {text} + [x]`"
+    return NotGrown(span, text, "it is not the function's own", instead)
+
+
+def assign_grown(
+    cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
+) -> Steps[None]:
+    """Translate `xs = value` for a name that is appended to, perhaps annotated with a type."""
+    if isinstance(value, ast.List):
+        expr = chain((yield cx.expressions(value.elts)), cx.span(value))
+    else:
+        expr = turned((yield cx.expression(value)), cx.span(target))
+    _bind_grown(cx, target, value, expr, code, ty)
+
+
+def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
+    """Translate `xs += value` for a name that is appended to."""
+    span, old = cx.span(target), grown_value(cx, target)
+    assert old is not None
+    items = yield cx.expression(value)
+    expr = Call(GlobalVar(qualified("rev_onto"), span=span), (items, old), span=span)
+    entry = cx.env.find(target.id)
+    holder = entry.holder if isinstance(entry, Bound) else None
+    if holder is not None:
+        cx.program.report(SharedList(span, target.id, holder.span, holder.why))
+    _bind_grown(cx, target, ast.List([], ast.Load()), expr, code)
+
+
+def _bind_grown(
+    cx: Context,
+    target: ast.Name,
+    value: ast.expr,
+    expr: Expr,
+    code: Code,
+    ty: Type | None = None,
+) -> None:
+    hold_lists(cx, value)
+    span = cx.span(target)
+    holder: Holder | None = None
+    if not _is_fresh(cx, value):
+        holder = Holder(cx.span(value), "the list comes from here")
+    var = Var(target.id, ty, span=span)
+    code.bind(var, expr)
+    cx.bind(target.id, Bound(atom=var, holder=holder), span)
+
+
+# Who else may hold a list.
+
+
+def hold_lists(cx: Context, value: ast.expr) -> None:
+    """Note that a value may hold the lists of grown names from here on."""
+    for name in _lists_in(cx, value):
+        entry = cx.env.find(name.id)
+        if isinstance(entry, Bound) and entry.holder is None:
+            holder = Holder(cx.span(name), "it goes to another value here")
+            cx.env.set(name.id, replace(entry, holder=holder))
+
+
+def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+    """Give the grown names whose lists a round of a loop may put where the next one finds them."""
+    found: dict[str, Holder] = {}
+    for stmt in statements_in(body):
+        value = getattr(stmt, "value", None)
+        if appended_to(stmt) is not None and isinstance(value, ast.Call) and value.args:
+            value = value.args[0]
+        if isinstance(value, ast.expr) and not isinstance(stmt, ast.Return | ast.AugAssign):
+            for name in _lists_in(cx, value):
+                why = "it goes to another value here"
+                found.setdefault(name.id, Holder(cx.span(name), why))
+    return found
+
+
+def _lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:
+    """Give the grown names whose very list a value may be or hold."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case ast.Name(id=name) as node if name in cx.grown:
+                yield node
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                pending += reversed(elts)
+            case ast.IfExp(body=then, orelse=otherwise):
+                pending += (otherwise, then)
+            case ast.Call(func=func, args=args, keywords=keywords) if _may_keep(cx, func):
+                pending += reversed([*args, *(k.value for k in keywords)])
+            case _:
+                pass
+
+
+def _may_keep(cx: Context, func: ast.expr) -> bool:
+    """Tell whether the result of a call may hold a list it is given. Operators and functions of the
+    prelude make new values, and so does a function that says it gives numbers or tensors."""
+    known = static_value(cx, func)
+    if known is None:
+        return not isinstance(func, ast.Attribute)
+    found = meaning(known.value)
+    if isinstance(found, Definition):
+        result = cx.program.signature(found).result
+        return result is None or any(isinstance(p, _HOLDING) for p in subtypes(result))
+    is_python = type(known.value).__module__ == "builtins" and not isinstance(known.value, type)
+    return found is None and library_value(known.value) is None and not is_python
+
+
+_HOLDING: Final[tuple[type[Type], ...]] = (AdtType, FnType, TypeVar, TypeHole)
+
+
+def _is_fresh(cx: Context, value: ast.expr) -> bool:
+    """Tell whether a value is a list that nothing else holds."""
+    match value:
+        case ast.Name() | ast.Subscript() | ast.Attribute():
+            return False
+        case ast.IfExp(body=then, orelse=otherwise):
+            return _is_fresh(cx, then) and _is_fresh(cx, otherwise)
+        case ast.Call(func=func):
+            return not _may_keep(cx, func) or static_value(cx, func) is not None
+        case _:
+            return True
