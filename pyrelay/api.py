@@ -15,6 +15,7 @@ from .config import current
 from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
 from .ir.expr import Rule
+from .ir.module import Module
 from .ir.op import Op
 from .runtime.arguments import describe
 from .runtime.autograd import tensors
@@ -28,6 +29,8 @@ from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
+from .runtime.text_module import ModuleFunction, RelayModule
+from .runtime.text_module import parse as parse
 from .translate.definition import DerivedFunction, meaning
 
 Models = Model | tuple[Model, ...]
@@ -66,9 +69,11 @@ def vjp(f: Any, wrt: str | tuple[str, ...] | None = None) -> Any:
 def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: bool) -> Any:
     if isinstance(f, PureFunction):
         return f.transformed(rule, has_aux=has_aux)
-    dispatcher_of(f)
     names = (wrt,) if isinstance(wrt, str) else wrt
     single = names is None or isinstance(wrt, str)
+    if isinstance(f, ModuleFunction):
+        return f.transformed(rule, names, single=single, has_aux=has_aux)
+    dispatcher_of(f)
     return RelayFunction[..., Any](DerivedFunction(rule, f.__relay__, names, single, has_aux))
 
 
@@ -185,6 +190,11 @@ def load_model(
     where = device if device is not None else current().device
     own = {op.name: op for op in map(meaning, operators) if isinstance(op, Op)}
     return load_bytes(Path(path).read_bytes(), str(path), torch.device(where or "cpu"), own)
+
+
+def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
+    """Give a function of a module that was parsed or built, to be called. Raises KeyError."""
+    return (RelayModule(module) if isinstance(module, Module) else module)[name]
 
 
 def stop_gradient(x: Any) -> Any:

@@ -8,6 +8,7 @@ runtime.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast, final
 
@@ -26,6 +27,7 @@ from .translate.optimizers import MAKERS, Maker
 if TYPE_CHECKING:
     from .diagnostics.diagnostic import Report
     from .ir.module import Module
+    from .runtime.text_module import ModuleFunction, RelayModule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -243,6 +245,20 @@ def _operator(
     return decorate
 
 
+def _parse(source: str | Path, name: str = "<text>") -> RelayModule:
+    """Give the module of a text; see `api.parse`."""
+    from . import api  # brings in the runtime
+
+    return api.parse(source, name)
+
+
+def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
+    """Give a function of a module, to be called; see `api.function`."""
+    from . import api  # brings in the runtime
+
+    return api.function(module, name)
+
+
 def _members() -> dict[str, Any]:
     operators = {op.name: Operator(op) for op in ALL}
     found: dict[str, Any] = dict(operators)
@@ -255,6 +271,7 @@ def _members() -> dict[str, Any]:
     found["random"] = Group("random", random)
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"] = _operator
+    found["parse"], found["function"] = _parse, _function
     return {**MEMBERS, "List": List, "Cons": Cons, "Nil": Nil, **found}
 
 

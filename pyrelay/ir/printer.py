@@ -105,8 +105,8 @@ def to_text(program: Module | Expr, *, spans: bool = False) -> str:
 
 def is_typed(module: Module) -> bool:
     """Tell whether the text of a module leaves out the types that are implied."""
-    bodies = [f.body.ty for f in module.functions.values()]
-    return bool(bodies) and None not in bodies
+    types = [ty for f in module.functions.values() for ty in (f.ty, f.body.ty)]
+    return bool(types) and None not in types
 
 
 def _joined(pieces: Pieces) -> str:

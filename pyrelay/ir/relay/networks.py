@@ -265,7 +265,7 @@ def _batch_norm(
     axis = integer(attrs["axis"], "axis")
     if axis != 1:
         x = e.call(view.swapaxes, x, axis0=axis, axis1=1)
-    out = e.call(
+    out: Expr = e.call(
         norm.batch_norm,
         x,
         average,
@@ -275,6 +275,7 @@ def _batch_norm(
         training=False,
         eps=attrs["epsilon"],
     )
+    out = e.get(out, 0)
     if axis != 1:
         out = e.call(view.swapaxes, out, axis0=axis, axis1=1)
     return e.tuple(out, average, variance)

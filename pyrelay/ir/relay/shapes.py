@@ -150,9 +150,9 @@ def _filled(name: str, op: Any) -> Imported:
     return Imported(name=name, operands=(), attributes=attributes, build=build)
 
 
-def _arange(e: Emit, start: Expr, stop: Expr, step: Expr, **attrs: Any) -> Expr:
+def _arange(e: Emit, first: Expr, last: Expr, by: Expr, **attrs: Any) -> Expr:
     bounds: list[Any] = []
-    for bound in (start, stop, step):
+    for bound in (first, last, by):
         if not isinstance(bound, Constant) or not isinstance(bound.value, int | float):
             refuse("is supported with literal bounds only")
         bounds.append(bound.value)

@@ -51,6 +51,7 @@ from ..relay.imported import Imported
 from ..traverse import Steps, pattern_vars
 from ..types import BOOL, STR, TupleType, Type, TypeParam
 from . import read_literals
+from .constants import constant_type
 from .implied import KNOWN_ALONE, Implied, function_type
 from .lexis import TRANSFORMS, variable_text
 from .place import Syntax, nearest, tree_of, trees_of, word_of
@@ -321,8 +322,10 @@ class ExprReader:
             case "tensor":
                 value, ty = read_literals.tensor(self._place, self._types, tree)
             case "meta":
-                value, ty = read_literals.metadata(self._place, tree), None
-                return Constant(value, ty, span=self._place.of(tree))
+                made = Constant(
+                    read_literals.metadata(self._place, tree), span=self._place.of(tree)
+                )
+                return replace(made, ty=constant_type(made, typed=False))
             case _:
                 return None
         return Constant(value, ty, span=self._place.of(tree, tree.children[-1]))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from itertools import count
+from typing import Final, final
 
 from lark import Token, Tree
 
 from ...diagnostics.catalogue.text import DefinedTwice, MalformedType, UnknownVersion
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile
+from ..dims import Dim, DimHole, DimVar
 from ..expr import Expr, Function
 from ..linking import Library
 from ..module import AdtDef, ConstructorDef, Module
 from ..op import Op
 from ..relay.imported import Imported
 from ..traverse import run
-from ..types import Type
+from ..types import Type, dim_names, dims, map_type
 from .dialect import OWN, RELAY
 from .implied import Implied
 from .place import Place, Syntax, tree_of, word_of
@@ -25,6 +27,8 @@ from .read_exprs import ExprReader, Signature
 from .read_types import TypeReader
 from .types import TypeScope
 from .vocabulary import Vocabulary
+
+_UNKNOWN: Final[DimVar | DimHole] = DimHole(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
     words = Vocabulary(place, text.operators, _owners(own_adts, others), adts, names)
     signatures: dict[str, Type] = {}
     reader = ExprReader(words, types, Implied(signatures, adts), typed=header.typed)
-    heads = {name: reader.signature(tree_of(d.children[2])) for name, d in function_defs.items()}
+    heads = {name: _head(reader, d) for name, d in function_defs.items()}
     if header.typed:
         signatures.update((name, h.type) for name, h in heads.items() if h.type is not None)
     functions = {
@@ -145,8 +149,31 @@ def _constructor(place: Place, types: TypeReader, tree: Syntax) -> ConstructorDe
     if names and len(names) < len(fields):
         message = "either all fields of a constructor have names, or none"
         raise CheckError(MalformedType(place.of(tree), message, "a name for each field"))
-    found = tuple(types.type(tree_of(f.children[-1])) for f in fields)
+    found = named_dims(tuple(types.type(tree_of(f.children[-1])) for f in fields))
     return ConstructorDef(place.name(word), found, tuple(names))
+
+
+def _head(reader: ExprReader, tree: Syntax) -> Signature:
+    """Give the signature of a global function, which is general in its unknown dims."""
+    found = reader.signature(tree_of(tree.children[2]))
+    annotated = tuple(p.ty for p in found.params if p.ty is not None)
+    if not any(dim.has_holes() for ty in annotated for dim in dims(ty)):
+        return found
+    types = iter(named_dims(annotated))
+    params = tuple(p if p.ty is None else replace(p, ty=next(types)) for p in found.params)
+    return replace(found, params=params)
+
+
+def named_dims(types: tuple[Type, ...]) -> tuple[Type, ...]:
+    """Give types with a name for each unknown dim: `?` in a parameter or in a field."""
+    taken = {name for ty in types for name in dim_names(ty)}
+    names = (f"d{i}" for i in count() if f"d{i}" not in taken)
+
+    def name(dim: Dim) -> Dim:
+        unknown = [atom for atom in dim.atoms() if atom == _UNKNOWN]
+        return dim.substitute({_UNKNOWN: Dim.of(next(names))}.get) if unknown else dim
+
+    return tuple(map_type(ty, lambda _: None, name) for ty in types)
 
 
 def _owners(own: Mapping[str, AdtDef], library: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:

@@ -202,6 +202,8 @@ def _declared(function: Function) -> Scheme | None:
     if any(ty is None or any(isinstance(s, TypeHole) for s in subtypes(ty)) for ty in types):
         return None
     known = tuple(ty for ty in types if ty is not None)
+    if any(dim.has_holes() for ty in known for dim in dims(ty)):
+        return None
     params = _in_order((p for ty in known[:-1] for p in _names_in(ty)), (function,))
     if not set(params).issuperset(_names_in(known[-1])):
         return None  # the result has a size that is still to be found

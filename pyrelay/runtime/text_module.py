@@ -1,0 +1,239 @@
+"""Modules as objects: `relay.parse(text)`, whose functions are called like any relay function.
+
+A function of a module runs with what it reaches alone, so that another function of the module that
+is not right stands in nobody's way; `check` looks at all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, final
+
+from ..config import may_compile
+from ..diagnostics.catalogue.call import WouldCompile, WrongCall
+from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.text import DamagedData
+from ..diagnostics.diagnostic import CheckError, Report, RunError
+from ..ir.expr import Function, Rule
+from ..ir.json import from_json, to_json
+from ..ir.module import Module
+from ..ir.parser import parse_module
+from ..ir.printer import to_text
+from ..ir.text.dialect import RELAY, dialect_of
+from ..ir.traverse import free_globals
+from ..ir.types import is_differentiable
+from ..prelude.library import LINKED
+from ..prelude.relay_library import RELAY_LINKED
+from .arguments import Parameter
+from .derive import derive
+from .dispatch import CacheInfo
+from .entry import Entry
+from .program import Program
+from .show import stage_text, type_text
+from .warn import warn
+
+
+@final
+class RelayModule(Mapping[str, "ModuleFunction"]):
+    """The functions of a module by name: `module["main"](x)`. It never changes.
+
+    `str(module)` is its text, which `relay.parse` reads back to an equal module; `module.ir` the
+    module as data.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.ir: Final = module
+        self._made: Final[dict[str, ModuleFunction]] = {}
+
+    def __getitem__(self, name: str) -> ModuleFunction:
+        """Give the function of that name. Raises KeyError, which says what name is near."""
+        if name not in self.ir.functions:
+            near = difflib.get_close_matches(name, self.ir.functions, n=1)
+            known = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self) or 'none'}"
+            raise KeyError(f"the module has no function {name!r}; {known}")
+        if name not in self._made:
+            self._made[name] = ModuleFunction(self.ir, name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ir.functions)
+
+    def __len__(self) -> int:
+        return len(self.ir.functions)
+
+    def __str__(self) -> str:
+        return to_text(self.ir)
+
+    def __repr__(self) -> str:
+        return f"<relay module of {', '.join(self) or 'no functions'}>"
+
+    def check(self) -> Report:
+        """Check all functions. Raises CheckError with every mistake found."""
+        program = Program(self.ir, next(iter(self), ""))
+        _ = program.derived
+        return Report(program.warnings)
+
+    @property
+    def typed(self) -> RelayModule:
+        """The module after inference, every type written. Raises CheckError."""
+        return RelayModule(Program(self.ir, "").typed)
+
+    def to_json(self) -> str:
+        """Give the module as JSON, which `relay.parse` reads too."""
+        return to_json(self.ir)
+
+
+@final
+class ModuleFunction:
+    """A function of a module: call it, check it, differentiate it, look inside."""
+
+    def __init__(self, module: Module, name: str, *, joins: bool = True) -> None:
+        """`joins` says that calls join torch's autograd."""
+        self.__name__: str = name
+        self._entry_name: Final = name
+        self._given: Final = reached(module, name)
+        self._joins: Final = joins
+        self._hits = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile at the first call, and run. Raises CheckError and RunError."""
+        if "_entry" in self.__dict__:
+            self._hits += 1
+        elif not may_compile():
+            raise RunError(WouldCompile(self.__name__, "this is its first call"))
+        return self._entry(self._bound(args, kwargs))
+
+    def interpret(self, *args: Any, **kwargs: Any) -> Any:
+        """Run in the reference evaluator instead of compiled code."""
+        return self._entry.interpret(self._bound(args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<relay function {self.__name__}>"
+
+    def __str__(self) -> str:
+        return self.show("typed")
+
+    def check(self) -> Report:
+        """Check the function and everything it reaches. Raises CheckError."""
+        _ = self._program.derived
+        return Report(self._program.warnings)
+
+    @property
+    def type(self) -> str:
+        """The inferred type, its sizes and the equations between them included."""
+        return type_text(self._program)
+
+    @property
+    def module(self) -> Module:
+        """The typed IR of the function and everything it reaches."""
+        return self._program.typed
+
+    def show(self, stage: str = "typed") -> str:
+        """Give the program at a stage: source, typed, anf, grad, simplified or host."""
+        if stage == "source":
+            return to_text(self._given)
+        return stage_text(self._program, stage)
+
+    def diff(self, before: str, after: str) -> str:
+        """Give what changed between two stages, as a unified diff."""
+        first, second = self.show(before).splitlines(), self.show(after).splitlines()
+        return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
+
+    def cache_info(self) -> CacheInfo:
+        """Tell what is compiled and how often it was used."""
+        compiled = int("_entry" in self.__dict__)
+        return CacheInfo(compiled, self._hits, compiled)
+
+    def transformed(
+        self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
+    ) -> ModuleFunction:
+        """Give a transform of the function, such as its gradient in the parameters `wrt`."""
+        names = [p.name for p in self._function.params]
+        for name in wrt or ():
+            if name not in names:
+                signature = f"{self.__name__}({', '.join(names)})"
+                why = f"has no parameter {name!r} to differentiate in"
+                head = self._function.span
+                raise CheckError(WrongArguments(head, self.__name__, why, signature))
+        places = None if wrt is None else tuple(map(names.index, wrt))
+        module, entry = derive(
+            self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
+        )
+        return ModuleFunction(module, entry, joins=rule is not Rule.VJP)
+
+    @property
+    def _function(self) -> Function:
+        return self._given.functions[self._entry_name]
+
+    @cached_property
+    def _program(self) -> Program:
+        return Program(self._given, self._entry_name)
+
+    @cached_property
+    def _entry(self) -> Entry:
+        program = self._program
+        warn(program.warnings)
+        parameters = tuple(
+            Parameter(p.name, p.ty, p.span) for p in program.function.params if p.ty is not None
+        )
+        return Entry(self.__name__, program, parameters, None, self._pullback())
+
+    def _pullback(self) -> Program | None:
+        """Give the program for torch autograd; None when no parameter can carry a gradient."""
+        params = self._program.type.params
+        wrt = tuple(i for i, ty in enumerate(params) if is_differentiable(ty))
+        if not wrt or not self._joins:
+            return None
+        return Program(*derive(self._given, self._entry_name, Rule.VJP, wrt, single=False))
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not kwargs and len(args) == len(self._function.params):
+            return args
+        try:
+            return self._signature.bind(*args, **kwargs).args
+        except TypeError as error:
+            raise RunError(WrongCall(self.__name__, self._function.span, str(error))) from None
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if not all(p.name.isidentifier() for p in self._function.params):
+            kind = inspect.Parameter.POSITIONAL_ONLY
+        names = [
+            p.name if p.name.isidentifier() else f"p{i}"
+            for i, p in enumerate(self._function.params)
+        ]
+        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+
+def reached(module: Module, entry: str) -> Module:
+    """Give the module with the functions that an entry reaches, in the order of the module."""
+    found = {entry}
+    pending = [entry]
+    while pending:
+        for name in free_globals(module.functions[pending.pop()]):
+            if name in module.functions and name not in found:
+                found.add(name)
+                pending.append(name)
+    functions = {n: f for n, f in module.functions.items() if n in found}
+    return Module(functions, module.adts, module.strict_dtypes)
+
+
+def parse(source: str | Path, name: str = "<text>") -> RelayModule:
+    """Give the module of a text: our own, Relay's under its header, or JSON. Raises CheckError.
+
+    `source` may be the path of a file. Names of the prelude need no definition in the text.
+    """
+    if isinstance(source, Path):
+        name, source = str(source), source.read_text(encoding="utf-8")
+    if source.lstrip().startswith("{"):
+        program = from_json(source)
+        if not isinstance(program, Module):
+            raise CheckError(DamagedData("it holds an expression, not a module"))
+        return RelayModule(program)
+    library = RELAY_LINKED if dialect_of(source) is RELAY else LINKED
+    return RelayModule(parse_module(source, name, library=library))
