@@ -111,7 +111,7 @@ def test_wrong_calls_are_refused() -> None:
 def test_a_file_is_read_and_named_in_messages(tmp_path: Path) -> None:
     file = tmp_path / "program.relay"
     file.write_text("def @main() { @other() }")
-    with pytest.raises(CheckError, match="program.relay:1:15"):
+    with pytest.raises(CheckError, match=r"program\.relay:1:15"):
         relay.parse(file)
 
 

@@ -349,7 +349,9 @@ NETWORKS: list[Case] = [
     [*INTEGERS, *SHAPES, *REDUCTIONS, *NETWORKS],
     ids=lambda v: str(v)[:60] if isinstance(v, str) else "",
 )
-def test_values(text: str, args: tuple[Tensor, ...], expected: Callable[..., Any]) -> None:
+def test_an_operator_gives_relays_value(
+    text: str, args: tuple[Tensor, ...], expected: Callable[..., Any]
+) -> None:
     torch.testing.assert_close(value(text, *args), expected(*args))
 
 

@@ -94,7 +94,7 @@ ONE_TWO_THREE = "Cons(1, Cons(2, Cons(3, Nil)))"
         (f"@id({ONE_TWO_THREE} ) ; 1", 1),
     ],
 )
-def test_the_prelude(body: str, expected: int) -> None:
+def test_the_prelude_gives_relays_values(body: str, expected: int) -> None:
     down = """
     def @down(%n: int32) -> Option[(int32, int32)] {
       if (%n == 0) { None } else { Some((%n - 1, %n)) }
@@ -204,7 +204,7 @@ def test_only_the_branch_that_is_taken_has_its_effect() -> None:
     assert (run(text, True), run(text, False)) == (1, 2)
 
 
-def test_references() -> None:
+def test_references_are_read_and_written() -> None:
     assert of(
         "let %r = ref(1); let %s = %r; let %a = ref_read(%r); ref_write(%s, 2); (%a, ref_read(%r))"
     ) == (1, 2)
@@ -213,13 +213,13 @@ def test_references() -> None:
     assert of("let %p = (ref(1), ref(2)); ref_write(%p.0, ref_read(%p.1)); ref_read(%p.0)") == 2
 
 
-def test_closures() -> None:
+def test_closures_keep_what_they_captured() -> None:
     assert of("fn (%y: int32) { fn (%x: int32) { %x + %y } }(1)(2)") == 3
     assert of("let %pair = (fn (%x: int32) { %x + 1 }, 2); %pair.0(%pair.1)") == 3
     assert of("@map(fn (%x: int32) -> int32 { %x }, Nil); 4") == 4
 
 
-def test_loops_and_recursion() -> None:
+def test_loops_and_recursion_give_their_values() -> None:
     text = """
     def @main(%n: int32) -> (int32, int32) {
       let %up = fn (%i: int32, %acc: int32) -> int32 {
@@ -233,7 +233,7 @@ def test_loops_and_recursion() -> None:
     assert run(text, 3000) == (4501500, 4501500)
 
 
-def test_mutual_recursion() -> None:
+def test_functions_may_call_each_other() -> None:
     text = """
     def @even(%n: int32) -> bool { if (%n == 0) { True } else { @odd(%n - 1) } }
     def @odd(%n: int32) -> bool { if (%n == 0) { False } else { @even(%n - 1) } }
@@ -268,21 +268,31 @@ def test_mentions_of_globals_are_values() -> None:
 # Gradients.
 
 
-def test_a_text_is_differentiated() -> None:
+@pytest.mark.parametrize(
+    ("body", "slope"),
+    [
+        ("%x + %x", 2.0),
+        ("%x - %x", 0.0),
+        ("let %y = %x + %x; %y + %y", 4.0),
+        ("let %t = (%x, %x, %x); %t.0 + %t.1 - %t.2", 1.0),
+        ("let %r = ref(%x); ref_write(%r, ref_read(%r) + ref_read(%r)); ref_read(%r)", 2.0),
+        ("@hd(@map(@twice, Cons(%x, Nil)))", 2.0),
+        ("if (sum(%x) > 0f) { @twice(%x) } else { %x }", 2.0),
+    ],
+)
+def test_a_text_is_differentiated(body: str, slope: float) -> None:
+    kind = "Tensor[(10, 10), float32]"
     text = f"""{HEADER}
-    def @main(%x: Tensor[(10, 10), float32]) {{
-      let %r = ref(%x);
-      ref_write(%r, ref_read(%r) + ref_read(%r));
-      sum(@nat_iterate(fn (%t: Tensor[(10, 10), float32]) {{ %t + %t }}, succ(succ(zero)))(
-        ref_read(%r)))
-    }}
+    def @twice(%t: {kind}) -> {kind} {{ %t + %t }}
+    def @main(%x: {kind}) {{ sum({{ {body} }}) }}
     """
     main = api.parse(text)["main"]
     x = torch.rand(10, 10)
-    torch.testing.assert_close(api.grad(main)(x), torch.full((10, 10), 8.0))
+    expected = torch.full((10, 10), slope)
+    torch.testing.assert_close(api.grad(main)(x), expected)
     x.requires_grad_()
     main(x).backward()
-    torch.testing.assert_close(x.grad, torch.full((10, 10), 8.0))
+    torch.testing.assert_close(x.grad, expected)
 
 
 def test_second_derivatives_of_a_text() -> None:

@@ -123,14 +123,24 @@ def test_numbers_have_relays_dtypes(text: str, value: float, dtype: object) -> N
 
 
 @pytest.mark.parametrize("text", ["True", "False"])
-def test_bools(text: str) -> None:
+def test_bools_are_words(text: str) -> None:
     assert constant(text).value is (text == "True")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["2147483648i32", "-2147483649i32", "32768i16", "65505f16", "3.40283e+38f32", "1e400f64"]
-    + ["1.5", "1.5i32", "3x", "-1u8"],
+    [
+        "2147483648i32",
+        "-2147483649i32",
+        "32768i16",
+        "65505f16",
+        "3.40283e+38f32",
+        "1e400f64",
+        "1.5",
+        "1.5i32",
+        "3x",
+        "-1u8",
+    ],
 )
 def test_numbers_out_of_range_or_without_their_suffix_are_refused(text: str) -> None:
     assert mistake(f"def @main() {{ {text} }}") == ("RL610", text.lstrip("-"))
@@ -267,14 +277,14 @@ def test_another_version_is_refused() -> None:
 # Functions, calls, tuples, control.
 
 
-def test_tuples_and_projections() -> None:
+def test_tuples_and_projections_are_read() -> None:
     for text in ("()", "(0,)", "(0, 1)", "(0, 1, 2)", "(0, 1,)"):
         assert relay(text)
     assert same("(1,).0", "(1,).0")
     assert same("let %x = (1,); %x.0", "let %y = (1,); (%y).0")
 
 
-def test_functions_and_calls() -> None:
+def test_functions_and_calls_are_read() -> None:
     assert relay("fn () -> _ { 1 }")
     assert relay("fn (%x: int32, %y) -> int32 { %x + %y }")
     assert same("fn (%x) { %x }(1)", "let %f = fn (%x) { %x }; %f(1)") is False
@@ -290,7 +300,7 @@ def test_conditionals_may_be_chained() -> None:
     assert same("if (True) { () } else { () }", "if (True) { { () } } else { () }")
 
 
-def test_references() -> None:
+def test_references_are_read_and_written() -> None:
     found = module("def @main(%x: float32) { %0 = ref(%x); ref_write(%0, 1f); ref_read(%0) }")
     assert to_text(found).count("ref_") == 2
 
@@ -306,7 +316,7 @@ def parameter(text: str) -> Type | None:
     return found.functions["f"].params[0].ty
 
 
-def test_types() -> None:
+def test_types_of_every_form_are_read() -> None:
     assert parameter("int") == parameter("int32") == TensorType((), int32)
     assert parameter("float") == TensorType((), float32)
     assert parameter("uint1") == TensorType((), bool_)
@@ -341,7 +351,7 @@ def test_a_type_may_be_named_like_a_dtype() -> None:
 # Data types.
 
 
-def test_data_types() -> None:
+def test_data_types_of_every_form_are_read() -> None:
     found = module(
         """
         extern type Storage

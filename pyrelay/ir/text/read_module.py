@@ -12,7 +12,7 @@ from lark import Token, Tree
 from ...diagnostics.catalogue.text import DefinedTwice, MalformedType, UnknownVersion
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import SourceFile
-from ..dims import Dim, DimHole, DimVar
+from ..dims import Dim, DimHole
 from ..expr import Expr, Function
 from ..linking import Library
 from ..module import AdtDef, ConstructorDef, Module
@@ -28,7 +28,7 @@ from .read_types import TypeReader
 from .types import TypeScope
 from .vocabulary import Vocabulary
 
-_UNKNOWN: Final[DimVar | DimHole] = DimHole(0)
+_UNKNOWN: Final = DimHole(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,10 @@ def named_dims(types: tuple[Type, ...]) -> tuple[Type, ...]:
     names = (f"d{i}" for i in count() if f"d{i}" not in taken)
 
     def name(dim: Dim) -> Dim:
-        unknown = [atom for atom in dim.atoms() if atom == _UNKNOWN]
-        return dim.substitute({_UNKNOWN: Dim.of(next(names))}.get) if unknown else dim
+        if _UNKNOWN not in dim.atoms():
+            return dim
+        fresh = Dim.of(next(names))
+        return dim.substitute(lambda atom: fresh if atom == _UNKNOWN else None)
 
     return tuple(map_type(ty, lambda _: None, name) for ty in types)
 

@@ -103,8 +103,6 @@ class Generator:
         schemes: Mapping[str, Scheme],
         adts: Mapping[str, AdtDef],
         linked: Callable[[str], Scheme],
-        *,
-        strict_dtypes: bool,
         unknown: Collection[str] = (),
     ) -> None:
         """`linked` gives functions of the prelude that the program itself does not mention. Of the
@@ -123,7 +121,6 @@ class Generator:
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
         self._adts: Final = adts
-        self._strict_dtypes: Final = strict_dtypes
         self._linked: Final = linked
         self._unknown: Final = unknown
 
@@ -323,7 +320,7 @@ class Generator:
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)
-        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types, self._strict_dtypes)
+        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types)
         self.calls[expr] = call
         self.work.add(OperatorConstraint(call, self._read))
         return call.result

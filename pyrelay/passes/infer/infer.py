@@ -177,7 +177,7 @@ def _generate(
     """Solve what the functions of a group say; nothing is known of those in `unknown`."""
     known = schemes | _annotated(functions)
     generator = Generator(
-        Solver(), known, module.adts, link, strict_dtypes=module.strict_dtypes, unknown=unknown
+        Solver(strict_dtypes=module.strict_dtypes), known, module.adts, link, unknown=unknown
     )
     recursive = any(g in functions for f in functions.values() for g in free_globals(f))
     for name, function in functions.items():

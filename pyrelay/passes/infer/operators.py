@@ -87,8 +87,6 @@ class OperatorCall:
     types: tuple[Type, ...]
     result: Type
     attr_types: Mapping[Expr, Type]
-    strict: bool
-    """Whether operands of two dtypes are a mistake instead of being converted."""
     common: AnyDType | None = None
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
@@ -207,7 +205,7 @@ class OperatorCall:
                 _collect(solver, position, ty, known, weak)
         if len({d for d in known.values() if d.kind is _highest(known)}) > 1:
             raise WidthsMixed({i: d for i, d in known.items() if d.kind is _highest(known)})
-        if self.strict:
+        if solver.strict_dtypes:
             self._refuse_conversion(known)
         common = _common(solver, known, weak)
         if self.op.promotion is Promotion.FLOAT and not _is_floating(common):

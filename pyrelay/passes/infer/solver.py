@@ -45,7 +45,9 @@ Key: TypeAlias = tuple[str, int]
 class Solver:
     """Everything known about the holes of one group of functions."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, strict_dtypes: bool = False) -> None:
+        """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them."""
+        self.strict_dtypes: Final = strict_dtypes
         self._types: Final[dict[int, Type]] = {}
         self._dims: Final[dict[int, Dim]] = {}
         self._dtypes: Final[dict[int, AnyDType]] = {}
