@@ -41,6 +41,7 @@ from . import (
     random,
     reduce,
     rounding,
+    rows,
     scan,
     shadow,
     softmax,
@@ -281,7 +282,12 @@ ALL: Final[tuple[Op, ...]] = (
 )
 """Every operator that a program may call."""
 
-GENERATED: Final[tuple[Op, ...]] = (descend.descend, shadow.shadow)
+GENERATED: Final[tuple[Op, ...]] = (
+    descend.descend,
+    rows.stack_rows,
+    rows.unstack,
+    shadow.shadow,
+)
 """Operators on cells that passes call and nobody writes: `relay` has no such names."""
 
 BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED)}

@@ -21,6 +21,7 @@ from .callgraph import CallGraph
 from .cells import Cells, CellUse, Shadows
 from .code import Ending, PulledCall, Scope, Work
 from .cotangents import Cotangents
+from .data import Border
 from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
 from .forward import Forward
 from .groups import GroupDerivation
@@ -47,6 +48,7 @@ class Derivation:
         self.store: Final = store
         self.leaves: Final = Leaves(store)
         self.cotangents: Final = Cotangents(store, self.leaves)
+        self.border: Final = Border(store, self.leaves, self.cotangents)
         self.graph: Final = CallGraph(store, self.leaves)
         self.cell_use: Final = CellUse(store)
         self.shadows: Final = Shadows(store, self.leaves)
@@ -71,6 +73,7 @@ class _Derivation:
         self.store: Final = shared.store
         self.leaves: Final = shared.leaves
         self.cotangents: Final = shared.cotangents
+        self.border: Final = shared.border
         self.graph: Final = shared.graph
         self.cell_use: Final = shared.cell_use
         self.shadows: Final = shared.shadows

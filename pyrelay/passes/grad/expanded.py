@@ -47,7 +47,7 @@ class Expanded:
         self._derivation: Final = derivation
         self._store: Final = derivation.store
         self._leaves: Final = derivation.leaves
-        self._border: Final = Border(derivation.store, derivation.leaves, derivation.cotangents)
+        self._border: Final = derivation.border
         self._known: Final[dict[Wanted, str]] = {}
 
     def name(self, wanted: Wanted) -> str:

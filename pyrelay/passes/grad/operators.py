@@ -12,15 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ...ir.build import Builder, Value
-from ...ir.expr import Binding, Call, Expr, Tuple, Var, type_of
+from ...ir.expr import Binding, Call, Expr, Tuple, Var
 from ...ir.op import Op, Pointwise, Pullback
 from ...ir.ops.create import full, zeros
 from ...ir.ops.embedding import embedding_grad
 from ...ir.ops.index import index_accumulate, scatter_add
-from ...ir.types import UNIT, DType, TensorType, TupleType, Type, is_float
+from ...ir.types import UNIT, AdtType, DType, TensorType, TupleType, Type, is_float
 
 if TYPE_CHECKING:
     from ...ir.op import Gradient
+    from .data import Border
 
 _ADD_INTO: Final = (index_accumulate, scatter_add)
 """Operators that give their first operand with something added to it."""
@@ -30,6 +31,11 @@ class Cotangent(Protocol):
     """The cotangents of a sweep, as a rule's results meet them."""
 
     builder: Builder
+
+    @property
+    def border(self) -> Border:
+        """What turns cotangents of data into values of the data's own type, and back."""
+        ...
 
     def get(self, key: tuple[Var, int]) -> Expr | None:
         """Give the cotangent of a leaf so far."""
@@ -58,7 +64,7 @@ def pull_operator(
     """Add to the cotangents of the operands what the rule gives for those of the result."""
     builder = sweep.builder
     rest = iter(cts)
-    g = _assemble(builder, type_of(call), rest)
+    g = _assemble(sweep, builder.value(out), rest)
     args = tuple(builder.value(a) for a in call.args)
     start = len(builder.bindings)
     wanted = tuple(map(sweep.is_varied_anywhere, call.args))
@@ -66,10 +72,11 @@ def pull_operator(
     for arg, result in zip(args, results, strict=True):
         if result is None:
             continue
-        for leaf, (value, operand) in enumerate(_leaf_values(result, arg.ty)):
+        for leaf, (value, operand) in enumerate(_leaf_values(sweep, result, arg.ty)):
             if not sweep.is_varied(arg.atom, leaf):
                 continue
             if isinstance(call.callee, Op) and isinstance(call.callee.lowering, Pointwise):
+                assert isinstance(operand, TensorType)
                 assert isinstance(operand.dtype, DType)
                 value = value.sum_to(operand.shape).cast(operand.dtype)
             _add(sweep, arg.atom, leaf, value, start)
@@ -81,21 +88,27 @@ def _float_count(ty: Type) -> int:
     return int(isinstance(ty, TensorType) and is_float(ty.dtype))
 
 
-def _assemble(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
+def _assemble(sweep: Cotangent, out: Value, cts: Iterator[Expr | None]) -> Value:
     """Give cotangents in the shape of the result; unit stands where there is none."""
+    if isinstance(out.ty, AdtType):
+        return sweep.border.gradient(sweep.builder, out, out.ty, cts)
+    return _assembled(sweep.builder, out.ty, cts)
+
+
+def _assembled(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
     match ty:
         case TensorType(_, dtype) if is_float(dtype):
             ct = next(cts)
             return builder.zeros(ty) if ct is None else builder.value(ct)
         case TupleType(fields) if fields:
-            inside = tuple(_assemble(builder, f, cts).atom for f in fields)
+            inside = tuple(_assembled(builder, f, cts).atom for f in fields)
             # Not bound: a rule takes the fields it needs, and those alone are saved or computed.
             return Value(builder, Tuple(inside, ty, span=builder.span))
         case _:
             return builder.value(Tuple((), UNIT, span=builder.span))
 
 
-def _leaf_values(value: Value, ty: Type) -> Iterator[tuple[Value, TensorType]]:
+def _leaf_values(sweep: Cotangent, value: Value, ty: Type) -> Iterator[tuple[Value, Type]]:
     """Give the leaves of a rule's result beside the types of the operand's leaves."""
     match ty:
         case TensorType(_, dtype) if is_float(dtype):
@@ -103,7 +116,10 @@ def _leaf_values(value: Value, ty: Type) -> Iterator[tuple[Value, TensorType]]:
         case TupleType(fields):
             for index, field in enumerate(fields):
                 if _float_count(field):
-                    yield from _leaf_values(value[index], field)
+                    yield from _leaf_values(sweep, value[index], field)
+        case AdtType():
+            for leaf in sweep.border.incoming(sweep.builder, value, ty):
+                yield sweep.builder.value(leaf), ty
         case _:
             pass
 

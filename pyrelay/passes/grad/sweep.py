@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .callgraph import CallGraph
     from .cells import Cells, CellUse, Shadows
     from .cotangents import Cotangents
+    from .data import Border
     from .leaves import Leaves
 
 Key = tuple[Var, int]
@@ -56,6 +57,7 @@ class Tools(Protocol):
     graph: CallGraph
     leaves: Leaves
     cotangents: Cotangents
+    border: Border
     activity: Activity
     cells: Cells
     """Those that a gradient flows through."""
@@ -78,6 +80,7 @@ class Sweep:
         self._tools: Final = tools
         self.leaves: Final = tools.leaves
         self.cotangents: Final = tools.cotangents
+        self.border: Final = tools.border
         self._work: Final = work
         self._ending: Final = ending
         self.names: Final = names

@@ -31,8 +31,10 @@ from ...ir.ops.arithmetic import add
 from ...ir.ops.compare import equal, less, not_equal
 from ...ir.ops.host import dim_size, no_element
 from ...ir.ops.index import index, set_at
+from ...ir.ops.join import stack
 from ...ir.ops.loop import backwards, element_at, first_place, is_inside, next_place
 from ...ir.ops.reduce import sum_
+from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
 from ...ir.types import AdtType, SizeType, TensorType, TypeHole
 from ...prelude.library import LIST, qualified
@@ -85,6 +87,10 @@ class _Site:
         if isinstance(callee, str):
             return Call(GlobalVar(qualified(callee), span=self.span), args, span=self.span)
         return Call(callee, args, attrs, span=self.span)
+
+    def unit(self) -> Expr:
+        """Give an operand that is left out."""
+        return Tuple((), span=self.span)
 
     def number(self, value: int) -> Expr:
         """Give a number."""
@@ -233,6 +239,7 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     set_at: _replaced,
     dim_size: _length,
     add: _both,
+    stack: lambda site: site.call(stack_rows, site.operand(0), site.unit(), dim=site.attrs["dim"]),
     sum_: _total,
     equal: _not_compared,
     not_equal: _not_compared,
