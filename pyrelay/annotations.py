@@ -1,5 +1,5 @@
-"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Model`,
-`Optimizer`.
+"""What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Ref`,
+`Model`, `Optimizer`.
 
 For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs
 pass pyright and mypy. At run time an annotation is a small record that `translate.annotation` reads
@@ -9,7 +9,7 @@ as a type of the IR. Nothing here needs torch.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, Union, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, final
 
 from .ir import dims as ir_dims
 from .ir import types as ir_types
@@ -73,6 +73,14 @@ class ElementType(Joinable):
         return self.name
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class RefAnnotation(Joinable):
+    """A cell as it is annotated: `Ref[Float]`."""
+
+    content: Any
+
+
 class Optimizer:
     """An optimiser in an annotation, and what the optimisers of `relay.optim` are."""
 
@@ -95,6 +103,13 @@ def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
 if TYPE_CHECKING:
     from collections.abc import Callable as Fn  # pyright: ignore[reportUnusedImport]
     from typing import Annotated as Tensor
+
+    T = TypeVar("T")
+
+    class Ref(Generic[T]):
+        """A mutable cell."""
+
+        value: T
 
     Float = Any
     Int = Any
@@ -142,6 +157,12 @@ else:
         def __class_getitem__(cls, items: Any) -> FnAnnotation:
             params, result = items
             return FnAnnotation(tuple(params), result)
+
+    class Ref:
+        """A mutable cell, made by `relay.ref(v)`; in an annotation `Ref[Float]`."""
+
+        def __class_getitem__(cls, content: Any) -> RefAnnotation:
+            return RefAnnotation(content)
 
     class Model:
         """A model in an annotation: `Model[lenet]`, or `Model` alone."""

@@ -29,6 +29,7 @@ from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
+from .runtime.reference import ref as ref
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse
 from .translate.definition import DerivedFunction, meaning

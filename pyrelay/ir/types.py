@@ -349,7 +349,7 @@ def show(ty: Type) -> str:
     """Give the type in the user's own notation, as it would be annotated."""
     match ty:
         case TensorType(shape, dtype):
-            name = _SCALAR_NAMES.get(str(dtype), str(dtype))
+            name = _SCALAR_NAMES.get(str(_likely(dtype)), str(_likely(dtype)))
             return f"Tensor[{name}, ({_list(shape)})]" if shape else name
         case SizeType(dim):
             return f'Dim("{dim}")' if dim.constant is None else f"{dim}"
@@ -359,7 +359,7 @@ def show(ty: Type) -> str:
         case FnType(params, result):
             return f"Fn[[{', '.join(show(p) for p in params)}], {show(result)}]"
         case RefType(value):
-            return f"ref[{show(value)}]"
+            return f"Ref[{show(value)}]"
         case AdtType(name, args):
             name = name.removeprefix(PRELUDE)
             inside = ", ".join(str(a) if isinstance(a, Dim) else show(a) for a in args)
@@ -370,6 +370,13 @@ def show(ty: Type) -> str:
             return "str"
         case TypeHole():
             return "an unknown type"
+
+
+def _likely(dtype: AnyDType) -> DType | str:
+    """Give the element type that one not known yet takes if nothing more is said of it."""
+    if isinstance(dtype, DType):
+        return dtype
+    return "an unknown number" if dtype.weak is None else DEFAULT_DTYPE[dtype.weak]
 
 
 _SCALAR_NAMES: Final = {"float32": "Float", "int64": "Int", "bool": "Bool"}

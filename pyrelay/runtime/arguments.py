@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 import torch
 
+from .. import annotations
 from ..diagnostics.catalogue.call import (
     MixedDevices,
     WrongArgument,
@@ -38,6 +39,7 @@ from ..ir.types import (
     show,
 )
 from .failure import check_assumption
+from .values import Cell
 
 _SHOWN: Final = 4
 _INT_RANGE: Final = range(-(2**63), 2**63)
@@ -93,13 +95,22 @@ class Binder:
                     self._wrong(parameter, value)
                 return value
             case RefType():
-                return value
+                return self._cell(replace(parameter, type=ty), value)
             case AdtType(name) if name == ITERABLE.name:
                 return self._stream(parameter, value)
             case _:
                 if not callable(value):
                     self._wrong(parameter, value)
                 return value
+
+    def _cell(self, parameter: Parameter, value: Any) -> Any:
+        from .reference import Reference  # what it holds is converted here
+
+        if isinstance(value, Reference):
+            return value.enter(parameter, self, self._device)
+        if not isinstance(value, Cell):  # a model's cells are the program's own
+            self._wrong(parameter, value, "make a cell: `relay.ref(v)`")
+        return value
 
     def _stream(self, parameter: Parameter, value: Any) -> Any:
         from .stream import Stream  # its elements are converted here
@@ -303,6 +314,8 @@ def device_of(function: str, values: Sequence[Any]) -> torch.device:
         value = pending.pop()
         if isinstance(value, torch.Tensor):
             found[str(value.device)] = value.device
+        elif isinstance(value, annotations.Ref):
+            pending.append(value.value)
         elif isinstance(value, tuple | list):
             pending += value  # pyright: ignore[reportUnknownArgumentType]
     if len(found) > 1:

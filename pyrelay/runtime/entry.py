@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 import torch
 
-from ..ir.types import ITERABLE, SizeType, TupleType, Type, subtypes
+from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
+from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
 from .stream import as_raised
 
@@ -64,6 +65,7 @@ class Entry:
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
         self._made: Reader | None = None
         result = program.type.result
+        self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
         if python is None and has_only_numbers(result) and not self._streams:
             self._made = leaf_reader((result,))
@@ -75,12 +77,16 @@ class Entry:
     def _run(self, values: Sequence[Any]) -> Any:
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
-        if self._pullback is not None and requires_grad(host):
-            return self._joined(self._pullback, plan, host)
-        compiled = self.program.compiled(plan.device)
-        with torch.no_grad():
-            result = compiled(*host)
-        return self.finish(result, host, Owner(plan.device, compiled.constants))
+        try:
+            if self._pullback is not None and requires_grad(host):
+                return self._joined(self._pullback, plan, host)
+            compiled = self.program.compiled(plan.device)
+            with torch.no_grad():
+                result = compiled(*host)
+            return self.finish(result, host, Owner(plan.device, compiled.constants))
+        finally:
+            if self._cells:
+                separate(values, host)
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
@@ -89,8 +95,12 @@ class Entry:
     def _interpret(self, values: Sequence[Any]) -> Any:
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
-        result = self.program.interpret(host, plan.device)
-        return self.finish(result, host, Owner(plan.device, frozenset()))
+        try:
+            result = self.program.interpret(host, plan.device)
+            return self.finish(result, host, Owner(plan.device, frozenset()))
+        finally:
+            if self._cells:
+                separate(values, host)
 
     def finish(self, result: Any, host: Sequence[Any], owner: Owner) -> Any:
         """Give a program's result as the caller gets it: fresh, in the annotated form."""
@@ -164,11 +174,17 @@ def _key(value: Any) -> Any:
         return tuple([_key(v) for v in value])  # pyright: ignore[reportUnknownVariableType]
     if hasattr(value, "shape"):
         return (type(value), value.shape, str(value.dtype))
+    if isinstance(value, Reference):
+        return (Reference, _key(value.value))
     return type(value)
 
 
 def _has_size(ty: Type) -> bool:
     return any(isinstance(part, SizeType) for part in subtypes(ty))
+
+
+def _has_cells(ty: Type) -> bool:
+    return any(isinstance(part, RefType) for part in subtypes(ty))
 
 
 def is_unit(ty: Type) -> bool:

@@ -13,9 +13,20 @@ from typing import Any, TypeAlias, final
 
 import torch
 
-from ..ir.types import AdtType, DType, FnType, SizeType, TensorType, TupleType, Type, int64
+from ..ir.types import (
+    AdtType,
+    DType,
+    FnType,
+    RefType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    int64,
+)
 from .arguments import torch_dtype
 from .autograd import tensors
+from .reference import Reference
 from .stream import Stream
 
 
@@ -46,6 +57,11 @@ def converter(ty: Type, python: type | None, exports: Exports) -> Converter:
         return _convert(value, ty, _Call(held, arguments, owner, exports))
 
     return convert
+
+
+def outward(value: Any, ty: Type, device: torch.device) -> Any:
+    """Give a script a host value that is its own already: what a cell holds."""
+    return _convert(value, ty, _Call(set(), (), Owner(device, frozenset()), {}))
 
 
 def _python_number(value: Any, python: type) -> Any:
@@ -88,6 +104,8 @@ def _convert(value: Any, ty: Type, call: _Call) -> Any:
             return tuple([_convert(v, f, call) for v, f in zip(value, fields, strict=True)])
         case FnType():
             return _function(value, ty, call)
+        case RefType():
+            return Reference.of(value, ty, call.owner.device)
         case AdtType(name) if name in call.exports:
             return call.exports[name](value)
         case _:

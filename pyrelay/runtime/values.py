@@ -23,10 +23,12 @@ Data: TypeAlias = tuple[Any, ...]
 class Cell:
     """A mutable cell: the value of a `ref`."""
 
-    __slots__ = ("_shadows", "value")
+    __slots__ = ("_shadows", "reference", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
+        self.reference: object | None = None
+        """What a script has of this cell, if it has it."""
         self._shadows: dict[Cell, Cell] | None = None
 
     def shadow_of(self, cell: Cell, zero: Any) -> Cell:

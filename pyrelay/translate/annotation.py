@@ -32,6 +32,7 @@ from ..ir.types import (
     AdtType,
     DType,
     FnType,
+    RefType,
     SizeType,
     TensorType,
     TupleType,
@@ -179,6 +180,8 @@ class AnnotationReader:
                 return self._tensor(items)
             case written.FnAnnotation(params, result):
                 return FnType(tuple(self.type(p) for p in params), self.type(result))
+            case written.RefAnnotation(content):
+                return RefType(self.type(content))
             case Dim():
                 return SizeType(value)
             case _ if isinstance(meaning(value), DType):
@@ -208,6 +211,8 @@ class AnnotationReader:
         if origin in LIBRARY_TYPES:
             args = typing.get_args(value)
             return AdtType(LIBRARY_TYPES[origin], tuple(self.type(a) for a in args))
+        if value is written.Ref:
+            raise NotAType("what the cell holds is not said", "write `Ref[Float]`")
         if isinstance(value, type) and value in LIBRARY_TYPES:
             raise NotAType("the type of its elements is not said", "write `List[Float]`")
         found = None if self._data is None else self._data.annotation(value, self, self._span)

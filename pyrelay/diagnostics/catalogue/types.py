@@ -128,6 +128,48 @@ class LoopMismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class CellMismatch:
+    """A cell is given a value of another type than it holds.
+
+    A cell has one type from the start: that of the value it was made with. Convert the value, or
+    make a cell of its own for it.
+    """
+
+    span: Span
+    held: str
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL218",
+            title=f"the cell holds {self.held}, not {self.actual}",
+            primary=Label(self.span, f"this is {self.actual}"),
+            help=f"convert it to {self.held}, or make a cell of its own: `relay.ref(v)`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NotACell:
+    """Something is read or written like a cell that is none.
+
+    Only what `relay.ref(v)` gives has a `value` that is read and written.
+    """
+
+    span: Span
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL219",
+            title=f"only a cell has a `value`, and this is {self.actual}",
+            primary=Label(self.span, f"this is {self.actual}"),
+            help="make a cell: `relay.ref(v)`, or annotate the parameter, such as `Ref[Float]`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnMismatch:
     """A function returns something else than its annotation says."""
 

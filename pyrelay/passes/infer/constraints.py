@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 from ...diagnostics.catalogue.types import (
     ArgumentCountMismatch,
     BranchMismatch,
+    CellMismatch,
     ConditionMismatch,
     DimsMismatch,
+    NotACell,
     NotAFunction,
     NotATuple,
     ReturnMismatch,
@@ -109,6 +111,10 @@ class FlowConstraint:
             return UnpackMismatch(self.span, len(self.expected.fields), actual)
         name = self.function.name if self.function is not None else "this name"
         actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
+        if self.kind == "cell":
+            return NotACell(self.span, show(actual))
+        if self.kind == "content":
+            return CellMismatch(self.span, show(expected), show(actual))
         return ReturnMismatch(self.span, name or "this function", show(expected), show(actual), "")
 
 

@@ -414,11 +414,11 @@ class Generator:
             return RefType(self.solver.widen((yield self.walk(expr.value))))
         cell = yield self.walk(expr.ref)
         content = self.solver.fresh()
-        self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "let"))
+        self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "cell"))
         if isinstance(expr, RefRead):
             return content
         value = yield self.walk(expr.value)
-        self.work.add(FlowConstraint(value, content, expr.value.span, None, "let"))
+        self.work.add(FlowConstraint(value, content, expr.value.span, None, "content"))
         return UNIT
 
     def _transform(self, expr: Transform) -> Steps[Type]:

@@ -139,7 +139,8 @@ class Liveness:
     def _enter(self, call: Call, region: Region, position: int) -> None:
         """Go into the body of a function that stands at this call; jumps do not enter again."""
         callee = self._plan.callee(call)
-        for part in children(call) if callee is None else call.args:
+        # A function that is a value too has a name that may be deleted; others keep theirs.
+        for part in children(call) if callee is None or callee.escapes else call.args:
             self._visit(part, region, position)
         if callee is None or callee.place is None or (callee.function, 0) in self._regions:
             return

@@ -67,13 +67,13 @@ def test_types_of_equal_structure_are_equal_and_hash_alike() -> None:
         (UNIT, "tuple[()]"),
         (TupleType((FLOAT, INT)), "tuple[Float, Int]"),
         (FnType((MATRIX, INT), FLOAT), "Fn[[Tensor[Float, (n, 4)], Int], Float]"),
-        (RefType(FLOAT), "ref[Float]"),
+        (RefType(FLOAT), "Ref[Float]"),
         (TREE, "Tree[Int, n]"),
         (AdtType("Nat"), "Nat"),
         (TypeVar("A"), "A"),
         (STR, "str"),
         (TypeHole(3), "an unknown type"),
-        (TensorType((), DTypeHole(2, None)), "?dtype2"),
+        (TensorType((), DTypeHole(2, None)), "an unknown number"),
     ],
 )
 def test_a_type_is_shown_as_it_is_annotated(ty: Type, text: str) -> None:

@@ -69,6 +69,15 @@ def test_an_if_may_stand_anywhere(outer: str) -> None:
     assert found == [1, 2, 3, 4]
 
 
+def test_a_function_that_was_a_value_may_be_called_after() -> None:
+    source = """def @main(%n: int64) {
+      let %f = fn (%i: int64) -> int64 { %i + %n };
+      let %p = (%f, %n); let %g = %p.0;
+      (%g(1), %f(2))
+    }"""
+    assert tuple(map(int, run_both(source, 5))) == (6, 7)
+
+
 SUM_TO = """def @main(%n: int64) {
   let rec %loop = fn (%i, %total) {
     if (less(%i, %n)) { %loop(add(%i, 1), add(%total, %i)) } else { %total }

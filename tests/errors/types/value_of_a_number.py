@@ -1,0 +1,10 @@
+from pyrelay import Float, relay
+
+
+@relay
+def program(x: Float) -> Float:
+    x.value = 2.0
+    return x
+
+
+program.check()
