@@ -211,6 +211,24 @@ class ModelParts:
 
 @final
 @dataclass(slots=True)
+class KnownValues:
+    """What was found out of expressions while the names stood for what they stand for now."""
+
+    version: int = -1
+    found: dict[tuple[ast.expr, bool], Static | None] = field(
+        default_factory=dict["tuple[ast.expr, bool]", "Static | None"]
+    )
+
+    def at(self, version: int) -> dict[tuple[ast.expr, bool], Static | None]:
+        """Give what is known at a version of the environment."""
+        if version != self.version:
+            self.version = version
+            self.found.clear()
+        return self.found
+
+
+@final
+@dataclass(slots=True)
 class Context:
     """One function under translation."""
 
@@ -224,6 +242,7 @@ class Context:
     annotations: AnnotationReader
     env: Environment = field(default_factory=Environment)
     statics: dict[str, StaticValue] = field(default_factory=dict[str, StaticValue])
+    known: KnownValues = field(default_factory=lambda: KnownValues())
     own: ModelParts | None = None
     """The model under translation itself, if it is one."""
     implicit: dict[Definition, ModelParts] = field(default_factory=dict[Definition, ModelParts])

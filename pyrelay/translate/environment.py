@@ -102,6 +102,8 @@ class Environment:
     def __init__(self) -> None:
         self._entries: Final[dict[str, Entry]] = {}
         self._log: Final[list[tuple[str, Entry | None]]] = []
+        self.version = 0
+        """Grows with every change, so that what was found out of the names can be kept."""
 
     def find(self, name: str) -> Entry | None:
         """Give what a name stands for; None when it is not local."""
@@ -111,6 +113,11 @@ class Environment:
         """Make a name stand for something else from here on."""
         self._log.append((name, self._entries.get(name)))
         self._entries[name] = entry
+        self.version += 1
+
+    def touch(self) -> None:
+        """Note a change of what is known of a name, made elsewhere."""
+        self.version += 1
 
     def mark(self) -> int:
         """Give a place in the log to return to."""
@@ -118,6 +125,7 @@ class Environment:
 
     def undo(self, mark: int) -> None:
         """Forget all changes since a mark."""
+        self.version += 1
         while len(self._log) > mark:
             name, entry = self._log.pop()
             if entry is None:

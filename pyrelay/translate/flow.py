@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Flag, auto
 from typing import Final, TypeAlias, final
 
 from ..ir.traverse import Steps, run
@@ -21,6 +22,16 @@ StaticTest: TypeAlias = Callable[[ast.expr], bool | None]
 """Gives the value of a condition that is known before the program runs, else None."""
 
 NONE: Final[Names] = frozenset()
+
+
+class Exit(Flag):
+    """How control leaves a statement but by going on after it."""
+
+    NONE = 0
+    RETURN = auto()
+    RAISE = auto()
+    LOOP = auto()
+    """`break` or `continue` of a loop around."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,23 @@ class Flow:
     assigned: dict[Compound, tuple[str, ...]] = field(
         default_factory=dict[Compound, tuple[str, ...]]
     )
+    exits: dict[Compound, Exit] = field(default_factory=dict["Compound", "Exit"])
+    """How control may leave what is around a branch or loop, from inside of it."""
+    ends: dict[ast.If, tuple[bool, bool]] = field(default_factory=dict[ast.If, tuple[bool, bool]])
+    """Whether control can reach the end of each of the bodies of a branch."""
+
+    def jumps(self, stmt: ast.If) -> bool:
+        """Tell whether a branch may leave what is around it: by return or raise, or by break or
+        continue of a loop around it."""
+        return bool(self.exits[stmt])
+
+    def returns(self, stmt: Compound) -> bool:
+        """Tell whether there is a `return` inside."""
+        return bool(self.exits[stmt] & Exit.RETURN)
+
+    def falls_through(self, stmt: ast.If) -> bool:
+        """Tell whether control can reach the end of both bodies of a branch."""
+        return all(self.ends[stmt])
 
     def joined(self, stmt: Compound) -> tuple[str, ...]:
         """Give the names that a branch or loop assigns and that are read after it, in order."""
@@ -54,8 +82,54 @@ class Flow:
 def analyse(body: Sequence[ast.stmt], static_test: StaticTest) -> Flow:
     """Give the flow of the body of a function."""
     flow = Flow()
+    _note_inside(flow, body, static_test)
     run(_Analysis(flow, static_test).block(body, NONE, None))
     return flow
+
+
+def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) -> None:
+    """Note what each branch and loop does by itself, those inside first, so that a long chain of
+    branches costs no more than its text."""
+    for stmt in reversed(list(statements_in(body))):
+        if isinstance(stmt, ast.If | ast.For | ast.While):
+            inside = (*stmt.body, *stmt.orelse) if isinstance(stmt, ast.If) else stmt.body
+            names = dict.fromkeys(bound_by(stmt))
+            exits = Exit.NONE
+            for each in inside:
+                known = flow.assigned.get(each) if isinstance(each, Compound) else bound_by(each)
+                names |= dict.fromkeys(known or ())
+                exits |= flow.exits[each] if isinstance(each, Compound) else _exit(each)
+            flow.assigned[stmt] = tuple(names)
+            flow.exits[stmt] = exits if isinstance(stmt, ast.If) else exits & ~Exit.LOOP
+        if isinstance(stmt, ast.If):
+            ends = (_reaches_end(flow, b, static_test) for b in (stmt.body, stmt.orelse))
+            flow.ends[stmt] = (next(ends), next(ends))
+
+
+def _exit(stmt: ast.stmt) -> Exit:
+    match stmt:
+        case ast.Return():
+            return Exit.RETURN
+        case ast.Raise():
+            return Exit.RAISE
+        case ast.Break() | ast.Continue():
+            return Exit.LOOP
+        case _:
+            return Exit.NONE
+
+
+def _reaches_end(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) -> bool:
+    """Tell whether control can reach the end of a body, by what is noted of the branches in it."""
+    if any(_exit(s) for s in body):
+        return False
+    match body[-1] if body else None:
+        case ast.If(test=test) as last:
+            known, (then, otherwise) = static_test(test), flow.ends[last]
+            return (then and known is not False) or (otherwise and known is not True)
+        case ast.While(test=test, body=inside):
+            return static_test(test) is not True or has_break(inside)
+        case _:
+            return True
 
 
 @final
@@ -89,8 +163,6 @@ class _Analysis:
         return frozenset(live)
 
     def _note(self, stmt: Compound, after: Names) -> None:
-        if stmt not in self._flow.assigned:
-            self._flow.assigned[stmt] = tuple(dict.fromkeys(assigned_in([stmt])))
         self._flow.live_after[stmt] = after.intersection(self._flow.assigned[stmt])
 
     def _branch(self, stmt: ast.If, after: Names, exits: _Exits | None) -> Steps[Names]:
@@ -254,57 +326,6 @@ def _read_parts(node: ast.AST) -> Iterator[ast.AST]:
         yield from () if node.value is None else (node.value,)
     else:
         yield from ast.iter_child_nodes(node)
-
-
-def returns_inside(body: Sequence[ast.stmt]) -> ast.Return | None:
-    """Give the first `return` in a body, if there is one."""
-    return next((s for s in statements_in(body) if isinstance(s, ast.Return)), None)
-
-
-def jumps(stmt: ast.If) -> bool:
-    """Tell whether a branch may leave what is around it: by return, or by break or continue of a
-    loop around it."""
-    pending: list[tuple[ast.stmt, bool]] = [(stmt, False)]
-    while pending:
-        current, in_loop = pending.pop()
-        match current:
-            case ast.Return() | ast.Raise():
-                return True
-            case ast.Break() | ast.Continue():
-                if not in_loop:
-                    return True
-            case ast.If(body=body, orelse=orelse):
-                pending += ((s, in_loop) for s in (*body, *orelse))
-            case ast.For(body=body) | ast.While(body=body):
-                pending += ((s, True) for s in body)
-            case _:
-                pass
-    return False
-
-
-def falls_through(body: Sequence[ast.stmt], static_test: StaticTest) -> bool:
-    """Tell whether control can reach the end of a body."""
-    pending = [body]
-    while pending:
-        current = pending.pop()
-        last = next((s for s in current if isinstance(s, _ENDS)), None) or (
-            current[-1] if current else None
-        )
-        match last:
-            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
-                continue
-            case ast.If(test=test, body=then, orelse=otherwise):
-                known = static_test(test)
-                pending += [b for b, k in ((then, True), (otherwise, False)) if known in (None, k)]
-            case ast.While(test=test, body=inside):
-                if static_test(test) is not True or has_break(inside):
-                    return True
-            case _:
-                return True
-    return False
-
-
-_ENDS: Final = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 def has_break(body: Sequence[ast.stmt]) -> bool:

@@ -21,7 +21,7 @@ from .closures import local_function, note_captures
 from .context import Context
 from .definition import meaning
 from .environment import Bound, LocalFunction, Static, Unbound
-from .flow import analyse, falls_through, jumps, reads, returns_inside, statements_in
+from .flow import analyse, reads, statements_in
 from .growth import append, is_append
 from .instances import NotSupplied
 from .loops import bind_joined, head_span, join_function, loop, tail_loop
@@ -45,9 +45,9 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
         match stmt:
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
                 return code.close((yield _leave(cx, stmt, frame)))
-            case ast.If() if jumps(stmt):
+            case ast.If() if frame.flow.jumps(stmt):
                 return code.close((yield _branch(cx, stmt, rest, frame)))
-            case ast.For() | ast.While() if returns_inside([stmt]) is not None:
+            case ast.For() | ast.While() if frame.flow.returns(stmt):
                 whole = yield tail_loop(cx, stmt, code, frame, rest, block)
                 return code.close(whole)
             case ast.FunctionDef():
@@ -170,6 +170,7 @@ def _enter_copy(cx: Context, copy: Copy) -> None:
         cx.layers = cx.layers[:-1]
         if name is not None:
             cx.statics.pop(name, None)
+            cx.env.touch()
         return
     cx.layers = (*(cx.layers if is_first else cx.layers[:-1]), copy.number)
     if name is None:
@@ -260,8 +261,7 @@ def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Ste
     condition = yield cx.expression(stmt.test)
     span = head_span(cx, stmt)
     frame = replace(frame, place=span)
-    test = static_test(cx)
-    if rest is None or not (falls_through(stmt.body, test) and falls_through(stmt.orelse, test)):
+    if rest is None or not frame.flow.falls_through(stmt):
         then = yield _arm(cx, cursor(stmt.body, rest), frame)
         otherwise = yield _arm(cx, cursor(stmt.orelse, rest), frame)
         return If(condition, then, otherwise, span=span)
@@ -285,6 +285,7 @@ def _arm(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
     cx.layers = layers
     cx.statics.clear()
     cx.statics.update(statics)
+    cx.env.touch()
     return found
 
 

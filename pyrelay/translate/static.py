@@ -44,6 +44,15 @@ def static_test(cx: Context) -> Callable[[ast.expr], bool | None]:
 
 
 def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
+    """Give the value of an expression; each part of a long chain is looked at once."""
+    if (node, local) not in cx.known.at(cx.env.version):
+        found = yield _found(cx, node, local)
+        cx.known.at(cx.env.version)[node, local] = found
+        return found
+    return cx.known.at(cx.env.version)[node, local]
+
+
+def _found(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
     match node:
         case ast.Constant(value=value):
             return Static(value)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 import torch
 
 from pyrelay import relay
+from pyrelay.translate.translator import translate
 
 HEAD = """from pyrelay import Int, float64, relay
 
@@ -53,3 +56,41 @@ def test_long_source_compiles_with_its_gradient(name: str, tmp_path: Path) -> No
     x = torch.tensor(0.5, dtype=torch.float64)
     torch.testing.assert_close(function(x, 200).item(), 0.5 * factor)
     torch.testing.assert_close(relay.grad(function, wrt="x")(x, 200).item(), factor)
+
+
+def calls_to_translate(function: Any) -> int:
+    """Count the calls of Python functions that a translation makes, as a measure of its work."""
+    count = 0
+
+    def note(frame: FrameType, event: str, arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        translate(function.__relay__)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def chain(links: int) -> str:
+    return f"    return x{'.abs()' * links} * 2\n"
+
+
+def elifs(links: int) -> str:
+    arms = "".join(f"    elif n == {i}:\n        y = x * {i}\n" for i in range(links))
+    return f"    if n < 0:\n        y = x\n{arms}    else:\n        y = -x\n    return y\n"
+
+
+def returning_elifs(links: int) -> str:
+    arms = "".join(f"    elif n == {i}:\n        return x * {i}\n" for i in range(links))
+    return f"    if n < 0:\n        return x\n{arms}    return -x\n"
+
+
+@pytest.mark.parametrize("body", [chain, elifs, returning_elifs], ids=lambda f: f.__name__)
+def test_translation_takes_time_linear_in_the_length_of_a_chain(
+    body: Callable[[int], str], tmp_path: Path
+) -> None:
+    short, long = (calls_to_translate(loaded(body(n), tmp_path)) for n in (100, 400))
+    assert long < 4.5 * short

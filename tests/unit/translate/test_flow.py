@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import textwrap
 
-from pyrelay.translate.flow import analyse, falls_through, jumps, locals_of, reads
+from pyrelay.translate.flow import analyse, locals_of, reads
 
 
 def parsed(text: str) -> list[ast.stmt]:
@@ -100,15 +100,33 @@ def test_locals_are_parameters_and_names_assigned_but_no_items() -> None:
 
 
 def test_a_branch_with_a_break_of_an_inner_loop_does_not_jump() -> None:
-    inner, outer = parsed("if c:\n    while d:\n        break\nif c:\n    while d:\n        return")
+    body = parsed("if c:\n    while d:\n        break\nif c:\n    while d:\n        return")
+    inner, outer = body
     assert isinstance(inner, ast.If)
     assert isinstance(outer, ast.If)
-    assert not jumps(inner)
-    assert jumps(outer)
+    flow = analyse(body, literal)
+    assert not flow.jumps(inner)
+    assert flow.jumps(outer)
+    loops = [s for s in (inner.body[0], outer.body[0]) if isinstance(s, ast.While)]
+    assert [flow.returns(s) for s in loops] == [False, True]
+
+
+def reaches_its_end(body: str) -> bool:
+    """Tell whether control can reach the end of a body, which is put into a branch."""
+    branch = parsed("if c:\n" + textwrap.indent(body, "    "))
+    found = first(branch)
+    assert isinstance(found, ast.If)
+    return analyse(branch, literal).falls_through(found)
 
 
 def test_an_endless_loop_without_break_has_no_end() -> None:
-    assert not falls_through(parsed("while True:\n    x = 1\n"), literal)
-    assert falls_through(parsed("while True:\n    if c:\n        break\n"), literal)
-    assert not falls_through(parsed("if c:\n    return\nelse:\n    raise E\n"), literal)
-    assert falls_through(parsed("if c:\n    return\n"), literal)
+    assert not reaches_its_end("while True:\n    x = 1\n")
+    assert reaches_its_end("while True:\n    if c:\n        break\n")
+
+
+def test_a_branch_ends_where_one_of_its_arms_does() -> None:
+    assert not reaches_its_end("if c:\n    return\nelse:\n    raise E\n")
+    assert reaches_its_end("if c:\n    return\n")
+    assert not reaches_its_end("if True:\n    return\n")
+    assert reaches_its_end("if False:\n    return\n")
+    assert not reaches_its_end("return\nx = 1\n")
