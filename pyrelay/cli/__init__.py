@@ -1,4 +1,4 @@
-"""The command line: check a file, show a program at a stage, describe this installation.
+"""The command line: check, show and run programs, apply passes, describe this installation.
 
 Each command is a function in a file of its own that gives the exit status: 0 when all is well, 1
 when the user's program has mistakes, 2 when the command could not be carried out.
@@ -42,6 +42,14 @@ def _run(args: argparse.Namespace) -> int:
             from .show import show
 
             return show(args.target, args.stage)
+        case "run":
+            from .run import run
+
+            return run(args.file, args.entry, args.arg, args.seed)
+        case "opt":
+            from .opt import opt
+
+            return opt(args.file, args.passes, args.entry)
         case _:
             from .doctor import doctor
 
@@ -55,15 +63,41 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     check = commands.add_parser(
-        "check", help="import a file and check every @relay and @relay_model object in it"
+        "check",
+        help="check every @relay and @relay_model object of a Python file, or a text, FILE.relay",
     )
     check.add_argument("file", type=Path)
     check.add_argument("--json", action="store_true", help="print the mistakes as JSON")
     check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
 
     show = commands.add_parser("show", help="print a function's program at a stage")
-    show.add_argument("target", metavar="FILE:NAME")
+    show.add_argument(
+        "target", metavar="FILE:NAME", help="a text, FILE.relay, may stand without a name"
+    )
     show.add_argument("--stage", default="typed", help="source, typed, anf, grad, host ...")
+
+    run = commands.add_parser("run", help="print the value of a function of a text")
+    run.add_argument("file", type=Path, metavar="FILE.relay")
+    run.add_argument("--entry", help="the function; `main` by default")
+    run.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        help="a number, a list, a shape such as (2, 3), or x.npy, x.npz:name, x.safetensors:name; "
+        "`name=` before it says for which parameter",
+    )
+    run.add_argument("--seed", type=int, default=0, help="for arguments given by their shape")
+
+    opt = commands.add_parser("opt", help="print what passes make of a text")
+    opt.add_argument("file", type=Path, metavar="FILE.relay")
+    opt.add_argument(
+        "-p",
+        "--passes",
+        type=lambda names: [n for n in names.split(",") if n],
+        default=[],
+        help="names joined by commas, such as infer,anf,fold",
+    )
+    opt.add_argument("--entry", help="the function that is run; `main` by default")
 
     commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
     return parser

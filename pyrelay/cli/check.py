@@ -12,6 +12,7 @@ from ..diagnostics.diagnostic import Diagnostic, Label, RelayError, Severity
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
 from .load import functions, load
+from .texts import is_text, load_text
 
 
 def check(file: Path, *, as_json: bool, fix: bool) -> int:
@@ -32,6 +33,8 @@ def check(file: Path, *, as_json: bool, fix: bool) -> int:
 
 def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
     """Give mistakes and warnings of a file, each once, and the number of functions looked at."""
+    if is_text(file):
+        return _mistakes_of_text(file)
     try:
         module = load(file)
     except RelayError as error:
@@ -44,6 +47,14 @@ def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
         except RelayError as error:
             found += error.diagnostics
     return _each_once(found), len(checked)
+
+
+def _mistakes_of_text(file: Path) -> tuple[list[Diagnostic], int]:
+    try:
+        module = load_text(file)
+        return _each_once(module.check().warnings), len(module)
+    except RelayError as error:
+        return _each_once(error.diagnostics), 0
 
 
 def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:

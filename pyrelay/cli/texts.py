@@ -1,0 +1,48 @@
+"""Programs as text files on the command line: which files they are, and how they are read."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .load import LoadError
+
+if TYPE_CHECKING:
+    from ..runtime.text_module import RelayModule
+
+SUFFIXES: Final = (".relay", ".rly", ".json")
+"""How the names of files end that hold programs as text or JSON."""
+
+
+def is_text(file: str | Path) -> bool:
+    """Tell whether a file is read as text instead of imported."""
+    return str(file).endswith(SUFFIXES)
+
+
+def load_text(file: Path) -> RelayModule:
+    """Give the module that a file holds. Raises LoadError and CheckError."""
+    from ..api import parse  # brings in the runtime
+
+    try:
+        return parse(file)
+    except OSError as error:
+        raise LoadError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise LoadError(f"{file} cannot be read: it is no text in UTF-8") from None
+
+
+def entry_of(module: RelayModule, name: str | None) -> str:
+    """Give the function that a command means: the one named, else `main`, else the first.
+
+    Raises LoadError for a name that the module has not, or a module without functions.
+    """
+    if name is None:
+        name = "main" if "main" in module else next(iter(module), None)
+    if name is None:
+        raise LoadError("the module has no function")
+    if name not in module:
+        near = difflib.get_close_matches(name, module, 1)
+        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(module)}"
+        raise LoadError(f"the module has no function {name}; {known}")
+    return name
