@@ -321,10 +321,18 @@ class Library:
     body gets the device of the call after torch: `body(torch, device, *operands, *attributes)`.
 
     `is_fresh` says that the result never shares storage with an operand or with anything else.
+    `in_place`, called as `body`, writes the result into operand `overwrites` and gives it back.
     """
 
     body: Callable[..., Any]
     is_fresh: bool = False
+    overwrites: int | None = None
+    in_place: Callable[..., Any] | None = None
+
+    @staticmethod
+    def updating(body: Callable[..., Any], in_place: Callable[..., Any]) -> Library:
+        """Give the lowering of an operator that changes elements of its first operand."""
+        return Library(body, is_fresh=True, overwrites=0, in_place=in_place)
 
 
 @final

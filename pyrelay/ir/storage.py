@@ -1,4 +1,4 @@
-"""Which operators give results in storage of their own."""
+"""Which operators give results in storage of their own, or can write them into an operand."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def makes_storage(op: Op) -> bool:
             return _computes(body, len(op.params))
         case View() | Host():
             return False
+
+
+def overwritten_operand(op: Op) -> int | None:
+    """Give the operand into which an operator can write its result, if there is one."""
+    return op.lowering.overwrites if isinstance(op.lowering, Library) else None
 
 
 def _computes(body: Callable[..., Any], count: int) -> bool:

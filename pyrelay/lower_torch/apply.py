@@ -47,20 +47,36 @@ def apply_op(
         case Library(body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
             where = (device,) if op.shape is ShapeBehaviour.FACTORY else ()
+            if needs_tensors(type_of(call)) and not any(map(_has_tensor, values)):
+                values = _tensors(values, types, device)
             return body(torch, *where, *values, *attrs)
         case View(body) | Contraction(body) | Reduction(body=body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
-            tensors = [
-                v if v is None else as_tensors(v, t, device)
-                for v, t in zip(values, types, strict=True)
-            ]
-            return body(torch, *tensors, *attrs)
+            return body(torch, *_tensors(values, types, device), *attrs)
         case Host(body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
             result = body(*values, *attrs)
             return () if type_of(call) == TupleType(()) else result
         case other:
             assert_never(other)
+
+
+def needs_tensors(result: Type) -> bool:
+    """Tell whether a library operator with this result works on a tensor, if only of a number:
+    then what it makes goes to the device of the program."""
+    return isinstance(result, TensorType) and (bool(result.shape) or is_float(result.dtype))
+
+
+def _has_tensor(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_has_tensor, value))  # pyright: ignore[reportUnknownArgumentType]
+    return isinstance(value, torch.Tensor)
+
+
+def _tensors(values: Sequence[Any], types: Sequence[Type], device: torch.device) -> list[Any]:
+    return [
+        v if v is None else as_tensors(v, t, device) for v, t in zip(values, types, strict=True)
+    ]
 
 
 def is_omitted(op: Op, index: int, value: object) -> bool:

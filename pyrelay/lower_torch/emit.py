@@ -6,6 +6,7 @@ calls it makes, or, where that is not possible, called by its name with literal 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final, assert_never
 
@@ -23,7 +24,7 @@ from ..ir.op import (
     View,
 )
 from ..ir.types import DType, TupleType, Type, int64, is_float
-from .apply import compute_dtype
+from .apply import compute_dtype, needs_tensors
 from .constants import torch_dtype
 from .terms import Context, Form, Term, dtype_of, form_of, interior, leaf, part_of, tuple_term
 from .text import TextScalars
@@ -44,13 +45,11 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context, hint:
             result = body(scalars, *operands, *call.attrs.values())
             return _as_declared(result, type_of(call), context)
         case Library(body):
+            if needs_tensors(type_of(call)) and not any(map(_surely_has_tensor, types)):
+                operands = _all_tensors(operands, types, context)
             return _traced(op, body, call, operands, context)
         case View(body) | Contraction(body) | Reduction(body=body):
-            tensors = [
-                t if t is None else _tensors(t, ty, context)
-                for t, ty in zip(operands, types, strict=True)
-            ]
-            return _traced(op, body, call, tensors, context)
+            return _traced(op, body, call, _all_tensors(operands, types, context), context)
         case Host(body):
             return _traced(op, body, call, operands, context)
         case other:
@@ -71,20 +70,23 @@ def _traced(
     types: list[Type | None] = [*(None for _ in device), *(type_of(a) for a in call.args)]
     if op.effect & (Effect.STATE | Effect.RANDOM | Effect.IO):
         # To trace is to run the body, which would have its effect now.
-        return _call_body(op, call, operands, context)
+        return call_body(call, operands, context, context.body(op))
     is_host = isinstance(op.lowering, Host)
     try:
         term = trace(body, context, [*device, *operands, *attrs], types, takes_torch=not is_host)
     except NotTraceable:
-        return _call_body(op, call, operands, context)
+        return call_body(call, operands, context, context.body(op))
     if interior([term]) > MOST_INLINE:
-        return _call_body(op, call, operands, context)
+        return call_body(call, operands, context, context.body(op))
     return _typed(term, call)
 
 
-def _call_body(op: Op, call: Call, operands: Sequence[Term | None], context: Context) -> Term:
-    """Call the body by its name, arguments in the order that `ir.op` promises it."""
-    code = context.code
+def call_body(
+    call: Call, operands: Sequence[Term | None], context: Context, body: ast.expr
+) -> Term:
+    """Call an operator's body by its name, arguments in the order that `ir.op` promises it."""
+    code, op = context.code, call.callee
+    assert isinstance(op, Op)
     first: list[Term] = []
     if not isinstance(op.lowering, Host):
         first.append(leaf(lambda: code.name("torch"), Form.OTHER))
@@ -92,9 +94,7 @@ def _call_body(op: Op, call: Call, operands: Sequence[Term | None], context: Con
         first.append(leaf(lambda: code.name("device"), Form.OTHER))
     given = [static_leaf(code, None) if t is None else t for t in operands]
     attrs = [static_leaf(code, _attr(a, context)) for a in call.attrs.values()]
-    term = Term(
-        (*first, *given, *attrs), lambda *nodes: code.call(context.body(op), nodes), Form.OTHER
-    )
+    term = Term((*first, *given, *attrs), lambda *nodes: code.call(body, nodes), Form.OTHER)
     return _typed(term, call)
 
 
@@ -121,6 +121,19 @@ def _attr(value: Any, context: Context) -> Any:
             return tuple(_attr(v, context) for v in value)  # pyright: ignore[reportUnknownVariableType]
         case _:
             return value
+
+
+def _surely_has_tensor(ty: Type) -> bool:
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return any(form_of(f) is Form.TENSOR for f in fields)
+
+
+def _all_tensors(
+    operands: Sequence[Term | None], types: Sequence[Type], context: Context
+) -> list[Term | None]:
+    return [
+        t if t is None else _tensors(t, ty, context) for t, ty in zip(operands, types, strict=True)
+    ]
 
 
 def _tensors(term: Term, ty: Type, context: Context) -> Term:

@@ -96,14 +96,14 @@ class Program:
         self.params.append(var)
         return self.builder.value(var)
 
-    def run(self, result: Value, args: Sequence[Any]) -> Any:
+    def run(self, result: Value, args: Sequence[Any], device: torch.device = CPU) -> Any:
         """Give the result at arguments, by the reference evaluator."""
         body = self.builder.block(result)
         types = tuple(_known(p.ty) for p in self.params)
         function = Function(
             tuple(self.params), body, result.ty, ty=FnType(types, result.ty), span=NOWHERE
         )
-        return evaluate(Module({"main": function}, {}), "main", list(args))
+        return evaluate(Module({"main": function}, {}), "main", list(args), device)
 
     def run_in_torch(self, result: Value, args: Sequence[torch.Tensor]) -> Any:
         """Give the result at arguments, with torch's autograd looking on."""

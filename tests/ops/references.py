@@ -292,6 +292,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "embedding": lambda x, **rest: functional.embedding(torch.as_tensor(x).long(), **rest),
     "embedding_grad": _table_slope,
     "gelu_grad": _slope(functional.gelu),
+    "extract": _index,
     "index": _index,
     "index_accumulate": partial(_written, add=True),
     "leaky_relu_grad": _slope(functional.leaky_relu),

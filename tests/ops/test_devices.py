@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._pytree import tree_map
 
+from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.build import bind_attrs
-from pyrelay.ir.op import Host, Library, Op, ShapeBehaviour, View
+from pyrelay.ir.expr import Function
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Effect, Host, Library, Op, Sample, ShapeBehaviour, View
 from pyrelay.ir.ops.table import ALL
+from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.apply import run_time_attr
-from tests.ops.checks import operands_of, samples
+from pyrelay.passes.effects import with_flavours
+from pyrelay.runtime.host import compile_module
+from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors
+from tests.ops.programs import CPU, call_program
 from tests.ops.references import promoted
 
+CUDA = torch.device("cuda")
+PRETENCE_ENDS = (
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "not linked with support for cuda",
+)
+"""Where fake tensors stop: code that looks at values, and kernels that guard the device itself."""
 META = torch.device("meta")
 
 
@@ -58,3 +75,57 @@ def test_a_body_gives_its_result_where_its_operands_are(op: Op) -> None:
                 raise
             continue
         assert devices(found) == {"meta"}, sample
+
+
+ON_DEVICE = [op for op in ALL if not isinstance(op.lowering, Host) and not op.effect & ~Effect.FAIL]
+
+
+def compiled(op: Op, sample: Sample, device: torch.device) -> Callable[..., Any]:
+    """Give the host code of one call for a device."""
+    program, result = call_program(op, sample, {})
+    types = tuple(p.ty for p in program.params if p.ty is not None)
+    function = Function(
+        tuple(program.params),
+        program.builder.block(result),
+        result.ty,
+        ty=FnType(types, result.ty),
+        span=program.builder.span,
+    )
+    module = with_flavours(Module({"main": function}, {}))
+    return compile_module(module, "main", device)
+
+
+@pytest.mark.parametrize("op", ON_DEVICE, ids=lambda op: op.name)
+def test_an_operator_stays_on_a_pretended_gpu(op: Op) -> None:
+    """Fake tensors have shape, dtype and device, and refuse to mix devices as torch does."""
+    for sample in samples(op):
+        with FakeTensorMode():
+            given = [
+                torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=CUDA)
+                for t in tensors(sample)
+            ]
+            program, result = call_program(op, sample, {})
+            runs = (
+                lambda: compiled(op, sample, CUDA)(*given),  # noqa: B023  called at once
+                lambda: program.run(result, given, CUDA),  # noqa: B023
+            )
+            for run in runs:
+                try:
+                    found = run()
+                except RunError as error:
+                    if not any(limit in str(error) for limit in PRETENCE_ENDS):
+                        raise
+                    continue
+                assert devices(found) <= {"cuda"}, sample
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("op", ON_DEVICE, ids=lambda op: op.name)
+def test_an_operator_gives_on_a_gpu_what_it_gives_here(op: Op) -> None:
+    for sample in samples(op):
+        given = tensors(sample)
+        expected = compiled(op, sample, CPU)(*given)
+        found = compiled(op, sample, CUDA)(*(t.to(CUDA) for t in given))
+        assert devices(found) <= {"cuda"}, sample
+        here = tree_map(lambda v: v.cpu() if isinstance(v, torch.Tensor) else v, found)
+        assert_equal(here, expected, rtol=1e-4, atol=1e-4)

@@ -1,4 +1,4 @@
-"""Results that operators declare, or are found, to make in storage of their own are."""
+"""What operators declare, or are found, to do with storage."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.op import Op
+from pyrelay.ir.build import bind_attrs
+from pyrelay.ir.op import Library, Op
 from pyrelay.ir.ops import activation, compare, einsum, linalg, optim, reduce, view
 from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.storage import makes_storage
-from tests.ops.checks import samples
+from pyrelay.ir.storage import makes_storage, overwritten_operand
+from pyrelay.lower_torch.apply import run_time_attr
+from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors
 from tests.ops.programs import call_program
+from tests.ops.references import promoted
 
 FRESH = [op for op in ALL if makes_storage(op)]
+UPDATING = [op for op in ALL if overwritten_operand(op) is not None]
 
 
 def storages(value: Any) -> set[int]:
@@ -38,3 +42,26 @@ def test_what_may_give_an_operand_back_is_known() -> None:
         assert not makes_storage(op)
     for op in (linalg.matmul, reduce.sum_, optim.sgd_step, activation.relu):
         assert makes_storage(op)
+
+
+@pytest.mark.parametrize("op", UPDATING, ids=lambda op: op.name)
+def test_in_place_gives_the_same_value_where_it_overwrites(op: Op) -> None:
+    lowering = op.lowering
+    assert isinstance(lowering, Library)
+    assert lowering.in_place is not None
+    place = overwritten_operand(op)
+    assert place is not None
+    for sample in samples(op):
+        operands = promoted(op, operands_of(sample, tensors(sample)))
+        attrs = [
+            run_time_attr(v, lambda dim: dim.evaluate({}))
+            for v in bind_attrs(op, sample.attrs).values()
+        ]
+        expected = lowering.body(torch, *operands, *attrs)
+        target = operands[place] = operands[place].clone()
+        found = lowering.in_place(torch, *operands, *attrs)
+        assert_equal(found, expected, rtol=0, atol=0)
+        backwards = any(
+            entry[0] == "slice" and (entry[3] or 1) < 0 for entry in sample.attrs.get("spec", ())
+        )
+        assert backwards or storages(found) == storages(target)

@@ -60,7 +60,7 @@ full: Final = Op(
     ),
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_full),
+    lowering=Library(_full, is_fresh=True),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -85,7 +85,8 @@ zeros: Final = Op(
     lowering=Library(
         lambda torch, device, size, dtype: torch.zeros(
             size, dtype=dtype or torch.float32, device=device
-        )
+        ),
+        is_fresh=True,
     ),
     grad=_CONSTANT,
     hidden=(),
@@ -110,7 +111,8 @@ ones: Final = Op(
     lowering=Library(
         lambda torch, device, size, dtype: torch.ones(
             size, dtype=dtype or torch.float32, device=device
-        )
+        ),
+        is_fresh=True,
     ),
     grad=_CONSTANT,
     hidden=(),
@@ -137,7 +139,9 @@ zeros_like: Final = Op(
     type_rule=_like,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(lambda torch, x, dtype: torch.zeros_like(x, dtype=dtype))),
+    lowering=Library(
+        on_tensor(lambda torch, x, dtype: torch.zeros_like(x, dtype=dtype)), is_fresh=True
+    ),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -159,7 +163,9 @@ ones_like: Final = Op(
     type_rule=_like,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(lambda torch, x, dtype: torch.ones_like(x, dtype=dtype))),
+    lowering=Library(
+        on_tensor(lambda torch, x, dtype: torch.ones_like(x, dtype=dtype)), is_fresh=True
+    ),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -253,7 +259,7 @@ arange: Final = Op(
     type_rule=_arange_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_arange),
+    lowering=Library(_arange, is_fresh=True),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -327,7 +333,7 @@ eye: Final = Op(
     type_rule=_eye_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_eye),
+    lowering=Library(_eye, is_fresh=True),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),

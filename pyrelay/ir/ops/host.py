@@ -364,9 +364,7 @@ def _to_int(torch: Any, value: Any) -> Any:
 
 
 def _to_float(torch: Any, value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.reshape(()).to(torch.float32)
-    return torch.tensor(float(value), dtype=torch.float32)
+    return value.reshape(()).to(torch.float32)
 
 
 def _to_bool(torch: Any, value: Any) -> Any:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
 from ..op import (
-    Clash,
     Effect,
     Library,
     NoGradient,
@@ -20,12 +19,11 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import INDEX_DTYPE, axis, broadcast_shapes, expect, integral, with_rank
-from ..types import TensorType, Type, bool_, show
-from . import compare
+from ..rules import INDEX_DTYPE, axis, expect, integral, with_rank
+from ..types import TensorType, Type, show
 from .index_body import python_index, split_index
 from .index_spec import normal_spec, result_shape, write_type
-from .operands import as_positions, as_tensor, as_tensors, static
+from .operands import as_positions, as_tensor, static
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -105,10 +103,31 @@ index: Final = Op(
 )
 
 
+extract: Final = Op(
+    name="extract",
+    doc="The elements that `input[...]` selects, in storage of their own.",
+    params=index.params,
+    promotion=Promotion.NONE,
+    type_rule=_index_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(lambda torch, *args: _index(torch, *args).clone(), is_fresh=True),
+    grad=index.grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=index.samples,
+)
+
+
 def _set_at(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
     x = as_tensor(torch, x)
+    return _set_in_place(torch, x.clone(), indices, value, spec)
+
+
+def _set_in_place(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
     flips, items = python_index(torch, x, spec, indices)
-    out = x.flip(flips) if flips else x.clone()
+    out = x.flip(flips) if flips else x
     out[items] = value
     return out.flip(flips) if flips else out
 
@@ -117,7 +136,8 @@ def _set_at_grad(p: Pullback) -> tuple[Value, None, Value]:
     target, indices, value = p.args
     spec = p.attrs["spec"]
     blank = value.builder.zeros(TensorType((), target.dtype))
-    selected = index(p.g, indices, spec=spec).sum_to(value.shape)
+    # Not a view: so the cotangent can be written in place.
+    selected = extract(p.g, indices, spec=spec).sum_to(value.shape)
     return set_at(p.g, indices, blank, spec=spec), None, _shaped_as(selected, value)
 
 
@@ -134,7 +154,7 @@ set_at: Final = Op(
     type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(_set_at),
+    lowering=Library.updating(_set_at, _set_in_place),
     grad=_set_at_grad,
     hidden=(),
     hyper=(),
@@ -155,8 +175,14 @@ def _has_tensor(sample: Sample) -> bool:
 
 
 def _index_accumulate(torch: Any, acc: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    return _accumulate_in_place(torch, acc.clone(), indices, value, spec)
+
+
+def _accumulate_in_place(
+    torch: Any, acc: Any, indices: tuple[Any, ...], value: Any, spec: Any
+) -> Any:
     flips, items = python_index(torch, acc, spec, indices)
-    out = acc.flip(flips) if flips else acc.clone()
+    out = acc.flip(flips) if flips else acc
     basic, tensors = split_index(torch, items)
     if tensors is None:
         out[basic] += value
@@ -179,7 +205,7 @@ index_accumulate: Final = Op(
     type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(_index_accumulate),
+    lowering=Library.updating(_index_accumulate, _accumulate_in_place),
     grad=lambda p: (
         p.g,
         None,
@@ -196,7 +222,7 @@ index_accumulate: Final = Op(
 )
 
 
-SLICING: Final = (index, set_at, index_accumulate)
+SLICING: Final = (index, extract, set_at, index_accumulate)
 """The operators whose sizes are bounds of slices."""
 
 
@@ -266,6 +292,10 @@ def _scatter_add(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> A
     return torch.scatter_add(x, dim, as_positions(torch, positions), source)
 
 
+def _scatter_add_in_place(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> Any:
+    return x.scatter_add_(dim, as_positions(torch, positions), source)
+
+
 scatter_add: Final = Op(
     name="scatter_add",
     doc="Elements of `src` added at positions along a dim; the reverse of `gather`.",
@@ -279,7 +309,7 @@ scatter_add: Final = Op(
     type_rule=_scatter_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_scatter_add),
+    lowering=Library.updating(_scatter_add, _scatter_add_in_place),
     grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
     hidden=(),
     hyper=(),
@@ -437,52 +467,5 @@ nonzero: Final = Op(
         Sample((TensorSpec((5,), "bool"),)),
         Sample((TensorSpec((0, 3)),)),
         Sample((TensorSpec((4, 3), contiguous=False),)),
-    ),
-)
-
-
-def _masked_fill_type(call: RuleCall) -> Type:
-    source, mask = call.tensor(0), call.tensor(1)
-    if call.known_dtype(mask.dtype) != bool_:
-        call.clash(f"`masked_fill` takes a mask of Bool, not {show(mask)}", 1)
-    value = with_rank(call, 2, 0)
-    try:
-        shape = broadcast_shapes(call, [source.shape, mask.shape])
-    except Clash:
-        call.clash(f"`masked_fill` cannot broadcast {show(mask)} to {show(source)}", 0, 1)
-    return TensorType(shape, value.dtype)
-
-
-def _masked_fill_grad(p: Pullback) -> tuple[Value, None, Value]:
-    source, mask, value = p.args
-    blank = p.g.builder.zeros(TensorType((), source.dtype))
-    to_value = compare.where(mask, p.g, blank).sum_to(value.shape)
-    return masked_fill(p.g, mask, blank).sum_to(source.shape), None, to_value
-
-
-def _masked_fill(torch: Any, x: Any, mask: Any, value: Any) -> Any:
-    x, mask = as_tensors(torch, (x, mask))
-    return torch.masked_fill(x, mask, value)
-
-
-masked_fill: Final = Op(
-    name="masked_fill",
-    doc="The tensor with `value` where the mask is true.",
-    params=(operand("input", promote=True), operand("mask"), operand("value", promote=True)),
-    promotion=Promotion.COMMON,
-    type_rule=_masked_fill_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(_masked_fill),
-    grad=_masked_fill_grad,
-    hidden=(),
-    hyper=(),
-    torch_name="masked_fill",
-    samples=lambda: (
-        Sample((_MATRIX, TensorSpec((4, 3), "bool"), TensorSpec(()))),
-        Sample((_MATRIX, TensorSpec((3,), "bool"), 0.5)),
-        Sample((TensorSpec((3,)), TensorSpec((4, 3), "bool"), TensorSpec(()))),
-        Sample((TensorSpec((0, 3)), TensorSpec((0, 3), "bool"), 1.0)),
-        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), "bool"), 1.0)),
     ),
 )

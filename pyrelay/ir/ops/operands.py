@@ -1,7 +1,8 @@
 """What torch bodies do with operands that may be Python numbers, or absent.
 
 At run time an integer or bool of rank 0 is a Python number or a 0-d tensor; a body that needs a
-tensor makes one here.
+tensor makes one here. It never has numbers alone: where a call whose result is a tensor has only
+numbers, they come to the body as tensors on the program's device.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def as_tensor(torch: Any, value: Any, like: Any = None) -> Any:
 
 
 def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
-    """Give values as tensors, all on the device of the first tensor with a dimension."""
-    like = next((v for v in values if isinstance(v, torch.Tensor) and v.dim()), None)
+    """Give values as tensors, numbers on the device of the tensors among them."""
+    like = next((v for v in values if isinstance(v, torch.Tensor)), None)
     return [as_tensor(torch, v, like) for v in values]
 
 

@@ -285,6 +285,10 @@ def _index_add(torch: Any, x: Any, at: Any, source: Any, dim: int, alpha: float)
     return torch.index_add(x, dim, as_positions(torch, at, x), source, alpha=alpha)
 
 
+def _index_add_in_place(torch: Any, x: Any, at: Any, source: Any, dim: int, alpha: float) -> Any:
+    return x.index_add_(dim, as_positions(torch, at, x), source, alpha=alpha)
+
+
 def _index_add_grad(p: Pullback) -> tuple[Value, None, Value]:
     picked = index.index_select(p.g, p.args[1], dim=p.attrs["dim"])
     return p.g, None, picked if p.attrs["alpha"] == 1 else picked * p.attrs["alpha"]
@@ -304,7 +308,7 @@ index_add: Final = Op(
     type_rule=_index_add_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(_index_add),
+    lowering=Library.updating(_index_add, _index_add_in_place),
     grad=_index_add_grad,
     hidden=(),
     hyper=(),

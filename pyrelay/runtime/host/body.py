@@ -42,7 +42,7 @@ from ...lower_torch.apply import is_omitted
 from ...lower_torch.code import Code
 from ...lower_torch.constants import dtype_of as constant_dtype
 from ...lower_torch.constants import is_host_number
-from ...lower_torch.emit import emit_op
+from ...lower_torch.emit import call_body, emit_op
 from ...lower_torch.terms import (
     Form,
     Number,
@@ -347,6 +347,13 @@ class BodyWriter:
         dtype = dtype_of(type_of(constant))
         return leaf(lambda: self.code.name(name), Form.TENSOR, dtype)
 
+    def arguments(self, call: Call) -> list[ast.expr]:
+        """Give the arguments of a function's call."""
+        return [
+            self.code.method(node, "clone") if self.program.copies(call, i) else node
+            for i, node in enumerate(self.nodes(call.args))
+        ]
+
     def _node(self, expr: Expr) -> ast.expr:
         return write(self.atom(expr), self, "value")
 
@@ -368,6 +375,9 @@ class BodyWriter:
                     None if is_omitted(op, i, unit[i]) else self.atom(a)
                     for i, a in enumerate(call.args)
                 ]
+                if self.program.may_overwrite(call):
+                    body = self.code.name(self.program.pool.in_place_body(op))
+                    return call_body(call, operands, self, body)
                 return emit_op(call, operands, self, hint)
             case Constructor(adt, name):
                 layout = self.program.layout

@@ -181,7 +181,7 @@ def constructor_value(writer: BodyWriter, expr: Constructor) -> Term:
 
 def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
     """Give a call of a unit or of a function value, in the form that the mode asks for."""
-    args = writer.nodes(expr.args)
+    args = writer.arguments(expr)
     callee = writer.program.plan.callee(expr)
     if callee is None:
         assert isinstance(expr.callee, Var | GlobalVar | Constructor)

@@ -26,7 +26,7 @@ def enter(
     """Write the body of a function in place where it is called."""
     callee = writer.program.plan.callee(call)
     assert callee is not None
-    args = writer.nodes(call.args)
+    args = writer.arguments(call)
     params = [writer.names.of(p) for p in callee.function.params]
     _assign(writer, params, args)
     inner = writer.live.region(callee.function)

@@ -27,6 +27,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Op
+from ...ir.storage import overwritten_operand
 from ...ir.traverse import children
 
 
@@ -85,6 +86,8 @@ class Plan:
         self.by_global: Final[dict[str, Planned]] = {}
         self.by_var: Final[dict[Var, Planned]] = {}
         self.by_function: Final[dict[Function, Planned]] = {}
+        self.updates: bool = False
+        """Whether an operator in it could write into one of its operands."""
         self._pending: Final[list[tuple[Expr, Planned, bool]]] = []
         self.entry: Final = self._global(entry)
         while self._pending:
@@ -169,7 +172,8 @@ class Plan:
         for arg in reversed(call.args):
             self._pending.append((arg, owner, False))
         match call.callee:
-            case Op():
+            case Op() as op:
+                self.updates = self.updates or overwritten_operand(op) is not None
                 for dim in _dims(tuple(call.attrs.values())):
                     _add_parts(owner.home.needed_sizes, dim)
             case Constructor():

@@ -11,7 +11,7 @@ from ...diagnostics.catalogue.run import NoClauseMatched
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
 from ...ir.expr import Constant, Constructor
-from ...ir.op import Op
+from ...ir.op import Library, Op
 from ...ir.types import DType, float32
 from ...lower_torch.constants import tensor_constant, torch_dtype
 from ...lower_torch.kernels import kernel
@@ -33,6 +33,7 @@ class Pool:
         self._scalars: Final[dict[tuple[str, str], str]] = {}
         self._tensors: Final[dict[Constant, str]] = {}
         self._bodies: Final[dict[Op, str]] = {}
+        self._in_place: Final[dict[Op, str]] = {}
         self._kernels: Final[dict[str, str]] = {}
         self._constructors: Final[dict[tuple[str, str], str]] = {}
         self.namespace: Final[dict[str, Any]] = {
@@ -71,6 +72,14 @@ class Pool:
         if op not in self._bodies:
             self._bodies[op] = self._add(f"op__{identifier(op.name)}", op.lowering.body)
         return self._bodies[op]
+
+    def in_place_body(self, op: Op) -> str:
+        """Give the name of the body of an operator that writes into an operand."""
+        assert isinstance(op.lowering, Library)
+        if op not in self._in_place:
+            name = f"op__{identifier(op.name)}_in_place"
+            self._in_place[op] = self._add(name, op.lowering.in_place)
+        return self._in_place[op]
 
     def kernel(self, name: str) -> str:
         """Give the name of the function `aten::name`."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, final
 
+from ...ir.expr import Call
 from .data import DataLayout
 from .liveness import Liveness
 from .names import Identifiers
+from .ownership import Ownership
 from .plan import Plan, Planned
 from .pool import Pool
 
@@ -23,6 +25,7 @@ class Program:
         self.layout: Final = layout
         self.deep_values: Final = deep_values
         self._liveness: Final[dict[Planned, Liveness]] = {}
+        self._ownership: Final = Ownership(plan, self.liveness) if plan.updates else None
         names = Identifiers()
         self._names: Final = {p: names.fresh(p.name) for p in plan.by_global.values()}
         self._outlined: Final[dict[str, int]] = {}
@@ -41,6 +44,14 @@ class Program:
         count = self._outlined.get(base, 0) + 1
         self._outlined[base] = count
         return f"{base}{count}"
+
+    def may_overwrite(self, call: Call) -> bool:
+        """Tell whether an operator's call may write into the operand that the operator names."""
+        return self._ownership is not None and self._ownership.may_overwrite(call)
+
+    def copies(self, call: Call, operand: int) -> bool:
+        """Tell whether a function's call passes a copy of an argument, to be overwritten there."""
+        return self._ownership is not None and self._ownership.copies(call, operand)
 
     def liveness(self, unit: Planned) -> Liveness:
         """Give where values die in a unit."""
