@@ -18,7 +18,6 @@ from .ir.expr import Rule
 from .ir.module import Module
 from .ir.op import Op
 from .runtime.arguments import describe
-from .runtime.autograd import tensors
 from .runtime.bound import PureFunction, dispatcher_of, place_of
 from .runtime.constant import const as const
 from .runtime.create import create
@@ -30,6 +29,7 @@ from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
 from .runtime.reference import ref as ref
+from .runtime.structure import tensors
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse
 from .translate.definition import DerivedFunction, meaning

@@ -8,9 +8,10 @@ converted silently: a dtype or device that differs is an error that shows the ca
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NoReturn, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -36,10 +37,18 @@ from ..ir.types import (
     TensorType,
     TupleType,
     Type,
+    TypeVar,
     show,
 )
+from ..lower_torch.constants import torch_dtype
+from ..translate.scope import is_frozen
+from .data_arguments import DataWalk, Part
 from .failure import check_assumption
+from .structure import first_tensor
 from .values import Cell
+
+if TYPE_CHECKING:
+    from .schema import Schema
 
 _SHOWN: Final = 4
 _INT_RANGE: Final = range(-(2**63), 2**63)
@@ -54,19 +63,27 @@ class Parameter:
     span: Span
 
 
+Place: TypeAlias = Parameter | Part
+"""What is converted: an argument, or a part of one."""
+
+
 class Binder:
     """Converts the arguments of one call, binding named sizes on the way."""
 
-    def __init__(self, function: str, device: torch.device) -> None:
-        self._function: Final = function
-        self._device: Final = device
+    def __init__(self, function: str, device: torch.device, schema: Schema | None = None) -> None:
+        """`schema` tells how values of users' data types look; without, there are none."""
+        self.function: Final = function
+        self.device: Final = device
+        self.schema: Final = schema
+        self.leaves: Final[list[torch.Tensor]] = []
+        """The tensors in arguments that are data."""
         self.sizes: Final[dict[str, int]] = {}
-        self._bound_by: Final[dict[str, str]] = {}
-        self._derived: Final[list[tuple[Parameter, Dim, int, int]]] = []
+        self._bound_by: Final[dict[str, Place]] = {}
+        self._derived: Final[list[tuple[Place, Dim, int, int]]] = []
 
-    def bind(self, parameter: Parameter, value: Any) -> Any:
+    def bind(self, parameter: Place, value: Any) -> Any:
         """Give the host value of an argument. Raises RunError if it does not fit."""
-        return self._convert(parameter, value, parameter.type)
+        return self.convert(parameter, value, parameter.type)
 
     def finish(self, assumptions: Sequence[Assumption]) -> None:
         """Check sizes that are computed from others, and the assumptions. Raises RunError."""
@@ -75,65 +92,79 @@ class Binder:
         for assumption in assumptions:
             self._check_assumption(assumption)
 
-    def _convert(self, parameter: Parameter, value: Any, ty: Type) -> Any:
+    def convert(self, parameter: Place, value: Any, ty: Type) -> Any:
+        """Give the host value of an argument, or of a part of one. Raises RunError."""
         match ty:
             case TensorType():
                 return self._tensor(parameter, value, ty)
             case SizeType(dim):
                 return self._size(parameter, value, dim)
             case TupleType(fields):
-                if not isinstance(value, tuple | list) or len(value) != len(fields):
-                    self._wrong(parameter, value)
-                found = tuple(
-                    [self._convert(parameter, v, f) for v, f in zip(value, fields, strict=True)]
-                )
-                # The same tuple when nothing changed, so that a plan sees there is nothing to do.
-                is_same = all(map(operator.is_, found, value)) and isinstance(value, tuple)
-                return value if is_same else found
-            case StrType():
-                if not isinstance(value, str):
-                    self._wrong(parameter, value)
-                return value
-            case RefType():
-                return self._cell(replace(parameter, type=ty), value)
+                return self._tuple(parameter, value, fields)
             case AdtType(name) if name == ITERABLE.name:
                 return self._stream(parameter, value)
+            case AdtType():
+                assert self.schema is not None
+                return DataWalk(self, parameter).host_value(value, self.schema.plan(ty))
+            case TypeVar():
+                return self._any(parameter, value)
+            case RefType():
+                return self._cell(parameter, value, ty)
             case _:
-                if not callable(value):
-                    self._wrong(parameter, value)
+                fits = isinstance(value, str) if isinstance(ty, StrType) else callable(value)
+                if not fits:
+                    self.wrong(parameter, value)
                 return value
 
-    def _cell(self, parameter: Parameter, value: Any) -> Any:
+    def _cell(self, parameter: Place, value: Any, ty: RefType) -> Any:
         from .reference import Reference  # what it holds is converted here
 
         if isinstance(value, Reference):
-            return value.enter(parameter, self, self._device)
+            return value.enter(parameter, ty, self)
         if not isinstance(value, Cell):  # a model's cells are the program's own
-            self._wrong(parameter, value, "make a cell: `relay.ref(v)`")
+            self.wrong(parameter, value, "make a cell: `relay.ref(v)`")
         return value
 
-    def _stream(self, parameter: Parameter, value: Any) -> Any:
+    def _tuple(self, parameter: Place, value: Any, fields: tuple[Type, ...]) -> Any:
+        if not isinstance(value, tuple | list) or len(value) != len(fields):
+            self.wrong(parameter, value)
+        found = tuple([self.convert(parameter, v, f) for v, f in zip(value, fields, strict=True)])
+        # The same tuple when nothing changed, so that a plan sees there is nothing to do.
+        is_same = all(map(operator.is_, found, value)) and isinstance(value, tuple)
+        return value if is_same else found
+
+    def _stream(self, parameter: Place, value: Any) -> Any:
         from .stream import Stream  # its elements are converted here
 
         if not hasattr(value, "__iter__"):
             way = "pass what a `for` loop runs over: a DataLoader, a generator, a list"
-            self._wrong(parameter, value, way)
-        return Stream(value, self._function)
+            self.wrong(parameter, value, way)
+        return Stream(value, self.function)
 
-    def _tensor(self, parameter: Parameter, value: Any, ty: TensorType) -> Any:
+    def _any(self, parameter: Place, value: Any) -> Any:
+        """Give a value that the program takes whatever it is."""
+        if isinstance(value, np.ndarray | np.generic):
+            return torch.from_numpy(np.array(value)).to(self.device)
+        if isinstance(value, torch.Tensor | bool | int | float | str | tuple):
+            return value  # pyright: ignore[reportUnknownVariableType]
+        if not is_frozen(value) and not callable(value):
+            self.wrong(parameter, value)
+        return value
+
+    def _tensor(self, parameter: Place, value: Any, ty: TensorType) -> Any:
         tensor = self._as_tensor(parameter, value, ty)
         if not isinstance(tensor, torch.Tensor):
             return tensor
         assert isinstance(ty.dtype, DType)
         if tensor.dtype is not torch_dtype(ty.dtype):
-            self._wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype))
+            self.wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype))
         if tensor.dim() != len(ty.shape):
-            self._wrong(parameter, tensor, _rank_help(parameter.name, tensor, ty))
+            self.wrong(parameter, tensor, _rank_help(parameter.name, tensor, ty))
         for position, (dim, actual) in enumerate(zip(ty.shape, tensor.shape, strict=True)):
             self._bind_dim(parameter, dim, position, actual)
         return tensor
 
-    def _as_tensor(self, parameter: Parameter, value: Any, ty: TensorType) -> Any:
+    def _as_tensor(self, parameter: Place, value: Any, ty: TensorType) -> Any:
         if isinstance(value, torch.Tensor):
             return value
         if isinstance(value, bool | int | float) and not ty.shape:
@@ -144,34 +175,34 @@ class Binder:
             array = cast("np.ndarray[Any, Any]", value)
             # torch warns of arrays that may not be written; arguments never are, unknown to it.
             shared = array if array.flags.writeable else array.copy()
-            return torch.from_numpy(shared).to(self._device)
+            return torch.from_numpy(shared).to(self.device)
         if not hasattr(value, "__dlpack__"):
             is_list = isinstance(value, list | tuple)
-            self._wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
+            self.wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
         return torch.from_dlpack(value)
 
-    def _number(self, parameter: Parameter, value: bool | float, ty: TensorType) -> Any:
+    def _number(self, parameter: Place, value: bool | float, ty: TensorType) -> Any:
         assert isinstance(ty.dtype, DType)
         kind = ty.dtype.kind
         if isinstance(value, bool) is not (kind is DTypeKind.BOOL):
-            self._wrong(parameter, value)
+            self.wrong(parameter, value)
         if kind is DTypeKind.FLOAT:
-            return torch.tensor(value, dtype=torch_dtype(ty.dtype), device=self._device)
+            return torch.tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
         if isinstance(value, float):
-            self._wrong(parameter, value)
+            self.wrong(parameter, value)
         if value not in _INT_RANGE:
-            self._wrong(parameter, value, "it does not fit into 64 bits")
+            self.wrong(parameter, value, "it does not fit into 64 bits")
         return value
 
-    def _size(self, parameter: Parameter, value: Any, dim: Dim) -> int:
+    def _size(self, parameter: Place, value: Any, dim: Dim) -> int:
         if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_floating_point():
             value = int(value)
         if not isinstance(value, int) or isinstance(value, bool):
-            self._wrong(parameter, value)
+            self.wrong(parameter, value)
         self._bind_dim(parameter, dim, 0, value)
         return value
 
-    def _bind_dim(self, parameter: Parameter, dim: Dim, position: int, actual: int) -> None:
+    def _bind_dim(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
         name = dim.name
         if name is None:
             wanted = dim.constant
@@ -180,13 +211,14 @@ class Binder:
             elif wanted != actual:
                 self._wrong_size(parameter, dim, wanted, "", actual, position)
             return
-        known = self.sizes.setdefault(name, actual)
-        self._bound_by.setdefault(name, parameter.name)
-        if known != actual:
-            because = f" because of `{self._bound_by[name]}`"
+        known = self.sizes.get(name)
+        if known is None:
+            self.sizes[name], self._bound_by[name] = actual, parameter
+        elif known != actual:
+            because = f" because of `{self._bound_by[name].name}`"
             self._wrong_size(parameter, dim, known, because, actual, position)
 
-    def _check_derived(self, parameter: Parameter, dim: Dim, position: int, actual: int) -> None:
+    def _check_derived(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
         unknown = [a for a in dim.atoms() if isinstance(a, DimVar) and a.name not in self.sizes]
         if unknown:
             solved = solve_dim(dim, unknown[0], actual, self.sizes)
@@ -199,7 +231,8 @@ class Binder:
             self._wrong_size(parameter, dim, wanted, self._why(dim), actual, position)
 
     def _why(self, dim: Dim) -> str:
-        return " because " + ", ".join(f"{n} is {self.sizes[n]}" for n in sorted(dim.names()))
+        known = ", ".join(f"{_plain(n)} is {self.sizes[n]}" for n in sorted(dim.names()))
+        return f" because {known}"
 
     def _check_assumption(self, assumption: Assumption) -> None:
         names = assumption.left.names() | assumption.right.names()
@@ -208,14 +241,14 @@ class Binder:
         check_assumption(assumption, lambda dim: dim.evaluate(self.sizes))
 
     def _wrong_size(
-        self, parameter: Parameter, dim: Dim, wanted: int, why: str, actual: int, position: int
+        self, parameter: Place, dim: Dim, wanted: int, why: str, actual: int, position: int
     ) -> NoReturn:
         raise RunError(
             WrongSize(
-                self._function,
+                self.function,
                 parameter.name,
                 parameter.span,
-                str(dim),
+                _plain(str(dim)),
                 wanted,
                 why,
                 actual,
@@ -223,17 +256,23 @@ class Binder:
             )
         )
 
-    def _wrong(self, parameter: Parameter, value: Any, way: str | None = None) -> NoReturn:
+    def wrong(self, parameter: Place, value: Any, way: str | None = None) -> NoReturn:
+        """Raise RunError for a value that is not what it should be."""
         raise RunError(
             WrongArgument(
-                self._function,
+                self.function,
                 parameter.name,
                 parameter.span,
-                show(parameter.type),
+                _plain(show(parameter.type)),
                 describe(value),
                 way,
             )
         )
+
+
+def _plain(text: str) -> str:
+    """Give a type as it is declared: sizes that belong to one value are numbered inside."""
+    return re.sub(r"'*#\d+", "", text)
 
 
 def solve_dim(dim: Dim, name: DimVar, actual: int, sizes: Mapping[str, int]) -> int | None:
@@ -248,13 +287,6 @@ def solve_dim(dim: Dim, name: DimVar, actual: int, sizes: Mapping[str, int]) -> 
     found = (actual - at_zero) // slope
     fits = found >= 0 and dim.evaluate({**sizes, name.name: found}) == actual
     return found if fits else None
-
-
-def torch_dtype(dtype: DType) -> torch.dtype:
-    """Give torch's dtype of an IR dtype."""
-    found = getattr(torch, dtype.name)
-    assert isinstance(found, torch.dtype)
-    return found
 
 
 def describe(value: Any) -> str:
@@ -318,6 +350,10 @@ def device_of(function: str, values: Sequence[Any]) -> torch.device:
             pending.append(value.value)
         elif isinstance(value, tuple | list):
             pending += value  # pyright: ignore[reportUnknownArgumentType]
+        elif is_frozen(value):
+            # Of data the first tensor decides; the others are compared when they are checked.
+            first = first_tensor(value)
+            pending += () if first is None else (first,)
     if len(found) > 1:
         raise RunError(MixedDevices(function, tuple(sorted(found))))
     return next(iter(found.values()), torch.device("cpu"))

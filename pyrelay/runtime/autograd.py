@@ -13,35 +13,16 @@ from typing import Any, TypeAlias
 import torch
 from torch.autograd.function import once_differentiable
 
+from .structure import distinct_tensors, map_tensors, tensors
+
 Tree: TypeAlias = Any
-"""A host value: a tensor, a number, or tuples of these."""
-
-
-def tensors(tree: Tree) -> list[torch.Tensor]:
-    """Give the tensors of a host value, left to right."""
-    found: list[torch.Tensor] = []
-    pending = [tree]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
-    return found
+"""A host value: a tensor, a number, or tuples and data of these."""
 
 
 def with_tensors(tree: Tree, replacement: Sequence[Any]) -> Tree:
     """Give a host value with its tensors, left to right, replaced."""
     rest = iter(replacement)
-
-    def build(value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return next(rest)
-        if isinstance(value, tuple):
-            return tuple(build(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
-        return value
-
-    return build(tree)
+    return map_tensors(tree, lambda _: next(rest))
 
 
 def call_joined(
@@ -79,7 +60,7 @@ class _Join(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, *cotangents: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         seeds = with_tensors(ctx.value, cotangents)
-        found = tensors(ctx.pullback(seeds))
+        found = [t for t in tensors(ctx.pullback(seeds)) if t.is_floating_point()]
         wanted = ctx.needs_input_grad[2:]
         return (
             None,
@@ -90,4 +71,4 @@ class _Join(torch.autograd.Function):
 
 def requires_grad(trees: Sequence[Tree]) -> bool:
     """Tell whether a call with these host values must join torch's graph."""
-    return torch.is_grad_enabled() and any(t.requires_grad for tree in trees for t in tensors(tree))
+    return torch.is_grad_enabled() and any(t.requires_grad for t in distinct_tensors(trees))

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, final
 
 from ..translate.optimizers import OptimizerUse
-from .autograd import tensors
 from .model import Model
 from .optim import Optimizer, fresh_memory
 from .records import Params
+from .structure import tensors
 from .values import Cell
 
 Statics: TypeAlias = tuple[tuple[str, Any], ...]

@@ -41,8 +41,8 @@ from .model import Model
 from .optim import Optimizer
 from .program import Program
 from .records import Grads
+from .representation import TAGGED, UserData
 from .show import stage_text, type_text
-from .values import fields_of
 from .warn import warn
 
 
@@ -253,7 +253,7 @@ class Dispatcher:
                 single=transformed.single,
                 has_aux=transformed.has_aux,
             )
-        program = Program(module, name)
+        program = Program(module, name, UserData.of(translation.data))
         parameters = _parameters(program.function)
         warn(program.warnings)
         pullback = None if transformed is not None else _pullback(program, translation)
@@ -294,7 +294,7 @@ class Dispatcher:
     @cached_property
     def _looked_at(self) -> Program:
         translation = _translated(self._function, {}, [], [])
-        return Program(translation.module, translation.entry)
+        return _program(translation)
 
     def check(self) -> Report:
         """Check the function and everything it reaches. Raises CheckError."""
@@ -304,7 +304,7 @@ class Dispatcher:
         """Check the function with its implicit models. Raises CheckError and RunError."""
         translation = _translated(self._function, {}, [_use(m) for m in models], [])
         self._check_models(translation, tuple(models))
-        return _checked(Program(translation.module, translation.entry))
+        return _checked(_program(translation))
 
     @property
     def module(self) -> Module:
@@ -344,7 +344,7 @@ class Dispatcher:
         if known is None or not all(guard.holds() for guard in known[0].guards):
             use = ModelUse(self._base, statics=tuple(hyper.items()))
             translation = _translated(self._base, dict(hyper), [use], [])
-            function = Program(translation.module, translation.entry).function
+            function = _program(translation).function
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
@@ -373,6 +373,11 @@ def _translated(
         raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
 
 
+def _program(translation: Translation) -> Program:
+    data = UserData.of(translation.data)
+    return Program(translation.module, translation.entry, data)
+
+
 def _mode(source: Source) -> tuple[Blueprint, bool]:
     if isinstance(source, Model):
         return source.blueprint, source.training
@@ -384,7 +389,7 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
     spec = blueprint.spec
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
     translation = _translated(spec.definition, dict(spec.statics), [use], [])
-    program = Program(translation.module, translation.entry)
+    program = _program(translation)
     names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
     interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
     head = spec.definition.source.head
@@ -393,7 +398,7 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
 
 def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
     """Give what makes a callable of the data that `relay.export_model` gives in a program."""
-    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *fields_of(data))
+    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))
 
 
 def _use(source: Source) -> ModelUse:
@@ -415,7 +420,7 @@ def _pullback(program: Program, translation: Translation) -> Program | None:
     if not wrt:
         return None
     module, name = derive(translation.module, translation.entry, Rule.VJP, wrt, single=False)
-    return Program(module, name)
+    return Program(module, name, UserData.of(translation.data))
 
 
 def _with_grads(

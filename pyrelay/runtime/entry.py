@@ -18,6 +18,7 @@ from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
+from .schema import Schema, has_data
 from .stream import as_raised
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Entry:
         self._python: Final = python
         self._exports: Final = exports or {}
         self._finish: Converter | None = None
+        self._schema: Final = Schema(program.translated.adts, program.data)
+        self._data: Final = any(has_data(self._schema.plan(p.type)) for p in parameters[models:])
         self._plans: Final[dict[Key, Plan]] = {}
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
         self._models: Final = models
@@ -75,6 +78,8 @@ class Entry:
         return as_raised(self._run, values) if self._streams else self._run(values)
 
     def _run(self, values: Sequence[Any]) -> Any:
+        if self._data:
+            return self._run_data(values)
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
         try:
@@ -87,6 +92,18 @@ class Entry:
         finally:
             if self._cells:
                 separate(values, host)
+
+    def _run_data(self, values: Sequence[Any]) -> Any:
+        """Run the program on arguments of which some are data: each call walks over them."""
+        device = self._device_of(values)
+        binder, host = self._bound(values, device)
+        if self._pullback is not None and requires_grad(host):
+            return self._joined(self._pullback, Plan(None, device), host)
+        compiled = self.program.compiled(device)
+        with torch.no_grad():
+            result = compiled(*host)
+        owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
+        return self.finish(result, host, owner)
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
@@ -107,7 +124,9 @@ class Entry:
         if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
             return result
         if self._finish is None:
-            self._finish = converter(self.program.type.result, self._python, self._exports)
+            self._finish = converter(
+                self.program.type.result, self._python, self._exports, self._schema
+            )
         return self._finish(result, host, owner)
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
@@ -131,8 +150,8 @@ class Entry:
         return call_joined(run, inputs)
 
     def _plan(self, values: Sequence[Any]) -> Plan:
-        if self._streams:
-            return self._make_plan(values)  # each call reads an iterable of its own
+        if self._streams or self._data:
+            return self._make_plan(values)  # each call reads values of its own
         lead = self._models
         key = (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
         plan = self._plans.get(key)
@@ -144,19 +163,25 @@ class Entry:
         return plan
 
     def _make_plan(self, values: Sequence[Any]) -> Plan:
-        given = zip(self.parameters, values, strict=True)
-        device = device_of(self.name, [v for p, v in given if p.type != ITERABLE])
+        device = self._device_of(values)
         converted = self._bind(values, device)
         is_plain = all(c is v for c, v in zip(converted, values, strict=True))
-        if is_plain and not self._sizes_matter:
+        if is_plain and not self._sizes_matter and not self._data:
             return Plan(None, device)
         return Plan(lambda given: self._bind(given, device), device)
 
+    def _device_of(self, values: Sequence[Any]) -> torch.device:
+        given = zip(self.parameters, values, strict=True)
+        return device_of(self.name, [v for p, v in given if p.type != ITERABLE])
+
     def _bind(self, values: Sequence[Any], device: torch.device) -> list[Any]:
-        binder = Binder(self.name, device)
+        return self._bound(values, device)[1]
+
+    def _bound(self, values: Sequence[Any], device: torch.device) -> tuple[Binder, list[Any]]:
+        binder = Binder(self.name, device, self._schema)
         found = [binder.bind(p, v) for p, v in zip(self.parameters, values, strict=True)]
         binder.finish(self.program.function.assumptions)
-        return found
+        return binder, found
 
 
 def _model_key(tree: Any) -> Any:

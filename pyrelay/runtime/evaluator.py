@@ -46,7 +46,8 @@ from ..ir.traverse import Steps, run
 from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
 from .failure import check_assumption, located
-from .values import Cell, construct, fields_of, follow, size_paths, tag_of
+from .representation import NOTHING_KNOWN, Representations, representation
+from .values import Cell, follow, size_paths
 
 CPU: Final = torch.device("cpu")
 
@@ -58,13 +59,14 @@ def evaluate(
     device: torch.device = CPU,
     *,
     grad: bool = False,
+    representations: Representations = NOTHING_KNOWN,
 ) -> Any:
     """Give the value of a global function of a typed program at arguments.
 
     With `grad` torch's autograd records what is computed, as the tests of gradients need it.
     Raises RunError where the program fails.
     """
-    evaluator = _Evaluator(module, device)
+    evaluator = _Evaluator(module, device, representations)
     function = module.functions[entry]
     with torch.set_grad_enabled(grad):
         evaluator.check_assumptions(function, args)
@@ -150,9 +152,12 @@ class _Closure:
 
 @final
 class _Evaluator:
-    def __init__(self, module: Module, device: torch.device) -> None:
+    def __init__(
+        self, module: Module, device: torch.device, representations: Representations
+    ) -> None:
         self._module: Final = module
         self._device: Final = device
+        self._representations: Final = representations
         self._constants: Final[dict[Constant, Any]] = {}
 
     def check_assumptions(self, function: Function, args: Sequence[Any]) -> None:
@@ -213,7 +218,7 @@ class _Evaluator:
                 return (yield self._operator(expr, frame))
             case Call(callee=Constructor(adt, name), args=args):
                 fields = yield self._values(args, frame)
-                return construct(self._module.adts[adt].tag(name), tuple(fields))
+                return self._constructor(adt, name)(*fields)
             case Call() | LetBlock() | If() | Match():
                 return (yield self._finish(expr, frame))
             case Tuple(fields):
@@ -242,14 +247,18 @@ class _Evaluator:
             case Constant():
                 return self._constant(expr)
             case Constructor(adt, name):
-                tag = self._module.adts[adt].tag(name)
-                return lambda *fields: construct(tag, fields)
+                return self._constructor(adt, name)
             case Function():
                 return _Closure(self, expr, frame)
             case Transform():
                 raise AssertionError("transforms are expanded before anything runs")
             case _:
                 assert_never(expr)
+
+    def _constructor(self, adt: str, name: str) -> Callable[..., Any]:
+        tag = self._module.adts[adt].tag(name)
+        form = representation(self._representations, adt)
+        return lambda *fields: form.construct(tag, fields)
 
     def _values(self, exprs: Sequence[Expr], frame: _Frame) -> Steps[list[Any]]:
         found: list[Any] = []
@@ -297,9 +306,10 @@ class _Evaluator:
                 case TuplePattern(fields):
                     pending += reversed(list(zip(fields, value, strict=True)))
                 case ConstructorPattern(adt, name, fields):
-                    if tag_of(value) != self._module.adts[adt].tag(name):
+                    form = representation(self._representations, adt)
+                    if form.tag(value) != self._module.adts[adt].tag(name):
                         return False
-                    pending += reversed(list(zip(fields, fields_of(value), strict=True)))
+                    pending += reversed(list(zip(fields, form.fields(value), strict=True)))
                 case LiteralPattern(literal):
                     if not bool(value == literal):
                         return False

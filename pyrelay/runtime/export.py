@@ -15,11 +15,12 @@ from ..ir.module import Module
 from ..ir.printer import to_text
 from . import saving
 from .arguments import Parameter
-from .autograd import tensors, with_tensors
+from .autograd import with_tensors
 from .entry import Entry
 from .interface import Interface
 from .program import Program
 from .show import type_text
+from .structure import tensors
 from .values import Cell
 
 if TYPE_CHECKING:

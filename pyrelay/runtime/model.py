@@ -17,9 +17,9 @@ from ..ir.op import Holder, Library
 from ..ir.ops.model import KEY_INIT, initial
 from ..ir.types import DType, TensorType
 from .arguments import torch_dtype
-from .autograd import tensors
 from .blueprint import Blueprint, Home, Leaf
 from .records import Params
+from .structure import tensors
 from .values import Cell
 
 if TYPE_CHECKING:

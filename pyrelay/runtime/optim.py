@@ -17,8 +17,8 @@ import torch
 
 from .. import annotations
 from ..translate.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
-from .autograd import tensors
 from .model import Model
+from .structure import tensors
 
 Tensors: TypeAlias = Sequence[torch.Tensor]
 

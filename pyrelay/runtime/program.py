@@ -26,6 +26,7 @@ from ..passes.normal_form import to_anf
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
+from .representation import NO_DATA, UserData
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +42,15 @@ _LOGGER: Final = logging.getLogger("pyrelay.passes")
 class Program:
     """One entry function with everything it reaches, at every stage."""
 
-    def __init__(self, translated: Module, entry: str) -> None:
+    def __init__(
+        self,
+        translated: Module,
+        entry: str,
+        data: UserData = NO_DATA,
+    ) -> None:
+        """`data` tells of the user's own data types."""
         self.translated: Final = translated
+        self.data: Final = data
         self.entry: Final = entry
         self._compiled: Final[dict[torch.device, CompiledProgram]] = {}
 
@@ -114,13 +122,15 @@ class Program:
         """Give the host function for a device, compiled at first use."""
         known = self._compiled.get(device)
         if known is None:
-            known = compile_module(self.simplified, self.entry, device)
+            known = compile_module(self.simplified, self.entry, device, self.data.representations)
             self._compiled[device] = known
         return known
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""
-        return evaluate(self.derived, self.entry, args, device)
+        return evaluate(
+            self.derived, self.entry, args, device, representations=self.data.representations
+        )
 
 
 def _fold(module: Module, entry: str) -> Any:

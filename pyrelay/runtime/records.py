@@ -14,8 +14,9 @@ import torch
 
 from ..diagnostics.catalogue.model import NoSuchParameter
 from ..diagnostics.diagnostic import RunError
-from .autograd import Tree, tensors, with_tensors
+from .autograd import Tree, with_tensors
 from .blueprint import Home
+from .structure import tensors
 
 
 class TensorRecord(Mapping[str, torch.Tensor]):

@@ -8,18 +8,18 @@ cell its type is not known, and it holds what the script has put there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, final
 
 import torch
 
 from .. import annotations
 from ..diagnostics.source import NOWHERE
-from ..ir.traverse import Steps, run
 from ..ir.types import RefType
-from .arguments import Binder, Parameter
-from .autograd import tensors
-from .values import Cell, Data
+from .arguments import Binder, Parameter, Place
+from .representation import NO_DATA
+from .schema import Schema
+from .structure import map_tensors, parts, tensors
+from .values import Cell
 
 
 @final
@@ -30,16 +30,17 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
         self.cell: Final = cell
         self._content: Parameter | None = None
         self._device = torch.device("cpu")
+        self._schema = Schema({}, NO_DATA)
         cell.reference = self
 
     @staticmethod
-    def of(cell: Cell, ty: RefType, device: torch.device) -> Reference:
+    def of(cell: Cell, ty: RefType, device: torch.device, schema: Schema) -> Reference:
         """Give the reference to a cell of a program, the same one each time."""
         found = cell.reference
         if not isinstance(found, Reference):
             found = Reference(cell)
             found._content = Parameter("value", ty.value, NOWHERE)
-            found._device = device
+            found._device, found._schema = device, schema
         return found
 
     @property
@@ -49,21 +50,22 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
             return self.cell.value
         from .results import outward  # a result may be a reference, too
 
-        return outward(self.cell.value, self._content.type, self._device)
+        return outward(self.cell.value, self._content.type, self._device, self._schema)
 
     @value.setter
     def value(self, value: Any) -> None:
         value = _detached(value)
         if self._content is not None:
-            value = Binder("ref", self._device).bind(self._content, value)
+            value = Binder("ref", self._device, self._schema).bind(self._content, value)
         self.cell.value = value
 
-    def enter(self, parameter: Parameter, binder: Binder, device: torch.device) -> Cell:
+    def enter(self, parameter: Place, ty: RefType, binder: Binder) -> Cell:
         """Give the cell to a program that takes it as this parameter. Raises RunError."""
-        assert isinstance(parameter.type, RefType)
-        content = replace(parameter, type=parameter.type.value)
+        content = Parameter(parameter.name, ty.value, parameter.span)
         self.cell.value = binder.bind(content, self.value)
-        self._content, self._device = content, device
+        self._content, self._device = content, binder.device
+        if binder.schema is not None:
+            self._schema = binder.schema
         return self.cell
 
     def __repr__(self) -> str:
@@ -91,8 +93,8 @@ def references(values: Sequence[Any]) -> Iterator[Reference]:
             pending.append(value.cell.value)
         elif isinstance(value, Cell):
             pending.append(value.reference)
-        elif isinstance(value, tuple | list):
-            pending += value  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            pending += value if isinstance(value, list) else parts(value)
 
 
 def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
@@ -104,19 +106,5 @@ def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
         found = tensors(reference.cell.value)
         shared = [t.untyped_storage().data_ptr() in storages for t in found]
         if any(shared):
-            fresh = [t.clone() if s else t for t, s in zip(found, shared, strict=True)]
-            reference.cell.value = run(_replaced(reference.cell.value, iter(fresh)))
-
-
-def _replaced(value: Any, rest: Iterator[torch.Tensor]) -> Steps[Any]:
-    """Give a content with its tensors replaced, however deep it is."""
-    if isinstance(value, torch.Tensor):
-        return next(rest)
-    if not isinstance(value, tuple):
-        return value
-    parts: Data = value
-    fresh: list[Any] = []
-    for part in parts:
-        new = yield _replaced(part, rest)
-        fresh.append(new)
-    return tuple(fresh)
+            fresh = iter([t.clone() if s else t for t, s in zip(found, shared, strict=True)])
+            reference.cell.value = map_tensors(reference.cell.value, lambda _, rest=fresh: next(rest))

@@ -20,14 +20,16 @@ from ..ir.types import (
     RefType,
     SizeType,
     TensorType,
-    TupleType,
     Type,
+    TypeVar,
     int64,
 )
-from .arguments import torch_dtype
-from .autograd import tensors
+from ..lower_torch.constants import torch_dtype
 from .reference import Reference
+from .representation import NO_DATA
+from .schema import Leaf, Schema, transform
 from .stream import Stream
+from .structure import distinct_tensors, map_tensors
 
 
 @final
@@ -47,21 +49,27 @@ Exports: TypeAlias = Mapping[str, Callable[[Any], Any]]
 """For each data type of exported models: what makes a callable of such a value."""
 
 
-def converter(ty: Type, python: type | None, exports: Exports) -> Converter:
+def converter(
+    ty: Type, python: type | None, exports: Exports, schema: Schema | None = None
+) -> Converter:
     """Give the conversion of results of a type; `python` is int, float or bool if so annotated."""
-    if python is not None:
+    if python is not None and isinstance(ty, TensorType | SizeType):
         return lambda value, _, __: _python_number(value, python)
+    known = Schema({}, NO_DATA) if schema is None else schema
+    plan = known.plan(ty, python)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
-        held = {id(t) for a in arguments for t in tensors(a)}
-        return _convert(value, ty, _Call(held, arguments, owner, exports))
+        held = set(map(id, distinct_tensors(arguments)))
+        call = _Call(held, arguments, owner, exports, known)
+        return transform(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert
 
 
-def outward(value: Any, ty: Type, device: torch.device) -> Any:
+def outward(value: Any, ty: Type, device: torch.device, schema: Schema) -> Any:
     """Give a script a host value that is its own already: what a cell holds."""
-    return _convert(value, ty, _Call(set(), (), Owner(device, frozenset()), {}))
+    call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
+    return transform(value, schema.plan(ty), lambda v, leaf: _convert(v, leaf, call))
 
 
 def _python_number(value: Any, python: type) -> Any:
@@ -76,6 +84,7 @@ class _Call:
     arguments: Sequence[Any]
     owner: Owner
     exports: Exports
+    schema: Schema
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
         """Give a result in storage of its own."""
@@ -85,14 +94,16 @@ class _Call:
         if not value._is_view() and not streams:  # noqa: SLF001  torch has no public name for it
             return value
         storage = value.untyped_storage().data_ptr()
-        given = (t for a in self.arguments for t in tensors(a))
+        given = distinct_tensors(self.arguments)
         shares = any(t.untyped_storage().data_ptr() == storage for t in given)
         shares = shares or any(storage in s.storages for s in streams)
         return value.clone() if shares and storage else value
 
 
-def _convert(value: Any, ty: Type, call: _Call) -> Any:
-    match ty:
+def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
+    match leaf.type:
+        case TensorType(()) if leaf.python is not None:
+            return _python_number(value, leaf.python)
         case TensorType(_, dtype):
             if isinstance(value, torch.Tensor):
                 return call.fresh(value)
@@ -100,12 +111,12 @@ def _convert(value: Any, ty: Type, call: _Call) -> Any:
             return torch.tensor(value, dtype=torch_dtype(dtype), device=call.owner.device)
         case SizeType():
             return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.owner.device)
-        case TupleType(fields):
-            return tuple([_convert(v, f, call) for v, f in zip(value, fields, strict=True)])
-        case FnType():
+        case FnType() as ty:
             return _function(value, ty, call)
         case RefType():
-            return Reference.of(value, ty, call.owner.device)
+            return Reference.of(value, leaf.type, call.owner.device, call.schema)
+        case TypeVar():
+            return map_tensors(value, call.fresh)
         case AdtType(name) if name in call.exports:
             return call.exports[name](value)
         case _:
@@ -118,6 +129,7 @@ def _function(value: Any, ty: FnType, around: _Call) -> Any:
     def call(*args: Any) -> Any:
         with torch.no_grad():
             result = value(*args)
-        return converter(ty.result, None, around.exports)(result, args, around.owner)
+        finish = converter(ty.result, None, around.exports, around.schema)
+        return finish(result, args, around.owner)
 
     return call

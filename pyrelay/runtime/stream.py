@@ -18,7 +18,7 @@ from ..ir.dims import Dim
 from ..ir.ops.stream import ElementError, element_type
 from ..ir.types import Type, show
 from .arguments import Binder, Parameter, describe
-from .autograd import tensors
+from .structure import tensors
 
 T = TypeVar("T")
 

@@ -1,8 +1,6 @@
 """Values while a program runs, and how sizes are read off them.
 
-A value of an algebraic data type is the tuple `(tag, *fields)`, the cheapest thing Python can
-build and take apart; `tag` is the constructor's position among its siblings. This file and
-`host/data.py`, which generates code for the same representation, are all that know it.
+Values of data types are made and taken apart by `representation`.
 """
 
 from __future__ import annotations
@@ -13,10 +11,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, final
 
 from ..ir.dims import Dim
-from ..ir.module import Module
 from ..ir.types import RefType, SizeType, TensorType, TupleType, Type
-
-Data: TypeAlias = tuple[Any, ...]
 
 
 @final
@@ -43,26 +38,6 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"Cell({self.value!r})"
-
-
-def construct(tag: int, fields: tuple[Any, ...]) -> Data:
-    """Give the value that a constructor makes of its fields."""
-    return (tag, *fields)
-
-
-def tag_of(value: Data) -> int:
-    """Give the tag of a value of an algebraic data type."""
-    return value[0]
-
-
-def fields_of(value: Data) -> tuple[Any, ...]:
-    """Give the fields of a value of an algebraic data type."""
-    return value[1:]
-
-
-def constructor_name(module: Module, adt: str, value: Data) -> str:
-    """Give the name of the constructor that made the value."""
-    return module.adts[adt].constructors[value[0]].name
 
 
 class Reach(Enum):

@@ -67,6 +67,8 @@ class DataConstructor:
     name: str
     cls: type
     fields: tuple[Field, ...]
+    numbers: tuple[type | None, ...]
+    """For each field whether it is annotated float, int or bool, whose values are Python's own."""
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -83,6 +85,11 @@ class DataType:
     union: Union
     params: tuple[TypeParam, ...]
     constructors: tuple[DataConstructor, ...]
+
+    @property
+    def numbers(self) -> tuple[tuple[type | None, ...], ...]:
+        """The fields of each constructor that are Python's own numbers."""
+        return tuple(c.numbers for c in self.constructors)
 
     def constructor(self, cls: type) -> DataConstructor:
         """Give the constructor that a member is."""
@@ -200,7 +207,7 @@ class DataTypes:
             params = tuple(self._param(each, p.__name__) for p in each.params)
             names = Names()
             constructors = tuple(
-                DataConstructor(name, names.fresh(m.cls.__name__), m.cls, fields_of(m.cls))
+                self._constructor(name, names.fresh(m.cls.__name__), m.cls, seen)
                 for m in each.members
             )
             self._types[each.key] = DataType(name, each, params, constructors)
@@ -213,6 +220,13 @@ class DataTypes:
                 for m, c in zip(each.members, found.constructors, strict=True)
             )
             self.adts[found.name] = AdtDef(found.name, found.params, built, place)
+
+    def _constructor(self, adt: str, name: str, cls: type, seen: Namespace) -> DataConstructor:
+        reader = AnnotationReader(_namespace(cls, seen), _ignore)
+        fields = fields_of(cls)
+        return DataConstructor(
+            adt, name, cls, fields, tuple(_number(reader, f.annotation) for f in fields)
+        )
 
     def _param(self, union: Union, name: str) -> TypeParam:
         return DimVar(name) if self._kinds[union.key, name] is Kind.DIM else TypeVar(name)
@@ -358,6 +372,16 @@ def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Di
     if isinstance(param, DimVar):
         return reader.open_dim() if arg is None else reader.dim(arg)
     return UNKNOWN if arg is None else reader.type(arg)
+
+
+def _number(reader: AnnotationReader, annotation: Any) -> type | None:
+    """Give the number type of Python that an annotation is, optional or not."""
+    try:
+        value = reader.evaluate(annotation) if isinstance(annotation, str) else annotation
+        whole = members_of(value, reader.evaluate) or (value,)
+    except Exception:  # reported where the field is read
+        return None
+    return whole[0] if len(whole) == 1 and whole[0] in (float, int, bool) else None
 
 
 def _namespace(cls: type, seen: Namespace) -> dict[str, Any]:

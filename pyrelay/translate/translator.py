@@ -19,6 +19,7 @@ from ..ir.types import Type
 from ..prelude.library import link
 from .annotation import AnnotationReader
 from .context import Context, ModelParts, ModelVar, Program
+from .data import DataType
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
 from .environment import Bound, Holder, Static, Unbound
 from .expressions import expression
@@ -69,6 +70,8 @@ class Translation:
     guards: tuple[Guard | OptimizerGuard, ...]
     optimizers: Mapping[str, OptimizerUse]
     rates: Mapping[str, float]
+    data: Mapping[str, DataType]
+    """The users' data types, by their names in the module."""
 
 
 def translate(
@@ -110,6 +113,7 @@ def translate(
         program.guards,
         updaters.passed,
         {o.source: o.lr for o in program.started if isinstance(o.source, str)},
+        program.data.types,
     )
 
 

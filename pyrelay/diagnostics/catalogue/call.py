@@ -101,3 +101,25 @@ class WouldCompile:
             primary=None,
             help="call it once with such arguments before `pyrelay.no_compile()`",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CyclicArgument:
+    """An argument contains itself.
+
+    Data is built from parts that exist before, so a program that walks it comes to an end; a value
+    that was made to contain itself would be walked for ever.
+    """
+
+    function: str
+    parameter: str
+    declared: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL556",
+            title=f"`{self.function}` got a value as `{self.parameter}` that contains itself",
+            primary=Label(self.declared, "declared here"),
+            help="number its parts, and pass what refers to what as a tensor of numbers",
+        )

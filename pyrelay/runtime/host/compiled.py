@@ -16,10 +16,11 @@ from ...ir.module import Module
 from ...ir.traverse import Steps, run
 from ...ir.types import FnType, TupleType, Type
 from ..failure import check_assumption, located
+from ..representation import NOTHING_KNOWN, Representations
 from ..values import follow, size_paths
 from . import functions
 from .body import BodyWriter
-from .data import DataLayout, TaggedTuples
+from .data import DataLayout
 from .deep import find_deep
 from .plan import Plan, Planned
 from .pool import Pool
@@ -28,14 +29,17 @@ from .trampoline import DEPTH, DeepFunction, deep_function
 
 
 def compile_module(
-    module: Module, entry: str, device: torch.device, layout: DataLayout | None = None
+    module: Module,
+    entry: str,
+    device: torch.device,
+    representations: Representations = NOTHING_KNOWN,
 ) -> CompiledProgram:
     """Give the compiled form of a program in its last stage, started at a global function."""
     plan = Plan(module, entry)
     deep_values = find_deep(plan)
     pool = Pool(device)
-    data = TaggedTuples(module) if layout is None else layout
-    program = Program(plan, pool, data, deep_values=deep_values)
+    layout = DataLayout(module, representations, pool)
+    program = Program(plan, pool, layout, deep_values=deep_values)
     compiled = CompiledProgram(program, plan.entry)
     for planned in plan.by_global.values():
         writer = BodyWriter(program, planned)

@@ -1,72 +1,94 @@
-"""How generated code makes and takes apart values of algebraic data types.
-
-The default is the tuple `(tag, *fields)` of `runtime.values`. Another representation, such as
-instances of a user's own classes, is another `DataLayout`.
-"""
+"""How generated code makes and takes apart values of data types (`runtime.representation`)."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol, final
+from typing import TYPE_CHECKING, Any, Final, assert_never, final
 
 from ...ir.module import Module
 from ...lower_torch.code import Code
-from .. import values
+from ..representation import (
+    Instances,
+    Nullable,
+    Representation,
+    Representations,
+    Some,
+    Tagged,
+    representation,
+    some,
+)
+from .names import identifier
+
+if TYPE_CHECKING:
+    from .pool import Pool
 
 
-class DataLayout(Protocol):
-    """The representation of data in generated code."""
+@final
+class DataLayout:
+    """The code for the data types of one program; what it needs is added to the pool."""
+
+    def __init__(self, module: Module, known: Representations, pool: Pool) -> None:
+        self._module: Final = module
+        self._known: Final = known
+        self._pool: Final = pool
 
     def construct(
         self, code: Code, adt: str, constructor: str, fields: Sequence[ast.expr]
     ) -> ast.expr:
         """Give a value made by a constructor."""
-        ...
+        form, tag = self._find(adt, constructor)
+        match form:
+            case Tagged():
+                return code.tuple([code.literal(tag), *fields])
+            case Nullable():
+                make = self._pool.data("some", some)
+                return code.call(code.name(make), fields) if fields else code.literal(None)
+            case Instances(makers=makers):
+                make = self._pool.data(f"new__{identifier(constructor)}", makers[tag])
+                return code.call(code.name(make), fields)
+            case _:
+                assert_never(form)
 
     def function(self, adt: str, constructor: str) -> Callable[..., Any]:
         """Give a constructor as a function."""
-        ...
+        form, tag = self._find(adt, constructor)
+        return lambda *fields: form.construct(tag, fields)
 
     def test(self, code: Code, value: ast.expr, adt: str, constructor: str) -> ast.expr:
         """Give whether a value was made by a constructor."""
-        ...
+        form, tag = self._find(adt, constructor)
+        match form:
+            case Tagged():
+                return code.compare(ast.Eq(), code.item(value, code.literal(0)), code.literal(tag))
+            case Nullable():
+                operator = ast.Is() if tag else ast.IsNot()
+                return code.compare(operator, value, code.literal(None))
+            case Instances(classes=classes):
+                cls = self._pool.data(f"class__{identifier(constructor)}", classes[tag])
+                return code.compare(ast.Is(), self._type_of(code, value), code.name(cls))
+            case _:
+                assert_never(form)
 
     def field(
         self, code: Code, value: ast.expr, adt: str, constructor: str, index: int
     ) -> ast.expr:
         """Give a field of a value that was made by the constructor."""
-        ...
+        form, tag = self._find(adt, constructor)
+        match form:
+            case Tagged():
+                return code.item(value, code.literal(index + 1))
+            case Nullable():
+                held = code.name(self._pool.data("Some", Some))
+                is_held = code.compare(ast.Is(), self._type_of(code, value), held)
+                return code.conditional(is_held, code.attribute(value, "value"), value)
+            case Instances(names=names):
+                return code.attribute(value, names[tag][index])
+            case _:
+                assert_never(form)
 
+    def _find(self, adt: str, constructor: str) -> tuple[Representation, int]:
+        return representation(self._known, adt), self._module.adts[adt].tag(constructor)
 
-@final
-class TaggedTuples:
-    """Values are tuples of a tag and the fields."""
-
-    def __init__(self, module: Module) -> None:
-        self._module: Final = module
-
-    def construct(
-        self, code: Code, adt: str, constructor: str, fields: Sequence[ast.expr]
-    ) -> ast.expr:
-        """Give `(tag, *fields)`."""
-        return code.tuple([self._tag(code, adt, constructor), *fields])
-
-    def function(self, adt: str, constructor: str) -> Callable[..., Any]:
-        """Give a function that makes the tuple."""
-        tag = self._module.adts[adt].tag(constructor)
-        return lambda *fields: values.construct(tag, fields)
-
-    def test(self, code: Code, value: ast.expr, adt: str, constructor: str) -> ast.expr:
-        """Give `value[0] == tag`."""
-        tag = code.item(value, code.literal(0))
-        return code.compare(ast.Eq(), tag, self._tag(code, adt, constructor))
-
-    def field(
-        self, code: Code, value: ast.expr, adt: str, constructor: str, index: int
-    ) -> ast.expr:
-        """Give `value[index + 1]`."""
-        return code.item(value, code.literal(index + 1))
-
-    def _tag(self, code: Code, adt: str, constructor: str) -> ast.expr:
-        return code.literal(self._module.adts[adt].tag(constructor))
+    def _type_of(self, code: Code, value: ast.expr) -> ast.expr:
+        return code.call(code.name(self._pool.data("type__of", type)), [value])

@@ -36,6 +36,7 @@ class Pool:
         self._in_place: Final[dict[Op, str]] = {}
         self._kernels: Final[dict[str, str]] = {}
         self._constructors: Final[dict[tuple[str, str], str]] = {}
+        self._data: Final[dict[Any, str]] = {}
         self.namespace: Final[dict[str, Any]] = {
             "torch": torch,
             "device": device,
@@ -93,6 +94,12 @@ class Pool:
         if key not in self._constructors:
             self._constructors[key] = self._add(f"new__{identifier(constructor.name)}", make)
         return self._constructors[key]
+
+    def data(self, name: str, value: Any) -> str:
+        """Give the name of a class or function that values of data types are made or told by."""
+        if value not in self._data:
+            self._data[value] = self._add(name if "__" in name else f"data__{name}", value)
+        return self._data[value]
 
     def no_clause(self, span: Span) -> int:
         """Give the number by which generated code raises that no clause matched."""

@@ -1,0 +1,239 @@
+"""What values of types look like at the border: where in them the leaves are, and how to rebuild.
+
+A plan follows a type. The plan of a data type opens its fields only when it is asked, so recursive
+types have plans; walks over values keep a stack of their own and take values of any depth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from ..ir.dims import Dim
+from ..ir.module import AdtDef
+from ..ir.types import (
+    AdtType,
+    DType,
+    Substitution,
+    TensorType,
+    TupleType,
+    Type,
+    dim_names,
+    substitution,
+)
+from ..lower_torch.constants import torch_dtype
+from ..prelude.library import OPTION
+from .representation import Instances, Maker, UserData, some_value
+
+if TYPE_CHECKING:
+    import torch
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """A value without parts; `python` is float, int or bool where it is annotated so, `scalar` the
+    dtype of a tensor of rank 0."""
+
+    type: Type
+    python: type | None
+    scalar: torch.dtype | None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """A tuple."""
+
+    type: Type
+    fields: tuple[Plan, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Maybe:
+    """None, or a value of a type."""
+
+    type: Type
+    inner: Plan
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """The fields of one class. `own` are the sizes in their types that belong to each value."""
+
+    names: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    make: Maker
+    read: Callable[[Any], tuple[Any, ...]]
+    own: tuple[str, ...]
+
+
+@final
+class Data:
+    """A value of a user's data type. `outer` are the sizes in its type arguments."""
+
+    def __init__(self, ty: AdtType, schema: Schema) -> None:
+        self.type: Final = ty
+        self.outer: Final = tuple(sorted(dim_names(ty)))
+        self._schema: Final = schema
+
+    @cached_property
+    def cases(self) -> dict[type, Case]:
+        """The fields by class."""
+        return self._schema.cases(self.type)
+
+
+Plan: TypeAlias = Leaf | Items | Maybe | Data
+
+
+@final
+class Schema:
+    """The plans for the types of one program."""
+
+    def __init__(self, adts: Mapping[str, AdtDef], data: UserData) -> None:
+        self._adts: Final = adts
+        self._representations: Final = data.representations
+        self._numbers: Final = data.numbers
+        self._data: Final[dict[Type, Data]] = {}
+
+    def plan(self, ty: Type, python: type | None = None) -> Plan:
+        """Give the plan of a type."""
+        match ty:
+            case TupleType(fields):
+                return Items(ty, tuple(self.plan(f) for f in fields))
+            case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
+                return Maybe(ty, self.plan(inner, python))
+            case AdtType(name) if isinstance(self._representations.get(name), Instances):
+                if ty not in self._data:
+                    self._data[ty] = Data(ty, self)
+                return self._data[ty]
+            case TensorType((), DType() as dtype):
+                return Leaf(ty, python, torch_dtype(dtype))
+            case _:
+                return Leaf(ty, None, None)
+
+    def cases(self, ty: AdtType) -> dict[type, Case]:
+        """Give the fields of the classes of a data type, at its arguments."""
+        definition, form = self._adts[ty.name], self._representations[ty.name]
+        assert isinstance(form, Instances)
+        numbers = self._numbers[ty.name]
+        replace = substitution(definition.type_params, ty.args)
+        taken = dim_names(ty)
+        found: dict[type, Case] = {}
+        for tag, constructor in enumerate(definition.constructors):
+            own = frozenset[str]().union(*map(dim_names, constructor.fields)) - replace.dims.keys()
+            apart = {n: Dim.of(f"{n}'") for n in sorted(own & taken)}
+            rename = Substitution({**replace.dims, **apart}, replace.types)
+            plans = tuple(
+                self.plan(rename(f), p)
+                for f, p in zip(constructor.fields, numbers[tag], strict=True)
+            )
+            names = tuple(f"{n}'" if n in apart else n for n in sorted(own))
+            made, read = form.makers[tag], form.readers[tag]
+            found[form.classes[tag]] = Case(form.names[tag], plans, made, read, names)
+        return found
+
+
+def has_data(plan: Plan) -> bool:
+    """Tell whether a value of the plan may be an instance of a user's class, or None."""
+    pending = [plan]
+    while pending:
+        current = pending.pop()
+        match current:
+            case Data() | Maybe():
+                return True
+            case Items(fields=fields):
+                pending += fields
+            case Leaf():
+                pass
+    return False
+
+
+def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
+    """Give a value with its leaves changed; parts in which nothing changed stay the same objects,
+    and what is shared stays shared."""
+    walk = _Transform(change)
+    result = walk.enter(value, plan)
+    while walk.frames:
+        frame = walk.frames[-1]
+        frame.made.append(result)
+        count = len(frame.made)
+        if count < len(frame.parts):
+            result = walk.enter(frame.parts[count], frame.plans[count])
+        else:
+            walk.frames.pop()
+            result = frame.finished()
+            walk.done[id(frame.value), frame.plan] = result
+    return result
+
+
+@final
+class _Frame:
+    """A value whose parts are being transformed."""
+
+    __slots__ = ("made", "make", "parts", "plan", "plans", "value")
+
+    def __init__(
+        self,
+        value: Any,
+        plan: Plan,
+        parts: Sequence[Any],
+        plans: Sequence[Plan],
+        make: Callable[..., Any],
+    ) -> None:
+        self.value: Final = value
+        self.plan: Final = plan
+        self.parts: Final = parts
+        self.plans: Final = plans
+        self.make: Final = make
+        self.made: Final[list[Any]] = []
+
+    def finished(self) -> Any:
+        """Give the value of the transformed parts."""
+        same = all(map(_is_same, self.made, self.parts)) and not isinstance(self.value, list)
+        return self.value if same else self.make(*self.made)
+
+
+@final
+class _Transform:
+    """One walk over a value; its frames are the values that have been entered and not left."""
+
+    def __init__(self, change: Callable[[Any, Leaf], Any]) -> None:
+        self.frames: Final[list[_Frame]] = []
+        self.done: Final[dict[tuple[int, Plan], Any]] = {}
+        self._change: Final = change
+
+    def enter(self, value: Any, plan: Plan) -> Any:
+        """Go down to the first leaf or to a value without parts, and give what becomes of it."""
+        while True:
+            match plan:
+                case Leaf():
+                    return self._change(value, plan)
+                case Maybe(inner=inner):
+                    if value is None:
+                        return None
+                    value, plan = some_value(value), inner
+                    continue
+                case Data():
+                    if (id(value), plan) in self.done:
+                        return self.done[id(value), plan]
+                    case = plan.cases[type(value)]
+                    parts, plans, make = case.read(value), case.plans, case.make
+                case Items(fields=plans):
+                    parts, make = value, _tuple
+            if not parts:
+                return value
+            self.frames.append(_Frame(value, plan, parts, plans, make))
+            value, plan = parts[0], plans[0]
+
+
+def _is_same(left: Any, right: Any) -> bool:
+    return left is right
+
+
+def _tuple(*fields: Any) -> tuple[Any, ...]:
+    return fields
