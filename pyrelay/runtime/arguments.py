@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -44,11 +44,9 @@ from ..lower_torch.constants import torch_dtype
 from ..translate.scope import is_frozen
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
+from .schema import Leaf, Schema
 from .structure import first_tensor
 from .values import Cell
-
-if TYPE_CHECKING:
-    from .schema import Schema
 
 _SHOWN: Final = 4
 _INT_RANGE: Final = range(-(2**63), 2**63)
@@ -104,8 +102,7 @@ class Binder:
             case AdtType(name) if name == ITERABLE.name:
                 return self._stream(parameter, value)
             case AdtType():
-                assert self.schema is not None
-                return DataWalk(self, parameter).host_value(value, self.schema.plan(ty))
+                return self._data(parameter, value, ty)
             case TypeVar():
                 return self._any(parameter, value)
             case RefType():
@@ -115,6 +112,14 @@ class Binder:
                 if not fits:
                     self.wrong(parameter, value)
                 return value
+
+    def _data(self, parameter: Place, value: Any, ty: AdtType) -> Any:
+        plan = None if self.schema is None else self.schema.plan(ty)
+        if plan is not None and not isinstance(plan, Leaf):
+            return DataWalk(self, parameter).host_value(value, plan)
+        if not isinstance(value, tuple):  # of a type that has no class, as in a program from text
+            self.wrong(parameter, value)
+        return value  # pyright: ignore[reportUnknownVariableType]
 
     def _cell(self, parameter: Place, value: Any, ty: RefType) -> Any:
         from .reference import Reference  # what it holds is converted here

@@ -107,4 +107,6 @@ def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
         shared = [t.untyped_storage().data_ptr() in storages for t in found]
         if any(shared):
             fresh = iter([t.clone() if s else t for t, s in zip(found, shared, strict=True)])
-            reference.cell.value = map_tensors(reference.cell.value, lambda _, rest=fresh: next(rest))
+            reference.cell.value = map_tensors(
+                reference.cell.value, lambda _, rest=fresh: next(rest)
+            )

@@ -120,7 +120,7 @@ def run(function: Any, *args: Any) -> Any:
 
 def test_instances_go_in_and_come_back_as_instances() -> None:
     tree: Any = Node(Leaf(tensor(1.0)), Leaf(tensor(2.0)))
-    found = run(same, tree)
+    found: Any = run(same, tree)
     assert type(found) is Node
     assert repr(found) == repr(tree)
     assert found.left.value is not tree.left.value, "results are fresh storage"
