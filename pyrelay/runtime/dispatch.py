@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, final
@@ -27,7 +27,7 @@ from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse, 
 from ..translate.guards import checker
 from ..translate.models import ModelSpec
 from ..translate.optimizers import OptimizerUse
-from ..translate.scope import Scope
+from ..translate.scope import Guard, Place, Scope
 from ..translate.signature import Signature, read_signature
 from ..translate.translator import Translation, TranslationError, translate
 from .arguments import Parameter, describe
@@ -107,6 +107,10 @@ class Dispatcher:
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._hits = 0
+        self._varying: Final[dict[Place, Guard]] = {}
+        """The captured numbers that have changed; each run reads what they are then."""
+        self._are_constants = False
+        """Whether the program needs its captured numbers to be known, changing or not."""
 
     # Calls.
 
@@ -228,9 +232,31 @@ class Dispatcher:
         if known is not None and known.is_valid(args):
             self._hits += 1
             return known
-        made = self._make(models, args, transformed)
+        if known is not None and not self._are_constants:
+            self._note_changed(known.translation)
+        made = self._make_anew(models, args, transformed)
         self._compiled[key] = made
         return made
+
+    def _note_changed(self, translation: Translation) -> None:
+        """Note the captured numbers that are no longer what they were in a program."""
+        for guard in translation.guards:
+            if isinstance(guard, Guard) and not guard.holds() and guard.has_changed_number():
+                self._varying[guard.key] = guard
+
+    def _make_anew(
+        self,
+        models: tuple[Source, ...],
+        args: Arguments,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        if self._varying:
+            try:
+                return self._make(models, args, transformed)
+            except CheckError:  # a number that must be known: a size, a hyper-parameter
+                self._varying.clear()
+                self._are_constants = True
+        return self._make(models, args, transformed)
 
     def _make(
         self,
@@ -273,7 +299,8 @@ class Dispatcher:
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in args.values if isinstance(v, Model)]
-        return _translated(self._function, dict(args.statics), implicit, explicit)
+        statics = dict(args.statics)
+        return _translated(self._function, statics, implicit, explicit, self._varying)
 
     def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
         head, name = self._base.source.head, self._base.name
@@ -364,11 +391,12 @@ def _translated(
     statics: Mapping[str, StaticValue],
     implicit: Sequence[ModelUse],
     models: Sequence[ModelUse],
+    varying: Collection[Place] = (),
 ) -> Translation:
     """Translate a program. Raises CheckError: where translation finds mistakes, with those that
     inference finds beside them."""
     try:
-        return translate(function, statics, implicit, models)
+        return translate(function, statics, implicit, models, varying)
     except TranslationError as error:
         raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
 

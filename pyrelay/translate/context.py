@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, TypeVar, final
 
@@ -33,7 +33,7 @@ from .environment import Bound, Environment, Holder, Static, Unbound
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
 from .places import Updaters, Updates
-from .scope import MISSING, Guard, Scope, nearest
+from .scope import MISSING, Guard, Place, Scope, nearest
 from .signature import Signature, read_signature
 
 T = TypeVar("T")
@@ -50,7 +50,9 @@ class Program:
         requirements: Callable[[Program, Definition], Requirements],
         translate: Callable[[Program, Instance], None],
         updaters: Updaters,
+        varying: Collection[Place] = (),
     ) -> None:
+        self._varying: Final = varying
         self.updaters: Final = updaters
         """What an earlier translation found to update the models."""
         self.updates: Final = Updates()
@@ -116,7 +118,7 @@ class Program:
     def scope(self, definition: Definition) -> Scope:
         """Give the captured names of a definition."""
         if definition not in self._scopes:
-            self._scopes[definition] = Scope(definition.function, definition.around)
+            self._scopes[definition] = Scope(definition.function, definition.around, self._varying)
         return self._scopes[definition]
 
     def signature(self, definition: Definition) -> Signature:

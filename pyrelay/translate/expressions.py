@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple
+from ..ir.ops.captured import CapturedNumber
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
@@ -73,6 +74,9 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     if known is not None:
         return lift(cx, known, ast.unparse(node), cx.span(node))
     owner = static_value(cx, node.value)
+    read = None if owner is None else cx.scope.attribute(owner.value, node.attr)
+    if isinstance(read, CapturedNumber):
+        return Constant(read, span=cx.span(node))
     if owner is not None and not isinstance(owner.value, bool | int | float | str | tuple):
         return missing_attribute(cx, node, owner)
     entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
@@ -112,8 +116,8 @@ def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
     match node.op, operand:
         case ast.UAdd(), _:
             return operand
-        case ast.USub(), Constant(value=int(value) | float(value), ty=None) if not isinstance(
-            value, bool
+        case ast.USub(), Constant(value=value, ty=None) if (
+            type(value) is int or type(value) is float
         ):
             return Constant(-value, span=cx.span(node))
         case _:

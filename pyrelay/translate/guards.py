@@ -25,10 +25,9 @@ def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
             tests.append(f"g{i}.holds()")
             continue
         names |= {f"h{i}": guard.holder, f"v{i}": guard.value}
-        if isinstance(guard.holder, CellType):
-            tests.append(f"h{i}.cell_contents is v{i}")
-        else:
-            tests.append(f"h{i}.get({guard.name!r}, missing) is v{i}")
+        is_cell = isinstance(guard.holder, CellType)
+        now = f"h{i}.cell_contents" if is_cell else f"h{i}.get({guard.name!r}, missing)"
+        tests.append(f"type({now}) is float" if guard.varies else f"{now} is v{i}")
     same = eval(f"lambda: {' and '.join(tests) or 'True'}", names)
 
     def hold() -> bool:

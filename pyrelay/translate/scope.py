@@ -10,12 +10,13 @@ from __future__ import annotations
 import builtins
 import difflib
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import CellType, FunctionType, MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, final
 
 from ..ir import dims, types
+from ..ir.ops.captured import CapturedNumber
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -35,33 +36,63 @@ MISSING: Final = _Missing()
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+Place: TypeAlias = tuple[int, str]
+"""Where a captured name has its value: the identity of the holder, which a guard keeps, and the
+name."""
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Guard:
-    """A captured name and the value with which a program was translated."""
+    """A captured name and the value with which a program was translated.
+
+    A number that `varies` is read by each run; the program is right while it is a float.
+    """
 
     name: str
     holder: CellType | Mapping[str, Any]
     value: Any
+    owner: object = None
+    """The class whose attribute it is, if it is one: its names are held by another view each time
+    they are asked for."""
+    varies: bool = False
+
+    @property
+    def key(self) -> Place:
+        """Where the value is."""
+        return _place(self.holder, self.owner, self.name)
 
     def holds(self) -> bool:
-        """Tell whether the name still has this value."""
+        """Tell whether the name still has this value, or one that does as well."""
         current = _read(self.holder, self.name)
+        if self.varies:
+            return type(current) is float
         if current is self.value:
             return True
         return type(current) is type(self.value) and is_data(current) and current == self.value
+
+    def has_changed_number(self) -> bool:
+        """Tell whether the name is now another number of the same kind, and may go on so."""
+        return type(self.value) is float and type(_read(self.holder, self.name)) is float
 
 
 @final
 class Scope:
     """What the names that a Python function does not bind itself refer to."""
 
-    def __init__(self, function: FunctionType, around: Mapping[str, Any] = NOTHING) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        around: Mapping[str, Any] = NOTHING,
+        varying: Collection[Place] = (),
+    ) -> None:
+        """The numbers at the places in `varying` are no part of the program."""
         names = function.__code__.co_freevars
         self._around: Final = around
         self._cells: Final = dict(zip(names, function.__closure__ or (), strict=True))
         self._globals: Final = function.__globals__
-        self._guards: Final[dict[tuple[int, str], Guard]] = {}
+        self._varying: Final = varying
+        self._guards: Final[dict[Place, Guard]] = {}
 
     @property
     def guards(self) -> tuple[Guard, ...]:
@@ -79,7 +110,9 @@ class Scope:
         """Give an attribute of a captured object, MISSING if it has none, and guard it."""
         is_class = isinstance(owner, type) and not issubclass(owner, enum.Enum)
         if (is_class or isinstance(owner, ModuleType)) and name in vars(owner):
-            self._guarded(vars(owner), name)
+            found = self._guarded(vars(owner), name, owner)
+            if isinstance(found, CapturedNumber):
+                return found
         return getattr(owner, name, MISSING)
 
     def names(self) -> tuple[str, ...]:
@@ -92,10 +125,18 @@ class Scope:
         found = {n: v for n, v in cells.items() if v is not MISSING}
         return {**self._globals, **self._around, **found}
 
-    def _guarded(self, holder: CellType | Mapping[str, Any], name: str) -> Any:
+    def _guarded(
+        self, holder: CellType | Mapping[str, Any], name: str, owner: object = None
+    ) -> Any:
         value = _read(holder, name)
-        self._guards.setdefault((id(holder), name), Guard(name, holder, value))
-        return value
+        key = _place(holder, owner, name)
+        varies = key in self._varying and type(value) is float
+        self._guards.setdefault(key, Guard(name, holder, value, owner, varies))
+        return CapturedNumber.of(name, lambda: _read(holder, name)) if varies else value
+
+
+def _place(holder: CellType | Mapping[str, Any], owner: object, name: str) -> Place:
+    return (id(holder if owner is None else owner), name)
 
 
 def _read(holder: CellType | Mapping[str, Any], name: str) -> Any:

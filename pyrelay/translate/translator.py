@@ -6,7 +6,7 @@ of them. The result is a tree (stage "translated"): types stand only where the u
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
@@ -41,7 +41,7 @@ from .optimizers import STAND_IN, OptimizerGuard, OptimizerUse
 from .ownership import writes_items
 from .places import ParameterPlace, Updaters
 from .requirements import find_requirements
-from .scope import Guard
+from .scope import Guard, Place
 from .signature import Parameter, Signature
 from .statements import function_body
 from .streams import stream_of
@@ -79,17 +79,19 @@ def translate(
     statics: Mapping[str, StaticValue] | None = None,
     implicit: Sequence[ModelUse] = (),
     models: Sequence[ModelUse] = (),
+    varying: Collection[Place] = (),
 ) -> Translation:
     """Give the program of a function for its static arguments and for the models it gets.
 
     `implicit` says which instances the model definitions mean that the program mentions (for an
     entry that is a model: which instance it is itself), `models` what is passed for the parameters
     that are models, in order. Both may be left out: the models are then as their mentions and
-    annotations say, in evaluation mode. Raises CheckError with all mistakes that translation can
+    annotations say, in evaluation mode. The captured numbers at the places in `varying` are read
+    by each run. Raises CheckError with all mistakes that translation can
     find, as an `TranslationError` where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
-    given = _Given(definition, statics or {}, implicit, models)
+    given = _Given(definition, statics or {}, implicit, models, varying)
     program, instance, specs = _translated(given, Updaters())
     name = program.function_name(instance)
     updaters = program.updates.found(name, program.report)
@@ -136,13 +138,14 @@ class _Given:
     statics: Mapping[str, StaticValue]
     implicit: Sequence[ModelUse]
     models: Sequence[ModelUse]
+    varying: Collection[Place]
 
 
 def _translated(
     given: _Given, updaters: Updaters
 ) -> tuple[Program, Instance, dict[Instance, ModelSpec]]:
     """Translate everything, for what is known to update the models. Raises CheckError."""
-    program = Program(find_requirements, _translate_instance, updaters)
+    program = Program(find_requirements, _translate_instance, updaters, given.varying)
     try:
         instance = _entry_instance(program, given)
         program.function_name(instance)

@@ -43,6 +43,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Op, Promotion
+from ...ir.ops.captured import CapturedNumber
 from ...ir.ops.compare import cast
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
@@ -164,6 +165,13 @@ class Elaborator:
         return built
 
     def _literal(self, expr: Constant, wanted: Type | None) -> Expr:
+        found = self._literal_at(expr, wanted)
+        if isinstance(expr.value, CapturedNumber) and isinstance(found.ty, TensorType):
+            attrs = {"dtype": found.ty.dtype}
+            return Call(expr.value.op, (), attrs, ty=found.ty, span=expr.span)
+        return found
+
+    def _literal_at(self, expr: Constant, wanted: Type | None) -> Expr:
         own = self.final(self._found.types[expr])
         if expr.ty is not None or isinstance(expr.value, str | bool):
             return self._convert(replace(expr, ty=own), wanted)

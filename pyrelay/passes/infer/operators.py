@@ -25,6 +25,7 @@ from ...ir.ops.arithmetic import (
 )
 from ...ir.ops.arithmetic import maximum as maximum_op
 from ...ir.ops.arithmetic import minimum as minimum_op
+from ...ir.ops.captured import CapturedNumber
 from ...ir.ops.index import index
 from ...ir.ops.text import ON_TEXT
 from ...ir.types import (
@@ -129,7 +130,8 @@ class OperatorCall:
                 return tuple(self._static_of(solver, name, expr, f) for f in fields)
             case TypeHole():
                 raise Stuck(ty)
-            case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if isinstance(expr, Constant):
+            case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if _is_literal(expr):
+                assert isinstance(expr, Constant)
                 return expr.value
             case TensorType((), dtype) if _is_int(dtype) and not self._is_hyper(name):
                 if expr not in self.sizes:
@@ -299,6 +301,10 @@ def _above(weak: DTypeKind, highest: DTypeKind | None) -> bool:
 def _is_floating(dtype: AnyDType) -> bool:
     kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
     return kind is DTypeKind.FLOAT
+
+
+def _is_literal(expr: Expr) -> bool:
+    return isinstance(expr, Constant) and not isinstance(expr.value, CapturedNumber)
 
 
 def _is_int(dtype: AnyDType) -> bool:
