@@ -42,6 +42,7 @@ from .expr import (
     TupleGet,
     TuplePattern,
     Var,
+    Wildcard,
 )
 
 T = TypeVar("T")
@@ -227,6 +228,15 @@ def pattern_vars(pattern: Pattern) -> tuple[Var, ...]:
             case _:
                 pass
     return tuple(found)
+
+
+def takes_all(pattern: Pattern) -> bool:
+    """Tell whether a pattern is a wildcard or a name, and so matches any value."""
+    while isinstance(pattern, BindPattern):
+        if pattern.inner is None:
+            return True
+        pattern = pattern.inner
+    return isinstance(pattern, Wildcard)
 
 
 def bound_vars(expr: Expr) -> tuple[Var, ...]:

@@ -25,6 +25,7 @@ from ..ir.expr import (
     TuplePattern,
     Wildcard,
 )
+from ..ir.traverse import takes_all
 from ..ir.types import AdtType
 
 if TYPE_CHECKING:
@@ -59,11 +60,6 @@ def coverage(match: Match, adts: Mapping[str, AdtDef]) -> Coverage:
     if not match.clauses and isinstance(ty, AdtType) and not adts[ty.name].constructors:
         return Coverage((), {})  # there is no value to match
     return _Walk(match, adts).coverage()
-
-
-def takes_all(pattern: Pattern) -> bool:
-    """Tell whether a pattern is a wildcard or a name, and so matches any value."""
-    return _refutable(pattern) is None
 
 
 @final

@@ -142,7 +142,9 @@ class Arrivals:
 
     def entry(self, name: str, var: Var) -> Bound:
         """Give what a name stands for after the join, held by a new variable."""
-        return replace(self.known.get(name, Bound()), atom=var, static=None)
+        known = self.known.get(name, Bound())
+        # What tests told of it holds where they stand.
+        return replace(known, atom=var, static=None, parts=None, excluded=())
 
 
 @final

@@ -17,6 +17,7 @@ from ..ir.ops.text import print_
 from ..ir.traverse import Steps
 from .atoms import placeholder
 from .attributes import static_argument
+from .conditions import as_value
 from .context import Context, in_turn
 from .growth import empty, grown_value
 from .lists import comprehension
@@ -162,7 +163,14 @@ def _as_text(conversion: str) -> Handler:
     return handle
 
 
+def _isinstance(cx: Context, node: ast.Call) -> Steps[Expr]:
+    if not _exactly(cx, node, "isinstance", 2, 2):
+        return placeholder(cx.span(node))
+    return (yield as_value(cx, node))
+
+
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
+    builtins.isinstance: _isinstance,
     builtins.len: _len,
     builtins.list: _list,
     builtins.max: _of_several(arithmetic.maximum, extrema.amax),

@@ -272,7 +272,7 @@ class Context:
         """The mode that operators see: that of the model under translation."""
         return self.instance.training
 
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.pattern) -> Span:
         """Give the span of a syntax node."""
         return self.definition.source.span(node)
 

@@ -7,14 +7,17 @@ program with many branches stays linear.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .definition import ModelUse
 from .places import Place
+
+if TYPE_CHECKING:
+    from .data import DataConstructor
 
 
 @final
@@ -69,6 +72,10 @@ class Bound:
     holder: Holder | None = None
     stream: tuple[Any, ...] | None = None
     """The description of its elements, of an iterable."""
+    parts: Mapping[str, Bound] | None = None
+    """What the fields stand for, of a value whose class a test has told."""
+    excluded: tuple[DataConstructor, ...] = ()
+    """The classes that tests have told it is not of."""
 
 
 def either(left: Bound, right: Bound) -> Bound:

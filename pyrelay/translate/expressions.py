@@ -19,12 +19,14 @@ from ..ir.traverse import Steps, let
 from .atoms import again, atom, into, placeholder
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
+from .conditions import as_value, branch, tells
 from .context import Context
 from .environment import Bound
 from .growth import grown_value, turned
 from .lists import comprehension, display
 from .mentions import lift, unit, value_of
 from .model_calls import model_attribute
+from .narrowing import entry_of
 from .static import static_value
 from .strings import text
 from .subscripts import subscript
@@ -79,6 +81,9 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
         return Constant(read, span=cx.span(node))
     if owner is not None and not isinstance(owner.value, bool | int | float | str | tuple):
         return missing_attribute(cx, node, owner)
+    part = entry_of(cx, node)
+    if part is not None:
+        return value_of(cx, part, node.attr, cx.span(node))
     entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.value, ast.Name)
@@ -126,6 +131,8 @@ def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
 
 def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
     """Translate `and` and `or` of bools; what need not be evaluated is not."""
+    if tells(cx, node):
+        return (yield as_value(cx, node))
     values = yield cx.expressions(node.values)
     span = cx.span(node)
     result = values[-1]
@@ -139,6 +146,8 @@ def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
 
 def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     """Translate a comparison; in a chain each operand is evaluated once, and only if needed."""
+    if tells(cx, node):
+        return (yield as_value(cx, node))
     span = cx.span(node)
     left = yield cx.expression(node.left)
     if len(node.ops) == 1:
@@ -164,10 +173,8 @@ def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:
     known = static_value(cx, node.test, local=False)
     if known is not None:
         return (yield cx.expression(node.body if known.value else node.orelse))
-    condition = yield cx.expression(node.test)
-    then = yield cx.expression(node.body)
-    otherwise = yield cx.expression(node.orelse)
-    return If(condition, then, otherwise, span=cx.span(node))
+    then, otherwise = (lambda: cx.expression(node.body)), (lambda: cx.expression(node.orelse))
+    return (yield branch(cx, node.test, then, otherwise, cx.span(node)))
 
 
 def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:

@@ -37,7 +37,7 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
     ast.Global: Refusal("`global`", "return the new value and let the caller keep it"),
     ast.Import: Refusal("an import inside a function", "import at the top of the file"),
     ast.ImportFrom: Refusal("an import inside a function", "import at the top of the file"),
-    ast.Match: Refusal("`match`", "test with `if` and `elif`"),
+    ast.MatchMapping: Refusal("a mapping pattern", "match a frozen dataclass by its fields"),
     ast.NamedExpr: Refusal("`:=`", "write an assignment on a line of its own"),
     ast.Nonlocal: Refusal("`nonlocal`", "return the new value, or keep it in `relay.ref(v)`"),
     ast.Set: Refusal("a set", "use a tuple"),
@@ -58,8 +58,8 @@ REFUSED_OPERATORS: Final[dict[type[ast.AST], Refusal]] = {
     ast.Invert: Refusal("`~`", "write `relay.logical_not(a)`, or `not a` for a single bool"),
     ast.LShift: Refusal("`<<`", "multiply by a power of 2"),
     ast.RShift: Refusal("`>>`", "write `a // 2 ** n`"),
-    ast.Is: Refusal("`is`", "compare with `==`"),
-    ast.IsNot: Refusal("`is not`", "compare with `!=`"),
+    ast.Is: Refusal("`is`", "compare with `==`; only with None it is a test"),
+    ast.IsNot: Refusal("`is not`", "compare with `!=`; only with None it is a test"),
     ast.In: Refusal("`in`", "compare with `==`, joined by `or`"),
     ast.NotIn: Refusal("`not in`", "compare with `!=`, joined by `and`"),
 }
@@ -124,6 +124,8 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
             yield from _function(node, outermost=outermost)
         case ast.BinOp(op=op) | ast.UnaryOp(op=op) | ast.AugAssign(op=op):
             yield from _operators(node, [op])
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            pass
         case ast.Compare(ops=ops):
             yield from _operators(node, ops)
         case ast.Constant(value=value) if type(value) in _LITERALS:

@@ -15,7 +15,8 @@ from typing import Final, TypeAlias, final
 
 from ..ir.traverse import Steps, run
 
-Compound: TypeAlias = ast.If | ast.For | ast.While
+Compound: TypeAlias = ast.If | ast.Match | ast.For | ast.While
+Branching: TypeAlias = ast.If | ast.Match
 Nested: TypeAlias = ast.FunctionDef | ast.Lambda
 Names: TypeAlias = frozenset[str]
 StaticTest: TypeAlias = Callable[[ast.expr], bool | None]
@@ -54,10 +55,12 @@ class Flow:
     )
     exits: dict[Compound, Exit] = field(default_factory=dict["Compound", "Exit"])
     """How control may leave what is around a branch or loop, from inside of it."""
-    ends: dict[ast.If, tuple[bool, bool]] = field(default_factory=dict[ast.If, tuple[bool, bool]])
+    ends: dict[Branching, tuple[bool, ...]] = field(
+        default_factory=dict["Branching", "tuple[bool, ...]"]
+    )
     """Whether control can reach the end of each of the bodies of a branch."""
 
-    def jumps(self, stmt: ast.If) -> bool:
+    def jumps(self, stmt: Branching) -> bool:
         """Tell whether a branch may leave what is around it: by return or raise, or by break or
         continue of a loop around it."""
         return bool(self.exits[stmt])
@@ -66,9 +69,9 @@ class Flow:
         """Tell whether there is a `return` inside."""
         return bool(self.exits[stmt] & Exit.RETURN)
 
-    def falls_through(self, stmt: ast.If) -> bool:
-        """Tell whether control can reach the end of both bodies of a branch."""
-        return all(self.ends[stmt])
+    def falls_through(self, stmt: Branching) -> bool:
+        """Tell whether control can reach the end of several bodies of a branch."""
+        return sum(self.ends[stmt]) > 1
 
     def joined(self, stmt: Compound) -> tuple[str, ...]:
         """Give the names that a branch or loop assigns and that are read after it, in order."""
@@ -91,8 +94,8 @@ def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
     """Note what each branch and loop does by itself, those inside first, so that a long chain of
     branches costs no more than its text."""
     for stmt in reversed(list(statements_in(body))):
-        if isinstance(stmt, ast.If | ast.For | ast.While):
-            inside = (*stmt.body, *stmt.orelse) if isinstance(stmt, ast.If) else stmt.body
+        if isinstance(stmt, Compound):
+            inside = [s for body in bodies(stmt) for s in body]
             names = dict.fromkeys(bound_by(stmt))
             exits = Exit.NONE
             for each in inside:
@@ -100,10 +103,20 @@ def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
                 names |= dict.fromkeys(known or ())
                 exits |= flow.exits[each] if isinstance(each, Compound) else _exit(each)
             flow.assigned[stmt] = tuple(names)
-            flow.exits[stmt] = exits if isinstance(stmt, ast.If) else exits & ~Exit.LOOP
-        if isinstance(stmt, ast.If):
-            ends = (_reaches_end(flow, b, static_test) for b in (stmt.body, stmt.orelse))
-            flow.ends[stmt] = (next(ends), next(ends))
+            flow.exits[stmt] = exits if isinstance(stmt, Branching) else exits & ~Exit.LOOP
+        if isinstance(stmt, Branching):
+            flow.ends[stmt] = tuple(_reaches_end(flow, b, static_test) for b in bodies(stmt))
+
+
+def bodies(stmt: Compound) -> list[list[ast.stmt]]:
+    """Give the ways through a branch, or the body of a loop."""
+    match stmt:
+        case ast.If(body=then, orelse=otherwise):
+            return [then, otherwise]
+        case ast.Match(cases=cases):
+            return [case.body for case in cases]
+        case ast.For(body=body) | ast.While(body=body):
+            return [body]
 
 
 def _exit(stmt: ast.stmt) -> Exit:
@@ -111,6 +124,8 @@ def _exit(stmt: ast.stmt) -> Exit:
         case ast.Return():
             return Exit.RETURN
         case ast.Raise():
+            return Exit.RAISE
+        case ast.Expr() if is_never(stmt):
             return Exit.RAISE
         case ast.Break() | ast.Continue():
             return Exit.LOOP
@@ -126,6 +141,8 @@ def _reaches_end(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
         case ast.If(test=test) as last:
             known, (then, otherwise) = static_test(test), flow.ends[last]
             return (then and known is not False) or (otherwise and known is not True)
+        case ast.Match() as last:
+            return any(flow.ends[last])
         case ast.While(test=test, body=inside):
             return static_test(test) is not True or has_break(inside)
         case _:
@@ -146,9 +163,13 @@ class _Analysis:
             match stmt:
                 case ast.If():
                     live = set((yield self._branch(stmt, frozenset(live), exits)))
+                case ast.Match():
+                    live = set((yield self._cases(stmt, frozenset(live), exits)))
                 case ast.While() | ast.For():
                     live = set((yield self._loop(stmt, frozenset(live))))
                 case ast.Return() | ast.Raise():
+                    live = set(reads(stmt))
+                case ast.Expr() if is_never(stmt):
                     live = set(reads(stmt))
                 case ast.Break():
                     live = set(NONE if exits is None else exits.leave)
@@ -173,6 +194,15 @@ class _Analysis:
         then = yield self.block(stmt.body, after, exits)
         otherwise = yield self.block(stmt.orelse, after, exits)
         return then | otherwise | reads(stmt.test)
+
+    def _cases(self, stmt: ast.Match, after: Names, exits: _Exits | None) -> Steps[Names]:
+        self._note(stmt, after)
+        live = reads(stmt.subject)
+        for case in stmt.cases:
+            inside = yield self.block(case.body, after, exits)
+            guard = NONE if case.guard is None else reads(case.guard)
+            live |= (inside | guard).difference(captures(case.pattern)) | reads(case.pattern)
+        return live
 
     def _loop(self, stmt: ast.While | ast.For, after: Names) -> Steps[Names]:
         self._note(stmt, after)
@@ -220,8 +250,36 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
             yield name
         case ast.Expr() if items and (name := appended_to(stmt)) is not None:
             yield name
+        case ast.Match(cases=cases):
+            for case in cases:
+                yield from captures(case.pattern)
         case _:
             pass
+
+
+def captures(pattern: ast.pattern) -> Iterator[str]:
+    """Give the names that a pattern binds, in order; those of an or-pattern again and again."""
+    pending: list[ast.AST] = [pattern]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.MatchAs | ast.MatchStar) and current.name is not None:
+            yield current.name
+        if isinstance(current, ast.pattern):
+            pending += reversed(list(ast.iter_child_nodes(current)))
+
+
+def leaves(stmt: ast.stmt) -> bool:
+    """Tell whether control never goes on after a simple statement."""
+    return bool(_exit(stmt))
+
+
+def is_never(stmt: ast.stmt) -> bool:
+    """Tell whether a statement says that control never comes to it: a call of `assert_never`."""
+    match stmt:
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
+            return name == "assert_never"
+        case _:
+            return False
 
 
 def appended_to(stmt: ast.stmt) -> str | None:
@@ -239,14 +297,9 @@ def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     while pending:
         stmt = pending.pop()
         yield stmt
-        match stmt:
-            case ast.If(body=then, orelse=otherwise):
-                pending += reversed(otherwise)
-                pending += reversed(then)
-            case ast.For(body=inside) | ast.While(body=inside):
-                pending += reversed(inside)
-            case _:
-                pass
+        if isinstance(stmt, Compound):
+            for body in reversed(bodies(stmt)):
+                pending += reversed(body)
 
 
 def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -335,8 +388,8 @@ def has_break(body: Sequence[ast.stmt]) -> bool:
         match pending.pop():
             case ast.Break():
                 return True
-            case ast.If(body=then, orelse=otherwise):
-                pending += (*then, *otherwise)
+            case ast.If() | ast.Match() as stmt:
+                pending += (s for part in bodies(stmt) for s in part)
             case _:
                 pass
     return False

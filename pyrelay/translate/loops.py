@@ -19,6 +19,7 @@ from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
 from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
+from .conditions import branch, inside
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
@@ -185,22 +186,21 @@ def _function(
     scope of the parameters."""
     mark = cx.env.mark()
     _enter(cx, head, frame)
-    condition = yield _condition(cx, head)
-    inside = cx.env.mark()
     counts = head.counts
     again = CallWith(head.function, head.names, () if counts is None else counts.steps)
-    code = Code()
-    if counts is not None and isinstance(head.stmt, ast.For):
-        yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
-        _note_view(cx, head.stmt)
-        _note_outside(cx, head.stmt, counts.iteration)
-    ends = LoopEnds(leave=frame.end, again=again)
-    body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
-    body = code.close(body)
-    cx.env.undo(inside)
+
+    def round_() -> Steps[Expr]:
+        code = Code()
+        if counts is not None and isinstance(head.stmt, ast.For):
+            yield bind_target(cx, head.stmt.target, counts.iteration.element(counts.at), code)
+            _note_view(cx, head.stmt)
+            _note_outside(cx, head.stmt, counts.iteration)
+        ends = LoopEnds(leave=frame.end, again=again)
+        body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
+        return code.close(body)
+
+    body = yield _guarded(cx, head, round_, exit_)
     _check_records(cx, head, again)
-    if condition is not None:
-        body = If(condition, body, (yield exit_()), span=head.span)
     cx.env.undo(mark)
     params = head.params if counts is None else (*counts.params, *head.params)
     return Function(params, body, name=head.function.name, span=head.span)
@@ -234,14 +234,19 @@ def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
             cx.program.report(UnknownModel(head.span))
 
 
-def _condition(cx: Context, head: _Head) -> Steps[Expr | None]:
-    """Give what must hold for another round, None where a loop ends only by what is inside."""
+def _guarded(
+    cx: Context, head: _Head, round_: Callable[[], Steps[Expr]], exit_: Callable[[], Steps[Expr]]
+) -> Steps[Expr]:
+    """Give a round where the condition of the loop holds, else what follows the loop. A loop that
+    is endless ends only by what is inside."""
     if head.counts is not None:
-        return head.counts.iteration.test(head.counts.at, head.span)
+        condition = head.counts.iteration.test(head.counts.at, head.span)
+        body = yield inside(cx, round_)
+        return If(condition, body, (yield inside(cx, exit_)), span=head.span)
     assert isinstance(head.stmt, ast.While)
     if static_test(cx)(head.stmt.test) is True:
-        return None
-    return (yield cx.expression(head.stmt.test))
+        return (yield inside(cx, round_))
+    return (yield branch(cx, head.stmt.test, round_, exit_, head.span))
 
 
 def _note_view(cx: Context, stmt: ast.For) -> None:

@@ -33,7 +33,7 @@ class FunctionSource:
     file: SourceFile
     node: ast.FunctionDef
 
-    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.pattern) -> Span:
         """Give the span of a syntax node of the file."""
         return self.file.span_of_ast(node)
 

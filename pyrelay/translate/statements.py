@@ -9,22 +9,24 @@ from typing import Final
 
 from ..diagnostics.catalogue.language import MissingReturn, Unsupported
 from ..diagnostics.source import Span
-from ..ir.expr import Binding, Call, Expr, Flavour, If, LetBlock, Var
+from ..ir.expr import Binding, Call, Expr, If, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.ops.host import check, fail
 from ..ir.ops.text import stop
 from ..ir.traverse import Steps
 from .assignments import annotated, assign, augmented
 from .attributes import static_argument
-from .blocks import CallWith, Code, Copy, Cursor, Frame, FunctionEnd, Give, cursor, following
+from .blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
+from .branching import join, leave
 from .closures import local_function, note_captures
+from .conditions import never
 from .context import Context
 from .definition import meaning
-from .environment import Bound, LocalFunction, Static, Unbound
-from .flow import analyse, reads, statements_in
+from .environment import Bound, LocalFunction, Static
+from .flow import analyse, leaves, reads, statements_in
 from .growth import append, is_append
 from .instances import NotSupplied
-from .loops import bind_joined, head_span, join_function, loop, tail_loop
+from .loops import head_span, loop, tail_loop
 from .mentions import unit
 from .static import static_test, static_value
 from .strings import Text, read_text
@@ -43,10 +45,10 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
         span = head_span(cx, stmt)
         rest = following(at)
         match stmt:
-            case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+            case _ if leaves(stmt):
                 return code.close((yield _leave(cx, stmt, frame)))
-            case ast.If() if frame.flow.jumps(stmt):
-                return code.close((yield _branch(cx, stmt, rest, frame)))
+            case ast.If() | ast.Match() if frame.flow.jumps(stmt):
+                return code.close((yield leave(cx, stmt, rest, frame, block)))
             case ast.For() | ast.While() if frame.flow.returns(stmt):
                 whole = yield tail_loop(cx, stmt, code, frame, rest, block)
                 return code.close(whole)
@@ -76,8 +78,8 @@ def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[
 def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[None]:
     """Translate one statement after which control goes on."""
     match stmt:
-        case ast.If():
-            yield _join(cx, stmt, code, frame)
+        case ast.If() | ast.Match():
+            yield join(cx, stmt, code, frame, straight)
         case ast.For() | ast.While():
             yield loop(cx, stmt, code, frame, block)
         case _:
@@ -134,7 +136,7 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
         what, instead = "this use of `relay.layers`", "write `relay.layers(3)`"
         cx.program.report(Unsupported(span, what, instead))
         count = 0
-    for leaving in leaves(stmt):
+    for leaving in _leaving(stmt):
         instead = "write an ordinary loop, which shares one set of parameters"
         cx.program.report(
             Unsupported(cx.span(leaving), "leaving a loop over `relay.layers`", instead)
@@ -146,7 +148,7 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
     return [*steps, Copy(stmt.target, None)]
 
 
-def leaves(stmt: ast.For) -> list[ast.stmt]:
+def _leaving(stmt: ast.For) -> list[ast.stmt]:
     """Give the statements that leave or cut short a loop over layers."""
     found: list[ast.stmt] = []
     pending = list(stmt.body)
@@ -157,6 +159,8 @@ def leaves(stmt: ast.For) -> list[ast.stmt]:
                 found.append(current)
             case ast.If(body=then, orelse=otherwise):
                 pending += (*then, *otherwise)
+            case ast.Match(cases=cases):
+                pending += (s for case in cases for s in case.body)
             case _:
                 pass
     return found
@@ -191,6 +195,8 @@ def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
             return (yield _return(cx, value, frame, span))
         case ast.Raise():
             return (yield _raise(cx, stmt))
+        case ast.Expr():
+            return (yield never(cx, stmt))
         case _ if frame.loop is None:
             return unit(span)  # in copies of layers, where leaving has been refused
         case ast.Break():
@@ -221,72 +227,6 @@ def _raise(cx: Context, stmt: ast.Raise) -> Steps[Expr]:
     if words.known is not None:
         return Call(fail, (), {"message": words.known}, span=span)
     return Call(stop, (words.expression(span),), {"assertion": False}, span=span)
-
-
-# Branches.
-
-
-def _join(cx: Context, stmt: ast.If, code: Code, frame: Frame) -> Steps[None]:
-    """Translate an `if` after which control goes on, and bind the names that are read later."""
-    condition = yield cx.expression(stmt.test)
-    names = frame.flow.joined(stmt)
-    ends: list[Give] = []
-    arms: list[Expr] = []
-    span = head_span(cx, stmt)
-    for body in (stmt.body, stmt.orelse):
-        mark, inside, end = cx.env.mark(), Code(), Give(names)
-        yield straight(cx, cursor(body), inside, replace(frame, end=end))
-        ends.append(end)
-        arms.append(inside.close(end.finish(cx, span)))
-        cx.env.undo(mark)
-    arrivals = ends[0].arrivals.joined(ends[1].arrivals)
-    value = If(condition, arms[0], arms[1], span=span)
-    bind_joined(cx, names, arrivals, value, code, _one_way(span, ends[0], ends[1]))
-
-
-def _one_way(
-    span: Span, then: Give | CallWith, otherwise: Give | CallWith
-) -> Callable[[str], Unbound]:
-    def why(name: str) -> Unbound:
-        way = "true" if name in then.arrivals.missing else "false"
-        if name in then.arrivals.missing and name in otherwise.arrivals.missing:
-            return Unbound(span, f"`{name}` may get no value in this `if`")
-        return Unbound(span, f"`{name}` gets no value when this condition is {way}")
-
-    return why
-
-
-def _branch(cx: Context, stmt: ast.If, rest: Cursor | None, frame: Frame) -> Steps[Expr]:
-    """Translate an `if` that may leave what is around it, together with all that follows."""
-    condition = yield cx.expression(stmt.test)
-    span = head_span(cx, stmt)
-    frame = replace(frame, place=span)
-    if rest is None or not frame.flow.falls_through(stmt):
-        then = yield _arm(cx, cursor(stmt.body, rest), frame)
-        otherwise = yield _arm(cx, cursor(stmt.orelse, rest), frame)
-        return If(condition, then, otherwise, span=span)
-    # Both ways may go on: what follows becomes a function that both call.
-    after = Var("after_if", span=span)
-    names = frame.flow.joined(stmt)
-    ends = (CallWith(after, names), CallWith(after, names))
-    then = yield _arm(cx, cursor(stmt.body), replace(frame, end=ends[0]))
-    otherwise = yield _arm(cx, cursor(stmt.orelse), replace(frame, end=ends[1]))
-    both = CallWith(after, names, (), ends[0].arrivals.joined(ends[1].arrivals))
-    joined = yield join_function(cx, both, rest, frame, block, _one_way(span, *ends))
-    branch = If(condition, then, otherwise, span=span)
-    return LetBlock((Binding(after, joined),), branch, Flavour.REC, span=span)
-
-
-def _arm(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
-    mark = cx.env.mark()
-    layers, statics = cx.layers, dict(cx.statics)
-    found = yield block(cx, at, frame)
-    cx.env.undo(mark)
-    cx.layers = layers
-    cx.statics.clear()
-    cx.statics.update(statics)
-    cx.env.touch()
-    return found
 
 
 # Nested functions.

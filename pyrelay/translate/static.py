@@ -226,4 +226,6 @@ _COMPARISON: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.LtE: operator.le,
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
 }

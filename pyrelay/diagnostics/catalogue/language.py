@@ -513,3 +513,26 @@ class OtherModel:
             help="pass each instance as a parameter annotated "
             f"`Model[{self.name}]`, and call those",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ClassPattern:
+    """A class pattern that no value can match as it is written.
+
+    A class pattern names a frozen dataclass, positions stand for the fields in order
+    (`__match_args__`), and keywords for fields by name.
+    """
+
+    span: Span
+    cls: str
+    why: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL160",
+            title=f"`{self.cls}` cannot be matched so",
+            primary=Label(self.span, self.why),
+            help=self.instead,
+        )

@@ -13,8 +13,8 @@ from ...diagnostics.catalogue.types import (
 )
 from ...diagnostics.diagnostic import Problem
 from ...ir.expr import Function, Match
-from ...ir.traverse import post_order
-from ..coverage import LISTED, Coverage, coverage, takes_all
+from ...ir.traverse import post_order, takes_all
+from ..coverage import LISTED, Coverage, coverage
 from .witness import case_text
 
 if TYPE_CHECKING:

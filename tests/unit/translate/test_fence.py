@@ -25,7 +25,7 @@ BODIES = {
     ast.ImportFrom: "from math import pi",
     ast.JoinedStr: "y = f'{x}'",
     ast.ListComp: "[i for i in x]",
-    ast.Match: "match x:\n    case 1: pass",
+    ast.MatchMapping: "match x:\n    case {1: y}: pass",
     ast.NamedExpr: "(y := x)",
     ast.Nonlocal: "def g():\n    nonlocal x",
     ast.Set: "{x}",
