@@ -11,27 +11,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...diagnostics.catalogue.text import MalformedType
-from ...diagnostics.catalogue.types import PatternArity
 from ...diagnostics.diagnostic import CheckError
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     Atom,
-    BindPattern,
     Call,
     Clause,
     Composite,
     Constant,
     Constructor,
-    ConstructorPattern,
     Expr,
     Flavour,
     Function,
     GlobalVar,
     If,
     LetBlock,
-    LiteralPattern,
     Match,
-    Pattern,
     RefCreate,
     RefRead,
     RefWrite,
@@ -39,9 +34,7 @@ from ...ir.expr import (
     Transform,
     Tuple,
     TupleGet,
-    TuplePattern,
     Var,
-    Wildcard,
 )
 from ...ir.op import Op
 from ...ir.traverse import Steps, attr_exprs, run
@@ -61,7 +54,6 @@ from ...ir.types import (
     Type,
     TypeHole,
     TypeParam,
-    bool_,
     dim_names,
     substitution,
 )
@@ -76,7 +68,7 @@ from .constraints import (
     Worklist,
 )
 from .operators import OperatorCall
-from .patterns import PatternConstraint
+from .patterns import declare_pattern
 from .readings import reading
 from .solver import Solver
 
@@ -120,7 +112,7 @@ class Generator:
         self._functions: Final[dict[Var | str, Function]] = {}
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
-        self._adts: Final = adts
+        self.adts: Final = adts
         self._linked: Final = linked
         self._unknown: Final = unknown
 
@@ -130,7 +122,7 @@ class Generator:
         What a recursive function returns is never a size: its arms may give different ones.
         """
         for param in function.params:
-            self._declare_var(param)
+            self.declare_var(param)
         params = tuple(self.vars[p] for p in function.params)
         result = self._result(function.result, params, wide=recursive)
         self._functions[name] = function
@@ -145,7 +137,8 @@ class Generator:
             FlowConstraint(actual, expected, tail_of(function.body).span, function, kind="return")
         )
 
-    def _declare_var(self, var: Var, *, wide: bool = False) -> Type:
+    def declare_var(self, var: Var, *, wide: bool = False) -> Type:
+        """Give the type of a variable: annotated, or unknown."""
         if var.ty is None or (wide and var.ty == UNKNOWN):
             found: Type = self.solver.fresh_wide() if wide else self.solver.fresh()
         else:
@@ -192,7 +185,7 @@ class Generator:
             case GlobalVar():
                 return self._global(expr)
             case Constructor():
-                return self._constructor(expr)
+                return self.constructor(expr)
             case _:
                 assert_never(expr)
 
@@ -266,8 +259,9 @@ class Generator:
             return self.solver.fresh_dim_hole()
         return self.solver.fresh_wide()
 
-    def _constructor(self, expr: Constructor) -> Type:
-        adt = self._adts[expr.adt]
+    def constructor(self, expr: Constructor) -> FnType:
+        """Give the type of a constructor at an instance of its own."""
+        adt = self.adts[expr.adt]
         args = tuple(self._fresh_arg(p) for p in adt.type_params)
         self.instances[expr] = args
         replace = substitution(adt.type_params, args)
@@ -365,7 +359,7 @@ class Generator:
             elif binding.var.ty is None:
                 self.vars[binding.var] = actual
             else:
-                expected = self._declare_var(binding.var)
+                expected = self.declare_var(binding.var)
                 self.work.add(FlowConstraint(actual, expected, binding.var.span, None, "let"))
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
@@ -373,7 +367,7 @@ class Generator:
     def _signature(self, function: Function, *, recursive: bool = False) -> FnType:
         known = self.types.get(function)
         if known is None:
-            params = tuple(self._declare_var(p, wide=True) for p in function.params)
+            params = tuple(self.declare_var(p, wide=True) for p in function.params)
             known = FnType(params, self._annotation(function.result, wide=recursive))
             self.types[function] = known
         assert isinstance(known, FnType)
@@ -440,62 +434,11 @@ class Generator:
         return self._join(arms) if arms else self.solver.fresh()
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
-        self._pattern(clause.pattern, value)
+        declare_pattern(self, clause.pattern, value)
         if clause.guard is not None:
             guard = yield self.walk(clause.guard)
             self.work.add(ConditionConstraint(guard, clause.guard.span))
         return (yield self.walk(clause.body))
-
-    def _pattern(self, pattern: Pattern, value: Type) -> None:
-        pending = [(pattern, value)]
-        while pending:
-            current, ty = pending.pop()
-            match current:
-                case Wildcard():
-                    pass
-                case BindPattern(var, inner):
-                    if var.ty is None:
-                        self.vars[var] = ty
-                    else:
-                        self._matched(current, ty, self._declare_var(var))
-                    pending += () if inner is None else ((inner, ty),)
-                case ConstructorPattern(adt, name, fields):
-                    made = self._constructor(Constructor(adt, name, span=current.span))
-                    assert isinstance(made, FnType)
-                    self._matched(current, ty, made.result)
-                    pending += reversed(self._parts(current, fields, made.params))
-                case TuplePattern(fields):
-                    holes = tuple(self.solver.fresh() for _ in fields)
-                    self._matched(current, ty, TupleType(holes))
-                    pending += reversed(list(zip(fields, holes, strict=True)))
-                case LiteralPattern(literal):
-                    self._matched(current, ty, self._literal_type(literal))
-                case _:
-                    assert_never(current)
-
-    def _matched(self, pattern: Pattern, value: Type, wanted: Type) -> None:
-        self.work.add(PatternConstraint(pattern, value, wanted, self._adts))
-
-    def _parts(
-        self, pattern: ConstructorPattern, fields: tuple[Pattern, ...], types: tuple[Type, ...]
-    ) -> list[tuple[Pattern, Type]]:
-        """Give the patterns of fields with their types; a wrong number of them is reported."""
-        if len(fields) != len(types):
-            problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
-            self.work.problems.append(problem)
-            types = (*types, *(self.solver.fresh() for _ in fields))
-        return list(zip(fields, types, strict=False))
-
-    def _literal_type(self, value: bool | float | str) -> Type:
-        match value:
-            case bool():
-                return TensorType((), bool_)
-            case str():
-                return STR
-            case int():
-                return TensorType((), self.solver.fresh_dtype(DTypeKind.INT))
-            case float():
-                return TensorType((), self.solver.fresh_dtype(DTypeKind.FLOAT))
 
 
 def tail_of(expr: Expr) -> Expr:

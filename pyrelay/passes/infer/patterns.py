@@ -1,21 +1,40 @@
-"""The constraint that a pattern makes: it is tried on a value of the type that it matches."""
+"""Types of patterns: of their variables, and the constraint that a value is of the type matched."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Final, assert_never, final
 
-from ...diagnostics.catalogue.types import PatternMismatch
+from ...diagnostics.catalogue.types import PatternArity, PatternMismatch
 from ...diagnostics.diagnostic import Problem
-from ...ir.expr import ConstructorPattern, LiteralPattern, Pattern, TuplePattern
+from ...ir.expr import (
+    BindPattern,
+    Constructor,
+    ConstructorPattern,
+    LiteralPattern,
+    Pattern,
+    TuplePattern,
+    Wildcard,
+)
 from ...ir.op import Stuck
-from ...ir.types import AdtType, Type, TypeHole, show
+from ...ir.types import (
+    BOOL,
+    STR,
+    AdtType,
+    DTypeKind,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    show,
+)
 from .solver import Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
     from ...ir.module import AdtDef
+    from .generate import Generator
 
 
 @final
@@ -60,3 +79,61 @@ class PatternConstraint:
 
 
 _KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", float: "float", str: "string"}
+
+
+def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None:
+    """Give the variables of a pattern their types, and add what must hold of the value."""
+    pending = [(pattern, value)]
+    while pending:
+        current, ty = pending.pop()
+        match current:
+            case Wildcard():
+                pass
+            case BindPattern(var, inner):
+                if var.ty is None:
+                    generator.vars[var] = ty
+                else:
+                    _matched(generator, current, ty, generator.declare_var(var))
+                pending += () if inner is None else ((inner, ty),)
+            case ConstructorPattern(adt, name, fields):
+                made = generator.constructor(Constructor(adt, name, span=current.span))
+                _matched(generator, current, ty, made.result)
+                pending += reversed(_parts(generator, current, fields, made.params))
+            case TuplePattern(fields):
+                holes = tuple(generator.solver.fresh() for _ in fields)
+                _matched(generator, current, ty, TupleType(holes))
+                pending += reversed(list(zip(fields, holes, strict=True)))
+            case LiteralPattern(literal):
+                _matched(generator, current, ty, _literal_type(generator.solver, literal))
+            case _:
+                assert_never(current)
+
+
+def _matched(generator: Generator, pattern: Pattern, value: Type, wanted: Type) -> None:
+    generator.work.add(PatternConstraint(pattern, value, wanted, generator.adts))
+
+
+def _parts(
+    generator: Generator,
+    pattern: ConstructorPattern,
+    fields: tuple[Pattern, ...],
+    types: tuple[Type, ...],
+) -> list[tuple[Pattern, Type]]:
+    """Give the patterns of fields with their types; a wrong number of them is reported."""
+    if len(fields) != len(types):
+        problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
+        generator.work.problems.append(problem)
+        types = (*types, *(generator.solver.fresh() for _ in fields))
+    return list(zip(fields, types, strict=False))
+
+
+def _literal_type(solver: Solver, value: bool | float | str) -> Type:
+    match value:
+        case bool():
+            return BOOL
+        case str():
+            return STR
+        case int():
+            return TensorType((), solver.fresh_dtype(DTypeKind.INT))
+        case float():
+            return TensorType((), solver.fresh_dtype(DTypeKind.FLOAT))
