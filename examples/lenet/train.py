@@ -20,13 +20,23 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mnist", type=Path, help="directory with MNIST's IDX files")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1, mps")
+    parser.add_argument("--device", type=device, default="cpu", help="cpu, cuda, cuda:1, mps")
     parser.add_argument("--epochs", type=int, help="default 20; 1 for MNIST")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--lr", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="for the pictures")
     return parser.parse_args()
+
+
+def device(name: str) -> str:
+    """Give the name of a device that is there. Raises ArgumentTypeError for one that is not."""
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise argparse.ArgumentTypeError(f"torch cannot use {name!r} here: {reason}") from None
+    return name
 
 
 def accuracy(predict: Callable[..., torch.Tensor], data: digits.Digits) -> float:
@@ -62,7 +72,8 @@ def main() -> None:
 
     model.eval()
     relay.export_model(model).save(args.out / "lenet.safetensors")
-    predict = relay.load_model(args.out / "lenet.safetensors")  # needs no source, runs no code
+    # The file needs no source, and loading it runs no code.
+    predict = relay.load_model(args.out / "lenet.safetensors", device=args.device)
     print(f"test accuracy          {accuracy(model, data):.2%}")
     print(f"of the saved model     {accuracy(predict, data):.2%}")
 
