@@ -163,9 +163,15 @@ def _in_order(model: Model, grads: Mapping[str, torch.Tensor]) -> list[torch.Ten
     return [grads[name] for name in model.blueprint.param_names]
 
 
-def sgd(params: Params, grads: Grads, lr: float) -> Params:
-    """Give parameters after one step of SGD; nothing is changed in place."""
-    return params - grads * lr  # pyright: ignore[reportReturnType]
+def sgd(params: Any, grads: Any, lr: float) -> Any:
+    """Give parameters after one step of SGD; nothing is changed in place.
+
+    `params` are a `Params` record, a tensor, or a tuple of these, and `grads` of the same form.
+    """
+    if isinstance(params, tuple):
+        pairs = zip(params, grads, strict=True)
+        return tuple(sgd(p, g, lr) for p, g in pairs)
+    return params - grads * lr
 
 
 def with_params(f: Any) -> Any:

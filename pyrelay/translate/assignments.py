@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..diagnostics.catalogue.language import OuterAssignment, SharedItem, Unsupported
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
-from ..ir.expr import Call, Expr, RefRead, RefWrite, Tuple, TupleGet, Var
+from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN, TupleType, Type
@@ -95,9 +95,12 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     if makes_optimizer(cx, value):  # one with a mistake, which has been reported
         cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
         return
+    pure = pure_function(cx, target.id, value)
+    if pure is not None and isinstance(expr, GlobalVar):
+        cx.bind(target.id, Bound(atom=expr, function=pure), span)
+        return
     var = Var(target.id, span=span)
     code.bind(var, expr)
-    pure = pure_function(cx, target.id, value)
     places = (created_place(cx, value),) if model and isinstance(value, ast.Call) else ()
     entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)

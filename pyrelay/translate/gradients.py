@@ -136,6 +136,9 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(cx.span(node))
     named = bound["model"]
+    update = _update_inside(cx, bound)
+    if update is not None:
+        return cx.refuse(update)
     models = _models(cx, named.elts if isinstance(named, ast.Tuple | ast.List) else [named])
     function, hidden, wrt = yield supplied(cx, bound["f"], models)
     single = not isinstance(named, ast.Tuple | ast.List)
@@ -146,6 +149,36 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
         options.rule, function, options.wrt, options.single, options.has_aux, span=span
     )
     return Call(transform, (*hidden, *args), span=span)
+
+
+def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | None:
+    """Give the mistake of a function that updates the very model in which it is differentiated:
+    the gradient is that of the parameters it starts with, and what it updates is the model."""
+    models = {n.id for n in ast.walk(bound["model"]) if isinstance(n, ast.Name)}
+    known = static_value(cx, bound["f"])
+    found = None if known is None else meaning(known.value)
+    entry = cx.env.find(bound["f"].id) if isinstance(bound["f"], ast.Name) else None
+    local = entry.function if isinstance(entry, Bound) else None
+    syntax: ast.AST | None = None if local is None else local.node
+    if isinstance(found, Definition):
+        given = getattr(bound["args"], "elts", [])
+        parameters = cx.program.signature(found).values
+        passed = zip(given, parameters, strict=False)
+        models = {p.name for a, p in passed if isinstance(a, ast.Name) and a.id in models}
+        syntax = found.source.node
+    for node in () if syntax is None else ast.walk(syntax):
+        match node:
+            case ast.Call(ast.Attribute(attr="update_model_params"), [ast.Name(id=name), *_]):
+                if name in models:
+                    what = f"an update of `{name}` in a function differentiated in `{name}`"
+                    instead = (
+                        "move parameters that are values: `relay.with_params(f)` and "
+                        "`relay.sgd(params, grads, lr)`"
+                    )
+                    return Unsupported(cx.span(bound["f"]), what, instead)
+            case _:
+                pass
+    return None
 
 
 def _arguments(cx: Context, node: ast.expr) -> Steps[tuple[Expr, ...]]:

@@ -64,6 +64,8 @@ def model_parts(
     known = cx.implicit.get(definition)
     if known is not None:
         return _same(cx, known, given, span)
+    if cx.own is None:
+        raise NotSupplied  # which instance it is, and so its static arguments, is not known here
     statics = complete_statics(cx.program, definition, given, span)
     instance = Instance(definition, statics, cx.training)
     return _new_site(cx, instance, definition.name, span)

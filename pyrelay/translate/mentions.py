@@ -7,6 +7,7 @@ that calls it: its hidden parameters are captured.
 from __future__ import annotations
 
 import enum
+from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -45,7 +46,8 @@ def unit(span: Span) -> Expr:
 def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
     """Give what a bound name stands for as an expression."""
     if entry.atom is not None:
-        return entry.atom
+        # Each mention of a global function may be at types of its own.
+        return replace(entry.atom) if isinstance(entry.atom, GlobalVar) else entry.atom
     if entry.static is None:
         # A nested function that uses a model, which is only at hand where it is differentiated.
         return cx.refuse(UnknownModel(span))

@@ -24,18 +24,19 @@ from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
 from ..ir.op import Holder
 from ..ir.ops.model import KEY_INIT, initial
+from ..ir.ops.optim import descend
 from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import atom, into, placeholder
 from .attributes import attribute_value, static_argument
-from .context import Context, ModelParts, field_of
+from .context import Context, ModelParts, ModelVar, field_of
 from .definition import Definition, Kind, ModelUse, meaning
 from .environment import Bound, LocalFunction
 from .functions import explicit_parts, model_named, use_instance
 from .gradients import parameter_names, supplied, with_models
 from .instances import complete_statics, function_operands
-from .models import Instance, ModelSpec, SubModelSpec, ValueSpec, params_type
+from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
 from .places import CreatedPlace
 from .scope import nearest
 from .static import static_value
@@ -133,12 +134,12 @@ def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
     if bound is None or not require(cx, node, _SGD, bound):
         return placeholder(cx.span(node))
     use = record_of(cx, bound["params"]) or record_of(cx, bound["grads"])
-    if use is None:
-        return cx.refuse(UnknownModel(cx.span(bound["params"])))
     params = yield cx.expression(bound["params"])
     grads = yield cx.expression(bound["grads"])
     rate = yield cx.expression(bound["lr"])
     span = cx.span(node)
+    if use is None:
+        return Call(descend, (params, grads, rate), {}, span=span)
     spec = cx.program.spec(use_instance(cx, use, span))
     return sgd_tree(spec, params, grads, rate, span)
 
@@ -289,13 +290,21 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
     """Translate `relay.with_params(f)`: the function `f` with the parameters of its model as its
     first argument."""
     span = cx.span(node)
-    callee = Callee("with_params", (Slot("f", required=True),), "with_params(f)")
+    named = next((k.value for k in node.keywords if k.arg == "f"), None)
+    given = node.args[0] if node.args else named
+    known = None if given is None else static_value(cx, given)
+    function = None if known is None else meaning(known.value)
+    model = _one_model(cx, function) if isinstance(function, Definition) else None
+    statics = cx.program.signature(model).statics if model is not None else ()
+    slots = (Slot("f", required=True), *(Slot(p.name, False, True) for p in statics))
+    hyper = "".join(f", {p.name}=..." for p in statics)
+    callee = Callee("with_params", slots, f"with_params(f{hyper})")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(span)
-    known = static_value(cx, bound["f"])
-    function = None if known is None else meaning(known.value)
-    required = pure_model(cx, function) if isinstance(function, Definition) else None
+    required = None
+    if isinstance(function, Definition) and model is not None:
+        required = _pure_instance(cx, function, model, bound, span)
     if not isinstance(function, Definition) or required is None:
         what = "`relay.with_params` of this function"
         instead = "name a relay function that mentions exactly one model"
@@ -305,23 +314,68 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
         what = f"`relay.with_params` where `{spec.definition.name}` has state"
         instead = "pass the model: `relay.grad(model, f, args)`"
         return cx.refuse(Unsupported(span, what, instead))
-    params = Var("params", params_type(spec), span=span)
+    key = (function, required)
+    if key not in cx.program.pure:
+        cx.program.pure[key] = _define_pure(cx, function, required, span)
+    return GlobalVar(cx.program.pure[key], span=span)
+
+
+def _define_pure(cx: Context, function: Definition, required: Instance, span: Span) -> str:
+    """Define the global function of a record of parameters and of the function's own arguments;
+    being global it serves every size."""
+    name = cx.program.fresh_name(f"{function.name}_of_params")
+    params = Var("params", span=span)
+    cx.program.model_vars.append(ModelVar(name, params, "params", required))
     parts = ModelParts(params, Tuple((), span=span), required)
-    name, hidden = with_models(cx, [parts], lambda: function_operands(cx, function, span, {}))
-    values = tuple(Var(n, span=span) for n in parameter_names(cx, bound["f"]) or ())
-    body = Call(GlobalVar(name, span=span), (*hidden, *values), span=span)
-    return Function((params, *values), body, span=span)
+    callee, hidden = with_models(cx, [parts], lambda: function_operands(cx, function, span, {}))
+    signature = cx.program.signature(function)
+    values = tuple(Var(p.name, p.ty, span=p.span) for p in signature.values)
+    cx.program.functions[name] = Function(
+        (params, *values),
+        Call(GlobalVar(callee, span=span), (*hidden, *values), span=span),
+        signature.result,
+        signature.type_params,
+        name,
+        span=span,
+    )
+    return name
 
 
-def pure_model(cx: Context, function: Definition) -> Instance | None:
-    """Give the one model that a function mentions, in evaluation mode; None if it is not one."""
-    required = cx.program.requirements(function)
+def _one_model(cx: Context, function: Definition) -> Definition | None:
+    """Give the one model that a function mentions; None if it is not one."""
     if function.kind is Kind.MODEL:
-        required = {function: {}}
-    if len(required) != 1:
-        return None
-    model, statics = next(iter(required.items()))
-    return Instance(model, complete_statics(cx.program, model, statics, function.source.head))
+        return function
+    required = cx.program.requirements(function)
+    return next(iter(required)) if len(required) == 1 else None
+
+
+def _pure_instance(
+    cx: Context,
+    function: Definition,
+    model: Definition,
+    bound: dict[str, ast.expr],
+    span: Span,
+) -> Instance:
+    """Give the model that a function mentions, in evaluation mode. Its static arguments are those
+    that are written here, or in the function; else those of the models of this kind at hand."""
+    given = {
+        name: static_argument(cx, node, f"`{name}` of `{model.name}`", "a number")
+        for name, node in bound.items()
+        if name != "f"
+    }
+    written = {} if function.kind is Kind.MODEL else cx.program.requirements(function)[model]
+    statics = {**_at_hand(cx, model), **written, **given}
+    return Instance(model, complete_statics(cx.program, model, statics, span))
+
+
+def _at_hand(cx: Context, model: Definition) -> dict[str, Any]:
+    """Give the static arguments of the instances of a model that are in scope, if they agree."""
+    entries = (cx.env.find(name) for name in cx.env.names())
+    uses = (e.model for e in entries if isinstance(e, Bound))
+    found = {u.statics for u in uses if u is not None and u.definition is model}
+    known = cx.implicit.get(model)
+    found |= set() if known is None else {known.instance.statics}
+    return dict(found.pop()) if len(found) == 1 else {}
 
 
 def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | None:

@@ -37,8 +37,9 @@ class NotAScalar:
 class NothingToDifferentiate:
     """A gradient is asked for a parameter that holds no floats.
 
-    Integers, bools, strings and cells have no gradient. Leave the parameter out of `wrt`, or pass
-    floats.
+    Integers, bools and strings have no gradient. What a cell or a model holds when the function is
+    called is a constant to it; in the parameters of a model differentiate with
+    `relay.grad(model, f, args)`.
     """
 
     span: Span
@@ -46,15 +47,19 @@ class NothingToDifferentiate:
     parameter: str
     declared: Span
     actual: str
+    holds_cells: bool = False
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        way = "leave it out of `wrt`: only floats have gradients"
+        if self.holds_cells:
+            way = "pass what it holds, or for a model write `relay.grad(model, f, args)`"
         return Diagnostic(
             code="RL302",
             title=f"`{self.function}` cannot be differentiated with respect to `{self.parameter}`",
             primary=Label(self.span, "differentiated here"),
             secondary=(Label(self.declared, f"`{self.parameter}` is {self.actual}"),),
-            help="leave it out of `wrt`: only floats have gradients",
+            help=way,
         )
 
 

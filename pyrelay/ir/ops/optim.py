@@ -20,13 +20,14 @@ from ..op import (
     RuleCall,
     Sample,
     ShapeBehaviour,
+    Stuck,
     TensorSpec,
     attribute,
     operand,
     optional,
 )
 from ..rules import floating, integral, numeric, with_rank
-from ..types import UNIT, TensorType, TupleType, Type
+from ..types import UNIT, TensorType, TupleType, Type, TypeHole
 from . import arithmetic, math
 from .operands import is_given
 
@@ -55,6 +56,65 @@ sgd_step: Final = Op(
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec(()))),
         Sample((TensorSpec((0, 4)), TensorSpec((0, 4)), 0.1)),
         Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3)), 0.1)),
+    ),
+)
+
+
+def _descend_type(call: RuleCall) -> Type:
+    pending = [call.type(0)]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, TupleType):
+            pending += map(call.solver.resolve, part.fields)
+        elif isinstance(part, TypeHole):
+            raise Stuck(part)
+        elif not isinstance(part, TensorType):
+            call.clash("`sgd` takes tensors, and records or tuples of them", 0)
+    try:
+        call.solver.unify(call.types[1], call.types[0])
+    except Clash:
+        call.clash("`sgd` takes gradients shaped like the parameters", 0, 1)
+    with_rank(call, 2, 0)
+    floating(call, 2)
+    return call.types[0]
+
+
+def _descend(torch: Any, params: Any, grads: Any, lr: Any) -> Any:
+    if isinstance(params, tuple):
+        pairs: Any = zip(params, grads, strict=True)
+        return tuple(_descend(torch, p, g, lr) for p, g in pairs)
+    return torch.addcmul(params, grads, lr, value=-1).to(params.dtype)
+
+
+def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the same step, tensor by tensor."""
+    params, grads, lr = args
+    if not isinstance(params.ty, TupleType):
+        return sgd_step(params, grads, lr.cast(params.dtype))
+    count = len(params.ty.fields)
+    moved = [_descend_code((params[i], grads[i], lr), attrs) for i in range(count)]
+    return params.builder.tuple(moved)
+
+
+_TREE: Final = (TensorSpec((3, 4)), TensorSpec((2,)), TensorSpec(()))
+
+descend: Final = Op(
+    name="descend",
+    doc="`sgd`: every tensor of a record or tuple moved against its gradient, `param - lr * grad`.",
+    params=(operand("params"), operand("grads"), operand("lr")),
+    promotion=Promotion.NONE,
+    type_rule=_descend_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.VARIADIC,
+    lowering=Library(_descend),
+    grad=Expansion(_descend_code),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((_TREE, _TREE, _RATE)),
+        Sample((TensorSpec((4,)), TensorSpec((4,)), 0.1)),
+        Sample(((TensorSpec((0, 4)),), (TensorSpec((0, 4)),), 0.1)),
     ),
 )
 

@@ -277,6 +277,7 @@ ALL: Final[tuple[Op, ...]] = (
     stream.has_next,
     stream.next_element,
     optim.sgd_step,
+    optim.descend,
     optim.momentum_step,
     optim.adam_step,
     model.initial,

@@ -176,6 +176,8 @@ class Reader:
             case Call(Op(grad=Expansion(body)), args):
                 builder = Builder(value.span, self._names)
                 result = body(tuple(builder.value(a) for a in args), value.attrs)
+                if not builder.bindings:
+                    return ()  # what is made of nothing is not differentiated
                 *first, last = builder.bindings
                 assert last.var is result.atom, "an expansion ends in its result"
                 steps: list[Step] = []

@@ -34,7 +34,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order
-from ...ir.types import FnType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
+from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
 from ..first_order import NotFirstOrder, first_order
 from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
@@ -257,12 +257,15 @@ def _obstacles(function: Function, known: Known, transform: Transform) -> Iterat
     for index in transform.wrt or ():
         param = own[index]
         if not is_differentiable(type_of(param)):
+            ty = type_of(param)
+            cells = any(isinstance(part, RefType) for part in subtypes(ty))
             yield NothingToDifferentiate(
                 transform.span,
-                _plain(known.name),
+                _plain(function.name or known.name),
                 param.name,
                 param.span,
-                show(type_of(param)),
+                "a cell, or a model" if cells else show(ty),
+                cells,
             )
     assert isinstance(function.ty, FnType)
     result: Type = function.ty.result
@@ -273,7 +276,7 @@ def _obstacles(function: Function, known: Known, transform: Transform) -> Iterat
         yield NotAScalar(
             transform.span,
             transform.rule.value,
-            _plain(known.name),
+            _plain(function.name or known.name),
             function.span,
             show(loss),
         )
