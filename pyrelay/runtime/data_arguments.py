@@ -15,8 +15,9 @@ from ..diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ..diagnostics.diagnostic import RunError
 from ..ir.dims import Dim
 from ..ir.types import Substitution, Type
+from ..prelude.values import List
 from .representation import some_value
-from .schema import Case, Data, Items, Leaf, Maybe, Plan, transform
+from .schema import Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -58,6 +59,7 @@ class DataWalk:
         self._seen: Final[dict[int, Plan]] = {}
         self._converted: Final[dict[tuple[int, Leaf], Any]] = {}
         self._shared = False
+        self._has_lists = False
 
     def host_value(self, value: Any, plan: Plan) -> Any:
         """Give an argument as compiled code takes it. Raises RunError if it does not fit."""
@@ -73,12 +75,14 @@ class DataWalk:
                         pending.append((some_value(current), inner, trail, names))
                 case Items():
                     pending += self._items(current, plan_here, trail, names)
+                case Elements():
+                    pending += self._elements(current, plan_here, trail, names)
                 case Leaf():
                     self._leaf(current, plan_here, trail, names)
         if self._shared and _is_cyclic(value, plan):
             where = self._parameter.span
             raise RunError(CyclicArgument(self._binder.function, self._parameter.name, where))
-        if not self._converted:
+        if not self._converted and not self._has_lists:
             return value
         return transform(value, plan, lambda v, leaf: self._converted.get((id(v), leaf), v))
 
@@ -135,6 +139,24 @@ class DataWalk:
             found.append((value[place], inner, (trail, f"[{place}]"), names))
         found.reverse()
         return found
+
+    def _elements(
+        self, value: Any, plan: Elements, trail: Trail, names: Names
+    ) -> list[tuple[Any, Plan, Trail, Names]]:
+        """Check the leaves directly in a list; give its other elements, the first last."""
+        if not isinstance(value, list | List):
+            way = "make it a list: `list(xs)`" if hasattr(value, "__iter__") else None  # pyright: ignore[reportUnknownArgumentType]
+            self._binder.wrong(self._at(trail, plan.type, names), value, way)
+        self._has_lists = True
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        if not isinstance(plan.inner, Leaf):
+            found = [(v, plan.inner, (trail, f"[{i}]"), names) for i, v in enumerate(items)]
+            found.reverse()
+            return found
+        for i, item in enumerate(items):
+            if not self._fits(item, plan.inner):
+                self._leaf(item, plan.inner, (trail, f"[{i}]"), names)
+        return []
 
     def _leaf(self, value: Any, plan: Leaf, trail: Trail, names: Names) -> None:
         at = self._at(trail, plan.type, names)
@@ -205,6 +227,9 @@ def _parts(value: Any, plan: Plan) -> Iterator[tuple[Any, Plan]]:
     plans: Sequence[Plan] = ()
     if isinstance(plan, Items):
         parts, plans = value or (), plan.fields
+    elif isinstance(plan, Elements) and value is not None:
+        parts = list(value)
+        plans = (plan.inner,) * len(parts)
     elif isinstance(plan, Data) and type(value) in plan.cases:
         case = plan.cases[type(value)]
         parts, plans = case.read(value), case.plans

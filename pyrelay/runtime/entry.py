@@ -20,6 +20,7 @@ from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
 from .schema import Schema, has_data
 from .stream import as_raised
+from .structure import lowered
 
 if TYPE_CHECKING:
     from .program import Program
@@ -144,7 +145,8 @@ class Entry:
 
         def run() -> tuple[Any, Any]:
             value, back = compiled(*host)
-            return self.finish(value, host, Owner(plan.device, compiled.constants)), back
+            owner = Owner(plan.device, compiled.constants)
+            return self.finish(value, host, owner), lambda seeds: back(lowered(seeds))
 
         inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
         return call_joined(run, inputs)

@@ -29,7 +29,7 @@ from .reference import Reference
 from .representation import NO_DATA
 from .schema import Leaf, Schema, transform
 from .stream import Stream
-from .structure import distinct_tensors, map_tensors
+from .structure import distinct_tensors, lowered, map_tensors
 
 
 @final
@@ -128,7 +128,7 @@ def _function(value: Any, ty: FnType, around: _Call) -> Any:
 
     def call(*args: Any) -> Any:
         with torch.no_grad():
-            result = value(*args)
+            result = value(*map(lowered, args))
         finish = converter(ty.result, None, around.exports, around.schema)
         return finish(result, args, around.owner)
 

@@ -24,7 +24,8 @@ from ..ir.types import (
     substitution,
 )
 from ..lower_torch.constants import torch_dtype
-from ..prelude.library import OPTION
+from ..prelude.library import LIST, OPTION
+from .elements import chained, elements, listed
 from .representation import Instances, Maker, UserData, some_value
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ class Maybe:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """A list of the prelude."""
+
+    type: Type
+    inner: Plan
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Case:
     """The fields of one class. `own` are the sizes in their types that belong to each value."""
 
@@ -87,7 +97,7 @@ class Data:
         return self._schema.cases(self.type)
 
 
-Plan: TypeAlias = Leaf | Items | Maybe | Data
+Plan: TypeAlias = Leaf | Items | Maybe | Elements | Data
 
 
 @final
@@ -99,6 +109,7 @@ class Schema:
         self._representations: Final = data.representations
         self._numbers: Final = data.numbers
         self._data: Final[dict[Type, Data]] = {}
+        self._lists: Final[dict[Type, Elements]] = {}
 
     def plan(self, ty: Type, python: type | None = None) -> Plan:
         """Give the plan of a type."""
@@ -107,6 +118,10 @@ class Schema:
                 return Items(ty, tuple(self.plan(f) for f in fields))
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
                 return Maybe(ty, self.plan(inner, python))
+            case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
+                if ty not in self._lists:
+                    self._lists[ty] = Elements(ty, self.plan(inner))
+                return self._lists[ty]
             case AdtType(name) if isinstance(self._representations.get(name), Instances):
                 if ty not in self._data:
                     self._data[ty] = Data(ty, self)
@@ -139,12 +154,12 @@ class Schema:
 
 
 def has_data(plan: Plan) -> bool:
-    """Tell whether a value of the plan may be an instance of a user's class, or None."""
+    """Tell whether a value of the plan may be a list, an instance of a user's class, or None."""
     pending = [plan]
     while pending:
         current = pending.pop()
         match current:
-            case Data() | Maybe():
+            case Data() | Maybe() | Elements():
                 return True
             case Items(fields=fields):
                 pending += fields
@@ -194,7 +209,8 @@ class _Frame:
 
     def finished(self) -> Any:
         """Give the value of the transformed parts."""
-        same = all(map(_is_same, self.made, self.parts)) and not isinstance(self.value, list)
+        is_fixed = not isinstance(self.plan, Elements) and not isinstance(self.value, list)
+        same = is_fixed and all(map(_is_same, self.made, self.parts))
         return self.value if same else self.make(*self.made)
 
 
@@ -223,12 +239,23 @@ class _Transform:
                         return self.done[id(value), plan]
                     case = plan.cases[type(value)]
                     parts, plans, make = case.read(value), case.plans, case.make
-                case Items(fields=plans):
-                    parts, make = value, _tuple
+                case Items() | Elements():
+                    parts, plans, make = _entered(value, plan)
             if not parts:
-                return value
+                return make() if isinstance(plan, Elements) else value
             self.frames.append(_Frame(value, plan, parts, plans, make))
             value, plan = parts[0], plans[0]
+
+
+def _entered(
+    value: Any, plan: Items | Elements
+) -> tuple[Sequence[Any], Sequence[Plan], Callable[..., Any]]:
+    """Give the parts of a tuple or a list, and what makes it of them. A list has another form
+    outside than inside, so it is always made anew."""
+    if isinstance(plan, Items):
+        return value, plan.fields, _tuple
+    inside = elements(value)
+    return inside, (plan.inner,) * len(inside), listed if isinstance(value, tuple) else chained
 
 
 def _is_same(left: Any, right: Any) -> bool:

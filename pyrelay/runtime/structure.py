@@ -14,7 +14,9 @@ from typing import Any
 
 import torch
 
+from ..prelude.values import List
 from ..translate.unions import is_data_class
+from .elements import chained
 from .representation import maker
 
 
@@ -60,31 +62,46 @@ def first_tensor(tree: Any) -> torch.Tensor | None:
 
 
 def parts(value: Any) -> Sequence[Any]:
-    """Give the fields of a tuple or of an instance of a dataclass; nothing for other values."""
+    """Give the fields of a tuple or of an instance of a dataclass, or the elements of a list;
+    nothing for other values."""
     if isinstance(value, tuple):
         return value  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, List):
+        return tuple(value)
     read = _reader(type(value))
     return () if read is None else read(value)
 
 
 def map_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     """Give a host value with its tensors changed, left to right."""
+    return _mapped(tree, change, List.of)
+
+
+def lowered(tree: Any) -> Any:
+    """Give a value as compiled code holds it: lists as chains."""
+    return _mapped(tree, lambda tensor: tensor, lambda items: chained(*items))
+
+
+def _mapped(
+    tree: Any, change: Callable[[torch.Tensor], Any], list_of: Callable[[Sequence[Any]], Any]
+) -> Any:
     frames: list[tuple[Any, Sequence[Any], list[Any]]] = []
-    result = _enter(tree, change, frames)
+    result = _enter(tree, change, list_of, frames)
     while frames:
         value, inside, made = frames[-1]
         made.append(result)
         if len(made) < len(inside):
-            result = _enter(inside[len(made)], change, frames)
+            result = _enter(inside[len(made)], change, list_of, frames)
         else:
             frames.pop()
-            result = _rebuilt(value, inside, made)
+            result = list_of(made) if isinstance(value, List) else _rebuilt(value, inside, made)
     return result
 
 
 def _enter(
     value: Any,
     change: Callable[[torch.Tensor], Any],
+    list_of: Callable[[Sequence[Any]], Any],
     frames: list[tuple[Any, Sequence[Any], list[Any]]],
 ) -> Any:
     """Go down to the first value without parts, and give what becomes of it."""
@@ -93,7 +110,7 @@ def _enter(
             return change(value)
         inside = parts(value)
         if not inside:
-            return value
+            return list_of(()) if isinstance(value, List) else value
         frames.append((value, inside, []))
         value = inside[0]
 
