@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .names import Function
+from .names import NONE, SOME, Function, Option
 from .values import Cons as Cons
 from .values import List as List
 from .values import Nil as Nil
@@ -75,5 +75,8 @@ unfoldr: Final = _function("unfoldr")
 update: Final = _function("update")
 zip: Final = _function("zip")  # noqa: A001
 
-MEMBERS: Final = {n: f for n, f in globals().items() if isinstance(f, Function)}
+Some: Final = Option(SOME)
+Nothing: Final = Option(NONE)
+
+MEMBERS: Final = {n: f for n, f in globals().items() if isinstance(f, Function | Option)}
 """The functions by name."""

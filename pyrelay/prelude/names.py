@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypeAlias, final
 
-from .library import LIST, qualified
+from .library import LIST, OPTION, qualified
 from .values import Cons, List, Nil
 
 
@@ -45,7 +45,27 @@ def library_value(value: object) -> LibraryValue | None:
     if isinstance(value, type):
         return CONSTRUCTORS.get(value)
     found = getattr(value, "__relay__", None)
-    return found if isinstance(found, LibraryFunction) else None
+    return found if isinstance(found, LibraryFunction | LibraryConstructor) else None
+
+
+@final
+class Option:
+    """A constructor of the prelude's optional. In a script an optional is None or the value."""
+
+    def __init__(self, constructor: LibraryConstructor) -> None:
+        self.__relay__: Final = constructor
+        self.__name__: str = constructor.name
+
+    def __call__(self, *value: Any) -> Any:
+        """Give the value, or None."""
+        return value[0] if self.__relay__.fields else None
+
+    def __repr__(self) -> str:
+        return f"<prelude.{self.__name__}>"
+
+
+SOME: Final = LibraryConstructor(OPTION, "Some", ("value",))
+NONE: Final = LibraryConstructor(OPTION, "None", ())
 
 
 @final

@@ -152,6 +152,11 @@ def _operator(cx: Context, op: Op, span: Span) -> Expr:
     if missing:
         why = f"needs its argument `{missing[0]}`: write a lambda that calls it"
         return cx.refuse(WrongArguments(span, op.name, why, operator_text(op)))
+    return operator_function(op, span)
+
+
+def operator_function(op: Op, span: Span) -> Function:
+    """Give an operator as a function of its required operands; other arguments are left out."""
     params = {p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED}
     args = tuple(params.get(p.name, unit(span)) for p in op.operands)
     attrs = {p.name: False if p.default is Missing.MODE else p.default for p in op.attributes}
