@@ -150,7 +150,8 @@ class DataWalk:
         self._has_lists = True
         items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
         if not isinstance(plan.inner, Leaf):
-            found = [(v, plan.inner, (trail, f"[{i}]"), names) for i, v in enumerate(items)]
+            found: list[tuple[Any, Plan, Trail, Names]] = []
+            found += ((v, plan.inner, (trail, f"[{i}]"), names) for i, v in enumerate(items))
             found.reverse()
             return found
         for i, item in enumerate(items):

@@ -29,7 +29,7 @@ from .reference import Reference
 from .representation import NO_DATA
 from .schema import Leaf, Schema, transform
 from .stream import Stream
-from .structure import distinct_tensors, lowered, map_tensors
+from .structure import distinct_tensors, map_tensors
 
 
 @final
@@ -123,12 +123,19 @@ def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
             return value
 
 
+def _as_it_is(value: Any, _: Leaf) -> Any:
+    return value
+
+
 def _function(value: Any, ty: FnType, around: _Call) -> Any:
     """A function result, such as the pullback of a vjp: call it with tensors."""
 
+    plans = [around.schema.plan(p) for p in ty.params]
+
     def call(*args: Any) -> Any:
         with torch.no_grad():
-            result = value(*map(lowered, args))
+            given = (transform(a, p, _as_it_is) for a, p in zip(args, plans, strict=False))
+            result = value(*given, *args[len(plans) :])
         finish = converter(ty.result, None, around.exports, around.schema)
         return finish(result, args, around.owner)
 
