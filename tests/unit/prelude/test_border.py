@@ -133,7 +133,7 @@ def test_a_wrong_size_is_named() -> None:
     assert "as `xs[1][1]`" in str(caught.value)
 
 
-def test_long_lists() -> None:
+def test_long_lists_need_no_deep_stack() -> None:
     xs = [float(n % 7) for n in range(LONG)]
     assert float(total(xs)) == sum(xs)
     found = scaled([torch.tensor([x]) for x in xs], 2.0)

@@ -68,7 +68,7 @@ def test_nth_update_and_length() -> None:
         assert agree(changed, [10, 11, 12, 13, 14], n) == (wanted, xs, 5)
 
 
-def test_map() -> None:
+def test_map_gives_what_a_function_gives_for_each() -> None:
     @relay
     def incremented(xs: List[Int]) -> List[Int]:
         return prelude.map(lambda x: x + 1, xs)
@@ -77,7 +77,7 @@ def test_map() -> None:
     assert agree(incremented, []) == []
 
 
-def test_folds() -> None:
+def test_folds_from_both_ends() -> None:
     @relay
     def doubled(xs: List[Int]) -> List[Int]:
         return prelude.foldl(lambda y, x: Cons(x, Cons(x, y)), Nil(), xs)
@@ -131,7 +131,7 @@ def test_zip_stops_with_the_shorter() -> None:
     assert agree(paired, [1], [[4], []]) == [(1, [4])]
 
 
-def test_unfolds() -> None:
+def test_unfolds_from_both_ends() -> None:
     @relay
     def counted(n: Int) -> tuple[List[Int], List[Int]]:
         def down(k: Int):
@@ -143,7 +143,7 @@ def test_unfolds() -> None:
     assert agree(counted, 0) == ([], [])
 
 
-def test_accumulating_maps() -> None:
+def test_accumulating_maps_from_both_ends() -> None:
     @relay
     def right(xs: List[Int]) -> tuple[Int, List[Int]]:
         return prelude.map_accumr(lambda acc, x: (x + acc, x + acc), 0, xs)
