@@ -54,7 +54,7 @@ from pyrelay.ir.types import (
     TupleType,
     Type,
     TypeParam,
-    dim_names,
+    dims,
     float32,
     float64,
     int64,
@@ -411,7 +411,7 @@ class _Maker:
             functions = [self.closure_of(scope, ty, ty)]
         function = self.choose(functions)
         ty = function.ty.result
-        sizes = sorted(dim_names(ty))
+        sizes = list(dict.fromkeys(n for d in dims(ty) for n in sorted(d.names())))
         name = f"twice_{len(self._functions)}"
         params = [self._var("f", function.ty), self._var("x", ty)]
         inside = self._scope((), 0)

@@ -9,7 +9,9 @@ import torch
 
 from ..ir.expr import type_of
 from ..ir.printer import to_text
+from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
+from ..translate.printing.text import to_python
 
 if TYPE_CHECKING:
     from .program import Program
@@ -17,12 +19,19 @@ if TYPE_CHECKING:
 STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "translated": lambda p: to_text(p.translated),
     "typed": lambda p: to_text(p.typed),
+    "python": lambda p: _python(p),
     "anf": lambda p: to_text(p.anf),
     "grad": lambda p: to_text(p.derived),
     "simplified": lambda p: to_text(p.simplified),
     "host": lambda p: p.compiled(torch.device("cpu")).source,
 }
 """What each stage shows."""
+
+
+def _python(program: Program) -> str:
+    """Give the typed program as Python; what the user named keeps its name."""
+    nodes = (n for f in program.typed.functions.values() for n in post_order(f))
+    return to_python(program.anf, {var for node in nodes for var in bound_vars(node)})
 
 
 def stage_text(program: Program, stage: str) -> str:

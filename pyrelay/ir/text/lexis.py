@@ -140,12 +140,19 @@ _PACKING: Final = {
 
 def tensor_text(data: TensorData) -> str:
     """Give the elements of a constant tensor: a list if short and exact, else base64."""
-    code = _PACKING.get(data.dtype)
-    if code is not None and math.prod(data.shape) <= _SHORT:
-        values = [v for (v,) in struct.iter_unpack("<" + code, data.data)]
-        if struct.pack(f"<{len(values)}{code}", *values) == data.data:
-            return f"[{', '.join(map(repr, values))}]"
+    values = elements(data)
+    if values is not None:
+        return f"[{', '.join(map(repr, values))}]"
     return f'"{base64.b64encode(data.data).decode()}"'
+
+
+def elements(data: TensorData) -> list[bool | int | float] | None:
+    """Give the elements of a constant tensor if they are few and Python numbers are exact."""
+    code = _PACKING.get(data.dtype)
+    if code is None or math.prod(data.shape) > _SHORT:
+        return None
+    values = [v for (v,) in struct.iter_unpack("<" + code, data.data)]
+    return values if struct.pack(f"<{len(values)}{code}", *values) == data.data else None
 
 
 def pack(values: list[bool | int | float], dtype: DType) -> bytes:

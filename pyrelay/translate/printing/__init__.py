@@ -1,0 +1,1 @@
+"""IR as Python in the language: the way back from translation."""

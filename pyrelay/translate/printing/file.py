@@ -1,0 +1,273 @@
+"""What the functions of one Python file share: imports, sizes, constants, the names of functions.
+
+All names that a file may define are taken before the first function is printed, so that no local
+name hides one; what is mentioned in the end is defined, and nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, NoReturn, final
+
+from ...diagnostics.catalogue.text import NotPython
+from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Call, Constant, Expr, Function, TensorData
+from ...ir.module import Module
+from ...ir.text.lexis import elements
+from ...ir.traverse import bound_vars, post_order
+from ...ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    DType,
+    FnType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeVar,
+    bool_,
+    dim_names,
+    float32,
+    int64,
+    subtypes,
+)
+from . import syntax
+from .names import Identifiers
+from .untold import untold
+
+_ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
+_SCALARS: Final = {FLOAT: "Float", INT: "Int", BOOL: "Bool"}
+_IMPORTED: Final = ("Dim", "Fn", "Tensor", "TypeVar", "base64", "math", "relay", "torch")
+_DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
+
+
+@final
+class File:
+    """The names of one file, and its text around the functions."""
+
+    def __init__(self, module: Module) -> None:
+        known = (*_IMPORTED, *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16")
+        self.names: Final = Identifiers(known)
+        self._untold: Final = {n: untold(f) for n, f in module.functions.items()}
+        self._module: Final = module
+        self.functions: Final = {n: self.names.fresh(n) for n in module.functions}
+        self._used: Final[dict[str, None]] = {}
+        self._dims: Final = {n: self.names.fresh(n) for n in _dim_names(module)}
+        self._variables: Final = {n: self.names.fresh(n) for n in _type_variables(module)}
+        self._constants: Final[dict[TensorData, str]] = {}
+        for constant in _constants(module):
+            if constant not in self._constants:
+                self._constants[constant] = self.names.fresh("constant")
+
+    def function(self, name: str, span: Span) -> ast.expr:
+        """Give the mention of a global function. Raises CheckError for one whose type arguments
+        would not be found again."""
+        if self._untold[name]:
+            sizes = ", ".join(f"`{n}`" for n in self._untold[name])
+            refuse(span, f"a mention of `{name}`, whose arguments do not tell {sizes}")
+        return syntax.name(self.functions[name])
+
+    def parameters(self, name: str) -> tuple[str, ...]:
+        """Give the names of a global function's parameters, the first names it takes."""
+        names = self.names.inside()
+        return tuple(names.fresh(p.name) for p in self._module.functions[name].params)
+
+    def use(self, name: str) -> ast.Name:
+        """Mention a name of the file, which is then defined or imported."""
+        self._used[name] = None
+        return syntax.name(name)
+
+    # Types
+
+    def result(self, ty: Type, sizes: AbstractSet[str]) -> ast.expr | None:
+        """Give a type as that of a result, where only these sizes are known outside."""
+        return self.annotation(ty) if dim_names(ty) <= sizes else None
+
+    def annotation(self, ty: Type) -> ast.expr | None:
+        """Give a type as an annotation; None for one that no annotation says."""
+        match ty:
+            case TensorType((), DType() as dtype):
+                return self.element(dtype)
+            case TensorType(shape, DType() as dtype):
+                dims = [self.dim(d) for d in shape]
+                if any(d is None for d in dims):
+                    return None
+                entries = syntax.tuple_of([d for d in dims if d is not None])
+                inside = syntax.tuple_of([self.element(dtype), entries])
+                return syntax.item(self.use("Tensor"), inside)
+            case SizeType(dim):
+                return None if dim.constant is not None else self.dim(dim)
+            case TupleType(()):
+                return ast.Constant(None)
+            case TupleType(fields):
+                return self._tuple(fields)
+            case FnType(params, result, ()):
+                return self._function(params, result)
+            case TypeVar(name):
+                return self.use(self._variables[name])
+            case _:
+                return None
+
+    def _annotations(self, types: Iterable[Type]) -> list[ast.expr] | None:
+        found = [self.annotation(t) for t in types]
+        known = [a for a in found if a is not None]
+        return known if len(known) == len(found) else None
+
+    def _tuple(self, fields: tuple[Type, ...]) -> ast.expr | None:
+        inside = self._annotations(fields)
+        if inside is None:
+            return None
+        return syntax.item(syntax.name("tuple"), syntax.tuple_of(inside))
+
+    def _function(self, params: tuple[Type, ...], result: Type) -> ast.expr | None:
+        given = self._annotations((*params, result))
+        if given is None:
+            return None
+        taken = ast.List(given[:-1], syntax.LOAD)
+        return syntax.item(self.use("Fn"), syntax.tuple_of([taken, given[-1]]))
+
+    def element(self, dtype: DType) -> ast.expr:
+        """Give an element type."""
+        return self.use(_ELEMENTS.get(dtype, dtype.name))
+
+    def dtype(self, dtype: DType) -> ast.expr:
+        """Give an element type as an argument of an operator."""
+        return syntax.attribute(self.use("relay"), dtype.name)
+
+    # Sizes
+
+    def dim(self, value: Dim) -> ast.expr | None:
+        """Give a size in an annotation or attribute; None where there is no such arithmetic."""
+        found = syntax.dim(value, self._dims)
+        if found is not None:
+            for name in sorted(value.names()):
+                self.use(self._dims[name])
+        return found
+
+    # Constants
+
+    def constant(self, data: TensorData) -> ast.expr:
+        """Give the mention of a tensor."""
+        return self.use(self._constants[data])
+
+    # The text
+
+    def head(self) -> list[ast.stmt]:
+        """Give what stands above the functions: imports, sizes, constants."""
+        body: list[ast.stmt] = []
+        for name, kept in self._dims.items():
+            if kept in self._used:
+                made = syntax.call(self.use("Dim"), [ast.Constant(identified(name, kept))])
+                body.append(syntax.assign(kept, made))
+        for kept in self._variables.values():
+            if kept in self._used:
+                made = syntax.call(self.use("TypeVar"), [ast.Constant(kept)])
+                body.append(syntax.assign(kept, made))
+        for data, kept in self._constants.items():
+            if kept in self._used:
+                body.append(syntax.assign(kept, self._tensor(data)))
+        return [*self._imports(), *body]
+
+    def _imports(self) -> list[ast.stmt]:
+        found: list[ast.stmt] = [
+            ast.Import([ast.alias(n)]) for n in ("base64", "math", "torch") if n in self._used
+        ]
+        if "TypeVar" in self._used:
+            found.append(ast.ImportFrom("typing", [ast.alias("TypeVar")], 0))
+        ours = {"Dim", "Fn", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
+        names = sorted(n for n in self._used if n in ours)
+        imported = [ast.alias(n) for n in (*names, "relay")]
+        return [*found, ast.ImportFrom("pyrelay", imported, 0)]
+
+    def _tensor(self, data: TensorData) -> ast.expr:
+        """Give `relay.const(...)` of the elements, exactly."""
+        torch = self.use("torch")
+        dtype = {"dtype": syntax.attribute(torch, data.dtype.name)}
+        shape = syntax.tuple_of([ast.Constant(n) for n in data.shape])
+        values = elements(data)
+        if values is not None:
+            listed = ast.List([self.number(v) for v in values], syntax.LOAD)
+            flat = syntax.call(syntax.attribute(torch, "tensor"), [listed], dtype)
+        else:
+            decode = syntax.attribute(self.use("base64"), "b64decode")
+            whole = base64.b64encode(data.data).decode()
+            raw = syntax.call(decode, [ast.Constant(whole)])
+            buffer = syntax.call(syntax.name("bytearray"), [raw])
+            flat = syntax.call(syntax.attribute(torch, "frombuffer"), [buffer], dtype)
+        shaped = syntax.call(syntax.attribute(flat, "reshape"), [shape])
+        return syntax.call(syntax.attribute(self.use("relay"), "const"), [shaped])
+
+    def number(self, value: float) -> ast.expr:
+        """Give a number."""
+        found = syntax.number(value)
+        if any(isinstance(n, ast.Name) for n in ast.walk(found)):
+            self.use("math")
+        return found
+
+
+def refuse(span: Span, what: str) -> NoReturn:
+    """Stop: the language has no expression for something. Raises CheckError."""
+    raise CheckError(NotPython(span, what))
+
+
+def identified(name: str, kept: str) -> str:
+    """Give the name of a dim, which must be an identifier."""
+    return name if name.isidentifier() else kept
+
+
+def _nodes(module: Module) -> Iterator[Expr]:
+    for function in module.functions.values():
+        yield from post_order(function)
+
+
+def _types(module: Module) -> Iterator[Type]:
+    seen: set[Type] = set()
+    for node in _nodes(module):
+        found = [node.ty, *(v.ty for v in bound_vars(node))]
+        found += [node.result] if isinstance(node, Function) else []
+        for ty in found:
+            if ty is not None and ty not in seen:
+                seen.add(ty)
+                yield ty
+
+
+def _dim_names(module: Module) -> list[str]:
+    names: dict[str, None] = {}
+    for ty in _types(module):
+        names |= dict.fromkeys(sorted(dim_names(ty)))
+    for node in _nodes(module):
+        if isinstance(node, Call):
+            for dim in _static_dims(node):
+                names |= dict.fromkeys(sorted(dim.names()))
+    return list(names)
+
+
+def _static_dims(call: Call) -> Iterator[Dim]:
+    pending: list[Any] = list(call.attrs.values())
+    while pending:
+        match pending.pop():
+            case Dim() as dim:
+                yield dim
+            case tuple() as inside:
+                pending += inside
+            case _:
+                pass
+
+
+def _type_variables(module: Module) -> list[str]:
+    names: dict[str, None] = {}
+    for ty in _types(module):
+        names |= {part.name: None for part in subtypes(ty) if isinstance(part, TypeVar)}
+    return list(names)
+
+
+def _constants(module: Module) -> Iterator[TensorData]:
+    for node in _nodes(module):
+        if isinstance(node, Constant) and isinstance(node.value, TensorData):
+            yield node.value

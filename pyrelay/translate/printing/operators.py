@@ -1,0 +1,117 @@
+"""Calls of operators as Python: operators where Python has them, else `relay.name(...)`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Call, is_unit
+from ...ir.op import Holder, Missing, Op, Role
+from ...ir.ops.host import size
+from ...ir.ops.index import index
+from ...ir.ops.model import param
+from ...ir.ops.table import BY_NAME
+from ...ir.text.attributes import written
+from ...ir.types import DType, TupleType
+from ..tables import BINARY, COMPARISON, UNARY
+from . import syntax
+from .file import File, refuse
+
+_BINARY: Final = {op: kind for kind, op in BINARY.items()}
+_COMPARISON: Final = {op: kind for kind, op in COMPARISON.items()}
+_UNARY: Final = {op: kind for kind, op in UNARY.items()}
+
+
+def operator(file: File, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
+    """Give the call of an operator with its operands as Python. Raises CheckError."""
+    op = call.callee
+    assert isinstance(op, Op)
+    if op is param:
+        return refuse(call.span, "a hidden parameter without its value")
+    if BY_NAME.get(op.name) is not op:
+        return refuse(call.span, f"the operator `{op.name}` of a user's own")
+    if op is size and call.attrs["dim"].name is not None:
+        return attribute(file, call.attrs["dim"], call.span)
+    if op in _BINARY:
+        return ast.BinOp(operands[0], _BINARY[op](), operands[1])
+    if op in _COMPARISON:
+        return ast.Compare(operands[0], [_COMPARISON[op]()], [operands[1]])
+    if op in _UNARY and not isinstance(operands[0], ast.Constant):
+        return ast.UnaryOp(_UNARY[op](), operands[0])
+    if op is index and isinstance(operands[1], ast.Tuple):
+        return _subscript(file, call, operands[0], operands[1].elts)
+    return _named(file, op, call, operands)
+
+
+def gives_first(call: Call) -> bool:
+    """Tell whether Python's call of an operator gives only the first field of its result: that of
+    one that also gives new buffers, where there are none."""
+    op = call.callee
+    if not isinstance(op, Op) or all(h.holder is not Holder.BUFFER for h in op.hidden):
+        return False
+    return not call.attrs.get("training")
+
+
+def _named(file: File, op: Op, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
+    given = dict(
+        zip((p.name for p in op.operands), zip(operands, call.args, strict=True), strict=True)
+    )
+    args: list[ast.expr] = []
+    keywords: dict[str, ast.expr] = {}
+    hidden = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    by_position = True
+    for p in op.params:
+        is_operand = p.role is not Role.ATTRIBUTE
+        by_position = by_position and is_operand and p.name not in hidden
+        if not is_operand:
+            continue
+        value, node = given[p.name]
+        if is_unit(node) and p.default is not Missing.REQUIRED:
+            by_position = False
+            continue
+        by_position = by_position and not isinstance(node.ty, TupleType)
+        if by_position:
+            args.append(value)
+        else:
+            keywords[p.name] = value
+    for name, value in written(op, call.attrs).items():
+        keywords[name] = attribute(file, value, call.span)
+    return syntax.call(syntax.attribute(file.use("relay"), op.name), args, keywords)
+
+
+def attribute(file: File, value: Any, span: Span) -> ast.expr:
+    """Give a static argument. Raises CheckError."""
+    match value:
+        case None | bool() | str():
+            return ast.Constant(value)
+        case int() | float():
+            return file.number(value)
+        case tuple():
+            return syntax.tuple_of([attribute(file, v, span) for v in value])  # pyright: ignore[reportUnknownVariableType]
+        case Dim():
+            found = file.dim(value)
+            return found if found is not None else refuse(span, f"the size {value}")
+        case DType():
+            return file.dtype(value)
+        case _:
+            return refuse(span, "a static argument that is a type")
+
+
+def _subscript(file: File, call: Call, base: ast.expr, indices: Sequence[ast.expr]) -> ast.expr:
+    parts: list[ast.expr] = []
+    for entry in call.attrs["spec"]:
+        match entry:
+            case ("int", place):
+                parts.append(indices[place])
+            case ("slice", *bounds):
+                found = [None if b is None else attribute(file, b, call.span) for b in bounds]
+                parts.append(ast.Slice(*found))
+            case ("new",):
+                parts.append(ast.Constant(None))
+            case _:
+                parts.append(ast.Constant(...))
+    inside = parts[0] if len(parts) == 1 else syntax.tuple_of(parts)
+    return syntax.item(base, inside)

@@ -1,0 +1,32 @@
+"""A module of the IR as a Python file in the language."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Set as AbstractSet
+
+from ...ir.expr import Var
+from ...ir.module import Module
+from .body import Surroundings, printed_function, uses_of
+from .file import File
+
+
+def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
+    """Give a module in A-normal form as Python that compiles to the same functions.
+
+    `kept` are the variables that stay variables; the others may become parts of expressions. The
+    functions are equal in A-normal form, up to second names of one value. Raises CheckError for
+    what the language has no Python for.
+    """
+    file = File(module)
+    functions = [_function(file, module, name, kept) for name in module.functions]
+    head = "\n".join(ast.unparse(s) for s in file.head())
+    return "\n\n\n".join([head, *functions]) + "\n"
+
+
+def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
+    function = module.functions[name]
+    around = Surroundings(file, file.names.inside(), kept, uses_of(function))
+    title = file.functions[name]
+    printed = printed_function(around, function, title, 0, [file.use("relay")])
+    return ast.unparse(ast.fix_missing_locations(printed)).strip()

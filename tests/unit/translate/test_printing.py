@@ -1,0 +1,209 @@
+"""Programs printed as Python compile to what they were printed from."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import (
+    Bool,
+    CheckError,
+    Dim,
+    Float,
+    Fn,
+    Int,
+    Tensor,
+    float64,
+    relay,
+    relay_model,
+)
+from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.ir.expr import Function
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Clash, Op
+from pyrelay.ir.ops.table import ALL
+from pyrelay.ir.types import FnType
+from pyrelay.passes.infer import infer
+from pyrelay.translate.annotation import type_names
+from tests.golden import Golden
+from tests.ops.checks import samples
+from tests.ops.materials import shape_names
+from tests.ops.programs import call_program
+from tests.python_text import as_python, assert_reads_back, load
+from tests.scale.programs import chain, nested
+
+NOT_ALONE = {"param", "batch_norm"}
+"""Operators that Python calls only for a model, or of whose result it gives the first field."""
+FINDS_SIZES = {"as_bound", "as_size", "index", "nonzero"}
+"""Operators whose samples, typed apart from inference, name the sizes that they find."""
+PLAIN = [op for op in ALL if op.name not in NOT_ALONE | FINDS_SIZES]
+
+
+@pytest.mark.parametrize("op", PLAIN, ids=lambda op: op.name)
+def test_every_operator_reads_back(op: Op, tmp_path: Path) -> None:
+    for sample in samples(op):
+        for names in ({}, shape_names(sample)):
+            try:
+                program, result = call_program(op, sample, names)
+            except Clash:
+                continue
+            types = tuple(p.ty for p in program.params if p.ty is not None)
+            sizes = type_names(types)
+            function = Function(
+                tuple(program.params),
+                program.builder.block(result),
+                type_params=sizes,
+                name="main",
+                ty=FnType(types, result.ty, sizes),
+                span=NOWHERE,
+            )
+            assert_reads_back(infer(Module({"main": function}, {})), "main", tmp_path)
+
+
+M, N = Dim("M"), Dim("N")
+TABLE = relay.const(torch.tensor([[0.1, -math.inf], [float("nan"), -0.0]]))
+LARGE = relay.const(torch.arange(40, dtype=torch.bfloat16).reshape(5, 8))
+
+
+@relay
+def cube(x: Float) -> Float:
+    return x * x * x
+
+
+@relay
+def scaled(x: Tensor[float64, (N,)], k: Int) -> Tensor[float64, (N,)]:
+    half = 0.5
+    return x * half + k if k > 3 else x * 1e400
+
+
+@relay
+def straight(x: Tensor[Float, (N, 2)], k: Int, b: Bool) -> tuple[Tensor[Float, (N, 2)], Int]:
+    y = x @ TABLE * 2 + 0.5
+    n = x.shape[0]
+    pair = (y.reshape(n * 2), (k + 1, not b))
+    return -pair[0].reshape((n, 2)), pair[1][0] // 2
+
+
+@relay
+def indexed(x: Tensor[Float, (N, 4, M)], i: Int):
+    chosen = x[x.sum((1, 2)) > 0]
+    return chosen, relay.nonzero(x), x[1:, None, ..., 0], x[i, ::2], x[:, -1, : M // 2]
+
+
+@relay
+def controlled(x: Tensor[Float, (N,)], k: Int) -> tuple[Float, Tensor[Float, (N,)]]:
+    def squared(y: Tensor[Float, (N,)]):
+        return (y * y).sum()
+
+    v, (g,) = relay.value_and_grad(squared, wrt=("y",))(x)
+    assert v > 0, "negative"
+    if v > 100.0:
+        raise ValueError("big")
+    for i in range(3):
+        if v > i:
+            break
+        v = v + 1 if k < i and v < 3 else v - 1
+    return v * relay.grad(relay.grad(cube))(v), g
+
+
+@relay
+def recursive(x: Tensor[Float, (N,)], k: Int) -> Tensor[Float, (N,)]:
+    if k <= 0:
+        return x
+
+    def even(n: Int) -> Bool:
+        return n == 0 or odd(n - 1)
+
+    def odd(n: Int) -> Bool:
+        return n != 0 and even(n - 1)
+
+    return relay.sin(recursive(x, k - 1)) if even(k) else twice(recursive, x, k // 2)
+
+
+@relay
+def twice(
+    f: Fn[[Tensor[Float, (N,)], Int], Tensor[Float, (N,)]], x: Tensor[Float, (N,)], k: Int
+) -> Tensor[Float, (N,)]:
+    return f(f(x, k), k)
+
+
+@relay
+def with_cells(x: Float, k: Int) -> Float:
+    cell = relay.ref(x)
+    count = relay.ref((k, relay.ref(x)))
+
+    def add(y: Float):
+        cell.value = cell.value + y
+        count.value[1].value = y
+
+    add(x)
+    if k > 2:
+        add(cell.value)
+    return cell.value * count.value[0]
+
+
+@relay
+def sized(n: Dim("K"), x: Tensor[Float, (2 * Dim("K"), 3)]) -> Tensor[Float, (Dim("K"), 6)]:
+    return x.reshape((n, 6)) + relay.ones((n, 6))
+
+
+@relay_model
+def network(x: Tensor[Float, (N, 1, 8, 8)]) -> Tensor[Float, (N, 3)]:
+    h = relay.batch_norm(relay.conv2d(x, out_channels=4, kernel_size=3))
+    return relay.linear(relay.flatten(relay.relu(h), start_dim=1), out_features=3)
+
+
+PROGRAMS = {
+    f.__name__: f
+    for f in (cube, scaled, straight, controlled, recursive, with_cells, sized, indexed)
+}
+
+
+def typed(function: Any) -> Module:
+    return function.module
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_read_back_and_look_like_this(name: str, tmp_path: Path, golden: Golden) -> None:
+    text = assert_reads_back(typed(PROGRAMS[name]), name, tmp_path)
+    assert text == PROGRAMS[name].show("python")
+    golden(f"{name}.py", text)
+    assert_reads_back(load(text, tmp_path)[name].module, name, tmp_path)
+
+
+def test_constants_are_exact(tmp_path: Path) -> None:
+    @relay
+    def constants(x: Tensor[Float, (N, 2)]):
+        return TABLE, LARGE, 1e400, -0.0, math.nan, -3, True, x * -1e-30
+
+    text = assert_reads_back(typed(constants), "constants", tmp_path)
+    assert "b64decode" in text
+    assert "[0.10000000149011612, -math.inf, math.nan, -0.0]" in text
+
+
+def test_a_model_is_a_function_of_its_parameters(tmp_path: Path) -> None:
+    with pytest.raises(CheckError, match=r"no Python for the type of the parameter `state`"):
+        network.show("python")
+
+
+def test_long_programs_are_flat_and_deep_ones_are_refused(tmp_path: Path) -> None:
+    long = infer(chain(3_000))
+    text = assert_reads_back(long, "main", tmp_path)
+    assert max(map(len, text.splitlines())) < 200
+    in_tail = infer(nested(500, in_tail=True))
+    with pytest.raises(CheckError, match="more than 60 deep"):
+        as_python(in_tail)
+
+
+def test_names_of_the_file_are_not_hidden(tmp_path: Path) -> None:
+    @relay
+    def relay_1(Float_1: Float, N: Tensor[Float, (N,)], torch: Int) -> Float:  # noqa: N803
+        print_ = N.sum()
+        match = print_ + Float_1
+        return match + torch
+
+    assert_reads_back(typed(relay_1), "relay_1", tmp_path)
