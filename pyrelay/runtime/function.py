@@ -65,7 +65,9 @@ class RelayFunction(Generic[P, R]):
         return self.dispatcher.module
 
     def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, translated, typed, anf, grad, simplified or host."""
+        """Give the program at a stage: source, translated, typed, anf, grad, simplified or host; as
+        `python`, the typed program in decorated functions that compile to it again. Raises
+        CheckError for a program that the language has no Python for."""
         return self.dispatcher.show(stage)
 
     def diff(self, before: str, after: str) -> str:

@@ -21,11 +21,9 @@ from ...ir.module import Module
 from ...ir.text.lexis import elements
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import (
-    BOOL,
-    FLOAT,
-    INT,
     DType,
     FnType,
+    RefType,
     SizeType,
     TensorType,
     TupleType,
@@ -42,9 +40,9 @@ from .names import Identifiers
 from .untold import untold
 
 _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
-_SCALARS: Final = {FLOAT: "Float", INT: "Int", BOOL: "Bool"}
-_IMPORTED: Final = ("Dim", "Fn", "Tensor", "TypeVar", "base64", "math", "relay", "torch")
+_IMPORTED: Final = ("Dim", "Fn", "Ref", "Tensor", "TypeVar", "base64", "math", "relay", "torch")
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
+_OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
 
 
 @final
@@ -109,6 +107,9 @@ class File:
                 return self._tuple(fields)
             case FnType(params, result, ()):
                 return self._function(params, result)
+            case RefType(content):
+                inside = self.annotation(content)
+                return inside and syntax.item(self.use("Ref"), inside)
             case TypeVar(name):
                 return self.use(self._variables[name])
             case _:
@@ -158,7 +159,7 @@ class File:
 
     # The text
 
-    def head(self) -> list[ast.stmt]:
+    def head(self) -> str:
         """Give what stands above the functions: imports, sizes, constants."""
         body: list[ast.stmt] = []
         for name, kept in self._dims.items():
@@ -172,18 +173,23 @@ class File:
         for data, kept in self._constants.items():
             if kept in self._used:
                 body.append(syntax.assign(kept, self._tensor(data)))
-        return [*self._imports(), *body]
+        groups = [*self._imports(), body]
+        return "\n\n".join("\n".join(map(ast.unparse, g)) for g in groups if g)
 
-    def _imports(self) -> list[ast.stmt]:
-        found: list[ast.stmt] = [
-            ast.Import([ast.alias(n)]) for n in ("base64", "math", "torch") if n in self._used
+    def _imports(self) -> list[list[ast.stmt]]:
+        """Give the imports in groups: of the standard library, of torch, of pyrelay."""
+        library: list[ast.stmt] = [
+            ast.Import([ast.alias(n)]) for n in ("base64", "math") if n in self._used
         ]
         if "TypeVar" in self._used:
-            found.append(ast.ImportFrom("typing", [ast.alias("TypeVar")], 0))
-        ours = {"Dim", "Fn", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
-        names = sorted(n for n in self._used if n in ours)
-        imported = [ast.alias(n) for n in (*names, "relay")]
-        return [*found, ast.ImportFrom("pyrelay", imported, 0)]
+            library.append(ast.ImportFrom("typing", [ast.alias("TypeVar")], 0))
+        torch: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
+        names = sorted(n for n in self._used if n in _OURS)
+        return [
+            library,
+            torch,
+            [ast.ImportFrom("pyrelay", [ast.alias(n) for n in (*names, "relay")], 0)],
+        ]
 
     def _tensor(self, data: TensorData) -> ast.expr:
         """Give `relay.const(...)` of the elements, exactly."""

@@ -20,8 +20,7 @@ def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
     """
     file = File(module)
     functions = [_function(file, module, name, kept) for name in module.functions]
-    head = "\n".join(ast.unparse(s) for s in file.head())
-    return "\n\n\n".join([head, *functions]) + "\n"
+    return "\n\n\n".join([file.head(), *functions]) + "\n"
 
 
 def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
