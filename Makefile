@@ -10,12 +10,12 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # index cannot be reached, pip takes torch from the usual one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit slow bench clean
+.PHONY: lenet test lint unit newer slow bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
 
-test: lint unit
+test: lint unit newer
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -27,6 +27,19 @@ unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu and not alone"
 	$(BIN)/python -m pytest -q -m alone tests/test_house.py
 
+# The half of the compiler that needs no torch, under newer Pythons, where there are any.
+newer:
+	@for version in 3.12 3.13; do \
+	    python=$$(ls -d $$HOME/.pyenv/versions/$$version*/bin/python3 2>/dev/null | tail -n 1); \
+	    python$$version -c "" 2>/dev/null && python=python$$version; \
+	    test -n "$$python" || { echo "no Python $$version here, so no tests under it"; continue; }; \
+	    bin=$(VENV)-$$version/bin; \
+	    test -x $$bin/python || $$python -m venv $(VENV)-$$version || exit 1; \
+	    $$bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt \
+	        hypothesis lark libcst numpy pytest pytest-timeout pytest-xdist rich syrupy || exit 1; \
+	    $$bin/python -m pytest -q -n 2 tests/unit -m "not slow and not gpu and not alone" || exit 1; \
+	done
+
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
 
@@ -35,7 +48,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compile_time.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-3.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.torch: constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from tests.golden import Golden, folder_of
+from tests.torchless import needs_torch
 
 os.environ.setdefault("PYRELAY_VERIFY", "1")  # every program of every test, after every stage
 
 settings.register_profile("patient", settings.get_profile("default"), deadline=None)
 if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses its own
     settings.load_profile("patient")
+
+
+HAS_TORCH = find_spec("torch") is not None
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Where torch is not installed, leave out the test files that import it."""
+    is_test = collection_path.suffix == ".py" and not HAS_TORCH
+    return True if is_test and needs_torch(collection_path) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, Any, Any]:
+    """Where torch is not installed, skip the tests that run what they compile."""
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        if HAS_TORCH or error.name != "torch":
+            raise
+        pytest.skip("runs a program, which takes torch")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

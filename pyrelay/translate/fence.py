@@ -76,7 +76,9 @@ _ITEM: Final = Refusal(
     "an assignment to a part of an expression",
     "give the value a name, assign to the item of the name, and go on with the name",
 )
-_TYPE_PARAMS: Final = Refusal("type parameters in brackets", 'write dims as `N = Dim("N")`')
+_TYPE_PARAMS: Final = Refusal(
+    "a type parameter of a local function", "leave it out: a copy is made for every type"
+)
 
 
 def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
@@ -155,9 +157,11 @@ def _function(
             yield arg, Refusal(f"`{star}{arg.arg}`", _ARGUMENTS)
     if isinstance(node, ast.Lambda):
         return
-    if node.decorator_list and not outermost:
+    if outermost:
+        return
+    if node.decorator_list:
         yield node.decorator_list[0], _DECORATOR
-    for parameter in getattr(node, "type_params", ()):
+    for parameter in getattr(node, "type_params", ()):  # there are some from Python 3.12 on
         yield parameter, _TYPE_PARAMS
 
 

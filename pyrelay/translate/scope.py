@@ -89,6 +89,8 @@ class Scope:
         """The numbers at the places in `varying` are no part of the program."""
         names = function.__code__.co_freevars
         self._around: Final = around
+        own = getattr(function, "__type_params__", ())  # `def f[T](...)`, from Python 3.12 on
+        self._params: Final = {p.__name__: p for p in own}
         self._cells: Final = dict(zip(names, function.__closure__ or (), strict=True))
         self._globals: Final = function.__globals__
         self._varying: Final = varying
@@ -123,7 +125,7 @@ class Scope:
         """Give the names as a dictionary, for the evaluation of annotations."""
         cells = {n: _read(c, n) for n, c in self._cells.items()}
         found = {n: v for n, v in cells.items() if v is not MISSING}
-        return {**self._globals, **self._around, **found}
+        return {**self._globals, **self._around, **self._params, **found}
 
     def _guarded(
         self, holder: CellType | Mapping[str, Any], name: str, owner: object = None
