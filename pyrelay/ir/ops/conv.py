@@ -4,7 +4,7 @@ derivatives of any order stay within the family."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -237,42 +237,55 @@ def _linear_part(call: RuleCall, size: str) -> Type:
     return TensorType(call.attrs[size], source.dtype)
 
 
-def _conv2d_input_grad(
-    torch: Any, g: Any, weight: Any, input_size: tuple[int, ...], *attrs: Any
-) -> Any:
-    stride, padding, dilation, groups = attrs
-    blank = g.new_empty(1).expand(input_size)
-    return torch.ops.aten.convolution_backward(
-        g, blank, weight, None, stride, padding, dilation, False, [0, 0], groups,
-        [True, False, False],
-    )[0]  # fmt: skip
+def _operand_gradient(
+    number: int, gradient: Callable[[Pullback], Sequence[Value]], samples: Sequence[Sample]
+) -> Op:
+    """Give the operator for the cotangent of the input (0) or the weight (1) of `conv2d`, from
+    that of its result and the other of the two; `input_size` or `weight_size` is its shape."""
+    names = ("input", "weight")
+    name, other = names[number], names[1 - number]
+
+    def body(torch: Any, g: Any, known: Any, size: tuple[int, ...], *attrs: Any) -> Any:
+        stride, padding, dilation, groups = attrs
+        blank = g.new_empty(1).expand(size)
+        x, weight = (blank, known) if number == 0 else (known, blank)
+        return torch.ops.aten.convolution_backward(
+            g, x, weight, None, stride, padding, dilation, False, [0, 0], groups,
+            [number == 0, number == 1, False],
+        )[number]  # fmt: skip
+
+    return Op(
+        name=f"conv2d_{name}_grad",
+        doc=f"The cotangent of the {name} of `conv2d` from that of its result.",
+        params=(
+            operand("grad", promote=True),
+            operand(other, promote=True),
+            attribute(f"{name}_size", convert=shape_tuple),
+            attribute("stride", 1, static_pair),
+            attribute("padding", 0, static_pair),
+            attribute("dilation", 1, static_pair),
+            attribute("groups", 1, static),
+        ),
+        promotion=Promotion.COMMON,
+        type_rule=lambda call: _linear_part(call, f"{name}_size"),
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.FIXED,
+        lowering=Library(body, is_fresh=True),
+        grad=gradient,
+        hidden=(),
+        hyper=(),
+        torch_name=None,
+        samples=lambda: samples,
+    )
 
 
-conv2d_input_grad: Final = Op(
-    name="conv2d_input_grad",
-    doc="The cotangent of the input of `conv2d` from that of its result.",
-    params=(
-        operand("grad", promote=True),
-        operand("weight", promote=True),
-        attribute("input_size", convert=shape_tuple),
-        attribute("stride", 1, static_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("groups", 1, static),
-    ),
-    promotion=Promotion.COMMON,
-    type_rule=lambda call: _linear_part(call, "input_size"),
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_input_grad, is_fresh=True),
-    grad=lambda p: (
+conv2d_input_grad: Final = _operand_gradient(
+    0,
+    lambda p: (
         conv2d(p.g, p.args[1], None, **window_attrs(p)),
         conv2d_weight_grad(p.args[0], p.g, weight_size=p.args[1].shape, **window_attrs(p)),
     ),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
+    (
         Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((4, 3, 3, 2))), {"input_size": (2, 3, 6, 5)}),
         Sample(
             (TensorSpec((2, 4, 3, 2)), TensorSpec((4, 3, 3, 2))),
@@ -286,43 +299,13 @@ conv2d_input_grad: Final = Op(
     ),
 )
 
-
-def _conv2d_weight_grad(
-    torch: Any, g: Any, x: Any, weight_size: tuple[int, ...], *attrs: Any
-) -> Any:
-    stride, padding, dilation, groups = attrs
-    blank = g.new_empty(1).expand(weight_size)
-    return torch.ops.aten.convolution_backward(
-        g, x, blank, None, stride, padding, dilation, False, [0, 0], groups,
-        [False, True, False],
-    )[1]  # fmt: skip
-
-
-conv2d_weight_grad: Final = Op(
-    name="conv2d_weight_grad",
-    doc="The cotangent of the weight of `conv2d` from that of its result.",
-    params=(
-        operand("grad", promote=True),
-        operand("input", promote=True),
-        attribute("weight_size", convert=shape_tuple),
-        attribute("stride", 1, static_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("groups", 1, static),
-    ),
-    promotion=Promotion.COMMON,
-    type_rule=lambda call: _linear_part(call, "weight_size"),
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_weight_grad, is_fresh=True),
-    grad=lambda p: (
+conv2d_weight_grad: Final = _operand_gradient(
+    1,
+    lambda p: (
         conv2d(p.args[1], p.g, None, **window_attrs(p)),
         conv2d_input_grad(p.args[0], p.g, input_size=p.args[1].shape, **window_attrs(p)),
     ),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
+    (
         Sample((TensorSpec((2, 4, 4, 4)), TensorSpec((2, 3, 6, 5))), {"weight_size": (4, 3, 3, 2)}),
         Sample(
             (TensorSpec((2, 4, 3, 2)), TensorSpec((2, 3, 6, 5), contiguous=False)),

@@ -74,56 +74,36 @@ full: Final = Op(
 )
 
 
-zeros: Final = Op(
-    name="zeros",
-    doc="A tensor of zeros, of float32 unless `dtype` says otherwise.",
-    params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
-    promotion=Promotion.NONE,
-    type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FACTORY,
-    lowering=Library(
-        lambda torch, device, size, dtype: torch.zeros(
-            size, dtype=dtype or torch.float32, device=device
+def _filled(name: str) -> Op:
+    """Give the operator for a tensor of one number, which torch's function `name` fills in."""
+    return Op(
+        name=name,
+        doc=f"A tensor of {name}, of float32 unless `dtype` says otherwise.",
+        params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
+        promotion=Promotion.NONE,
+        type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.FACTORY,
+        lowering=Library(
+            lambda torch, device, size, dtype: getattr(torch, name)(
+                size, dtype=dtype or torch.float32, device=device
+            ),
+            is_fresh=True,
         ),
-        is_fresh=True,
-    ),
-    grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
-    torch_name="zeros",
-    samples=lambda: (
-        Sample((), {"size": (2, 3)}),
-        Sample((), {"size": ()}),
-        Sample((), {"size": (0, 2), "dtype": int64}),
-    ),
-)
+        grad=_CONSTANT,
+        hidden=(),
+        hyper=(),
+        torch_name=name,
+        samples=lambda: (
+            Sample((), {"size": (2, 3)}),
+            Sample((), {"size": ()}),
+            Sample((), {"size": (0, 2), "dtype": int64}),
+        ),
+    )
 
 
-ones: Final = Op(
-    name="ones",
-    doc="A tensor of ones, of float32 unless `dtype` says otherwise.",
-    params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
-    promotion=Promotion.NONE,
-    type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FACTORY,
-    lowering=Library(
-        lambda torch, device, size, dtype: torch.ones(
-            size, dtype=dtype or torch.float32, device=device
-        ),
-        is_fresh=True,
-    ),
-    grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
-    torch_name="ones",
-    samples=lambda: (
-        Sample((), {"size": (2, 3)}),
-        Sample((), {"size": ()}),
-        Sample((), {"size": (0, 2), "dtype": int64}),
-    ),
-)
+zeros: Final = _filled("zeros")
+ones: Final = _filled("ones")
 
 
 def _like(call: RuleCall) -> Type:
@@ -131,52 +111,36 @@ def _like(call: RuleCall) -> Type:
     return TensorType(source.shape, call.attrs["dtype"] or source.dtype)
 
 
-zeros_like: Final = Op(
-    name="zeros_like",
-    doc="Zeros in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
-    params=(operand("input"), attribute("dtype", None)),
-    promotion=Promotion.NONE,
-    type_rule=_like,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(
-        on_tensor(lambda torch, x, dtype: torch.zeros_like(x, dtype=dtype)), is_fresh=True
-    ),
-    grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
-    torch_name="zeros_like",
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),)),
-        Sample((TensorSpec(()),), {"dtype": int64}),
-        Sample((TensorSpec((0, 3)),)),
-        Sample((TensorSpec((4, 3), contiguous=False),)),
-    ),
-)
+def _filled_like(name: str) -> Op:
+    """Give the operator for a tensor of one number in the shape of another."""
+    return Op(
+        name=f"{name}_like",
+        doc=f"{name.capitalize()} in the shape of a tensor, and in its dtype unless `dtype` says "
+        "otherwise.",
+        params=(operand("input"), attribute("dtype", None)),
+        promotion=Promotion.NONE,
+        type_rule=_like,
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.IDENTITY,
+        lowering=Library(
+            on_tensor(lambda torch, x, dtype: getattr(torch, f"{name}_like")(x, dtype=dtype)),
+            is_fresh=True,
+        ),
+        grad=_CONSTANT,
+        hidden=(),
+        hyper=(),
+        torch_name=f"{name}_like",
+        samples=lambda: (
+            Sample((TensorSpec((2, 3)),)),
+            Sample((TensorSpec(()),), {"dtype": int64}),
+            Sample((TensorSpec((0, 3)),)),
+            Sample((TensorSpec((4, 3), contiguous=False),)),
+        ),
+    )
 
 
-ones_like: Final = Op(
-    name="ones_like",
-    doc="Ones in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
-    params=(operand("input"), attribute("dtype", None)),
-    promotion=Promotion.NONE,
-    type_rule=_like,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(
-        on_tensor(lambda torch, x, dtype: torch.ones_like(x, dtype=dtype)), is_fresh=True
-    ),
-    grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
-    torch_name="ones_like",
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),)),
-        Sample((TensorSpec(()),), {"dtype": int64}),
-        Sample((TensorSpec((0, 3)),)),
-        Sample((TensorSpec((4, 3), contiguous=False),)),
-    ),
-)
+zeros_like: Final = _filled_like("zeros")
+ones_like: Final = _filled_like("ones")
 
 
 full_like: Final = Op(

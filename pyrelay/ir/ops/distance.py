@@ -8,6 +8,7 @@ from ..op import (
     Effect,
     Library,
     Op,
+    Param,
     Promotion,
     Pullback,
     RuleCall,
@@ -22,74 +23,71 @@ from . import arithmetic
 from .reduction import paired_samples, paired_type, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Sequence
 
     from ..build import Value
 
 
-def _mse_grad(p: Pullback) -> tuple[Value, Value]:
-    x, target = p.args
-    difference = x - target
-    each = difference * 2.0 * spread(p, difference)
-    return each.sum_to(x.shape), (-each).sum_to(target.shape)
+def _loss(
+    name: str,
+    doc: str,
+    slope: Callable[[Value, Pullback], Value],
+    *extra: Param,
+    refuse: Callable[[RuleCall], None] = lambda call: None,
+    samples: Sequence[Sample] = (),
+) -> Op:
+    """Give the loss of the difference of input and target that torch has under a name; `slope` is
+    its derivative at a difference, `refuse` clashes where an attribute of `extra` is wrong."""
+
+    def type_rule(call: RuleCall) -> Type:
+        refuse(call)
+        return paired_type(call)
+
+    def body(torch: Any, x: Any, target: Any, reduction: str, *rest: Any) -> Any:
+        x, target = torch.broadcast_tensors(x, target)
+        named = {p.name: v for p, v in zip(extra, rest, strict=True)}
+        return getattr(torch.nn.functional, name)(x, target, reduction=reduction, **named)
+
+    def gradient(p: Pullback) -> tuple[Value, Value]:
+        x, target = p.args
+        at = slope(x - target, p)
+        each = at * spread(p, at)
+        return each.sum_to(x.shape), (-each).sum_to(target.shape)
+
+    return Op(
+        name=name,
+        doc=doc,
+        params=(
+            operand("input", promote=True),
+            operand("target", promote=True),
+            attribute("reduction", "mean"),
+            *extra,
+        ),
+        promotion=Promotion.FLOAT,
+        type_rule=type_rule,
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.COMPOSITE,
+        lowering=Library(body),
+        grad=gradient,
+        hidden=(),
+        hyper=(),
+        torch_name=f"nn.functional.{name}",
+        samples=lambda: (*paired_samples(), *samples),
+    )
 
 
-def _mse_loss(torch: Any, x: Any, target: Any, reduction: str) -> Any:
-    x, target = torch.broadcast_tensors(x, target)
-    return torch.nn.functional.mse_loss(x, target, reduction=reduction)
+_PAIR: Final = (TensorSpec((3, 4)), TensorSpec((3, 4)))
 
-
-mse_loss: Final = Op(
-    name="mse_loss",
-    doc="The squared difference, averaged over all elements unless `reduction` says otherwise.",
-    params=(
-        operand("input", promote=True),
-        operand("target", promote=True),
-        attribute("reduction", "mean"),
-    ),
-    promotion=Promotion.FLOAT,
-    type_rule=paired_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_mse_loss),
-    grad=_mse_grad,
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.mse_loss",
-    samples=paired_samples,
+mse_loss: Final = _loss(
+    "mse_loss",
+    "The squared difference, averaged over all elements unless `reduction` says otherwise.",
+    lambda difference, _: difference * 2.0,
 )
 
-
-def _towards(p: Pullback, slope: Value) -> tuple[Value, Value]:
-    """Give both cotangents of a loss of the difference, from its slope there."""
-    x, target = p.args
-    each = slope * spread(p, slope)
-    return each.sum_to(x.shape), (-each).sum_to(target.shape)
-
-
-def _l1_loss(torch: Any, x: Any, target: Any, reduction: str) -> Any:
-    x, target = torch.broadcast_tensors(x, target)
-    return torch.nn.functional.l1_loss(x, target, reduction=reduction)
-
-
-l1_loss: Final = Op(
-    name="l1_loss",
-    doc="The absolute difference, averaged over all elements unless `reduction` says otherwise.",
-    params=(
-        operand("input", promote=True),
-        operand("target", promote=True),
-        attribute("reduction", "mean"),
-    ),
-    promotion=Promotion.FLOAT,
-    type_rule=paired_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_l1_loss),
-    grad=lambda p: _towards(p, arithmetic.sign(p.args[0] - p.args[1])),
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.l1_loss",
-    samples=paired_samples,
+l1_loss: Final = _loss(
+    "l1_loss",
+    "The absolute difference, averaged over all elements unless `reduction` says otherwise.",
+    lambda difference, _: arithmetic.sign(difference),
 )
 
 
@@ -97,85 +95,37 @@ def _clipped(difference: Value, limit: float) -> Value:
     return arithmetic.minimum(arithmetic.maximum(difference, -limit), limit)
 
 
-def _smooth_type(call: RuleCall) -> Type:
+def _check_beta(call: RuleCall) -> None:
     if call.attrs["beta"] < 0:
         call.clash(f"`smooth_l1_loss` takes a beta of at least 0, not {call.attrs['beta']}")
-    return paired_type(call)
 
 
-def _smooth_l1_loss(torch: Any, x: Any, target: Any, reduction: str, beta: float) -> Any:
-    x, target = torch.broadcast_tensors(x, target)
-    return torch.nn.functional.smooth_l1_loss(x, target, reduction=reduction, beta=beta)
+def _smooth_slope(difference: Value, p: Pullback) -> Value:
+    beta = p.attrs["beta"]
+    return arithmetic.sign(difference) if beta == 0 else _clipped(difference, beta) / beta
 
 
-def _smooth_grad(p: Pullback) -> tuple[Value, Value]:
-    difference, beta = p.args[0] - p.args[1], p.attrs["beta"]
-    if beta == 0:
-        return _towards(p, arithmetic.sign(difference))
-    return _towards(p, _clipped(difference, beta) / beta)
-
-
-def _smooth_samples() -> Iterable[Sample]:
-    yield from paired_samples()
-    yield Sample((TensorSpec((3, 4)), TensorSpec((3, 4))), {"beta": 0.25})
-    yield Sample((TensorSpec((3, 4)), TensorSpec((3, 4))), {"beta": 0.0})
-
-
-smooth_l1_loss: Final = Op(
-    name="smooth_l1_loss",
-    doc="The squared difference over `2 * beta` below `beta`, the absolute one less `beta / 2` "
-    "above.",
-    params=(
-        operand("input", promote=True),
-        operand("target", promote=True),
-        attribute("reduction", "mean"),
-        attribute("beta", 1.0, float),
-    ),
-    promotion=Promotion.FLOAT,
-    type_rule=_smooth_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_smooth_l1_loss),
-    grad=_smooth_grad,
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.smooth_l1_loss",
-    samples=_smooth_samples,
+smooth_l1_loss: Final = _loss(
+    "smooth_l1_loss",
+    "The squared difference over `2 * beta` below `beta`, the absolute one less `beta / 2` above.",
+    _smooth_slope,
+    attribute("beta", 1.0, float),
+    refuse=_check_beta,
+    samples=(Sample(_PAIR, {"beta": 0.25}), Sample(_PAIR, {"beta": 0.0})),
 )
 
 
-def _huber_type(call: RuleCall) -> Type:
+def _check_delta(call: RuleCall) -> None:
     if call.attrs["delta"] <= 0:
         call.clash(f"`huber_loss` takes a delta above 0, not {call.attrs['delta']}")
-    return paired_type(call)
 
 
-def _huber_loss(torch: Any, x: Any, target: Any, reduction: str, delta: float) -> Any:
-    x, target = torch.broadcast_tensors(x, target)
-    return torch.nn.functional.huber_loss(x, target, reduction=reduction, delta=delta)
-
-
-huber_loss: Final = Op(
-    name="huber_loss",
-    doc="Half the squared difference below `delta`, `delta` times the absolute one less "
-    "`delta / 2` above.",
-    params=(
-        operand("input", promote=True),
-        operand("target", promote=True),
-        attribute("reduction", "mean"),
-        attribute("delta", 1.0, float),
-    ),
-    promotion=Promotion.FLOAT,
-    type_rule=_huber_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_huber_loss),
-    grad=lambda p: _towards(p, _clipped(p.args[0] - p.args[1], p.attrs["delta"])),
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.huber_loss",
-    samples=lambda: (
-        *paired_samples(),
-        Sample((TensorSpec((3, 4)), TensorSpec((3, 4))), {"delta": 0.5}),
-    ),
+huber_loss: Final = _loss(
+    "huber_loss",
+    "Half the squared difference below `delta`, `delta` times the absolute one less `delta / 2` "
+    "above.",
+    lambda difference, p: _clipped(difference, p.attrs["delta"]),
+    attribute("delta", 1.0, float),
+    refuse=_check_delta,
+    samples=(Sample(_PAIR, {"delta": 0.5}),),
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import ONE, Dim, product
 from ..op import (
     Effect,
+    Gradient,
     Host,
     Library,
     NoGradient,
@@ -19,6 +20,7 @@ from ..op import (
     Sample,
     ShapeBehaviour,
     TensorSpec,
+    TypeRule,
     attribute,
     operand,
 )
@@ -347,14 +349,14 @@ def _to_int_type(call: RuleCall) -> Type:
     return INT
 
 
-def _to_float_type(call: RuleCall) -> Type:
-    _number(call)
-    return FLOAT
+def _number_of(ty: Type) -> TypeRule:
+    """Give the rule of a conversion of a number to a type."""
 
+    def rule(call: RuleCall) -> Type:
+        _number(call)
+        return ty
 
-def _to_bool_type(call: RuleCall) -> Type:
-    _number(call)
-    return BOOL
+    return rule
 
 
 def _to_int(torch: Any, value: Any) -> Any:
@@ -380,66 +382,63 @@ def _to_float_grad(p: Pullback) -> tuple[Value | None]:
     return (p.g.cast(source.dtype).reshape(*source.shape),)
 
 
-to_int: Final = Op(
-    name="to_int",
-    doc="Python's `int()` of a number: rounded towards zero.",
-    params=(operand("input"),),
-    promotion=Promotion.NONE,
-    type_rule=_to_int_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_to_int),
-    grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((1,)),)),
-        Sample((TensorSpec((), "int32", -5, 5),)),
-        Sample((3,)),
-    ),
+def _conversion(
+    name: str,
+    doc: str,
+    type_rule: TypeRule,
+    body: Callable[..., Any],
+    grad: Gradient | NoGradient,
+    *samples: Sample,
+) -> Op:
+    """Give the operator that Python's `int`, `float` or `bool` of a number is."""
+    return Op(
+        name=name,
+        doc=doc,
+        params=(operand("input"),),
+        promotion=Promotion.NONE,
+        type_rule=type_rule,
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.TRIVIAL,
+        lowering=Library(body),
+        grad=grad,
+        hidden=(),
+        hyper=(),
+        torch_name=None,
+        samples=lambda: samples,
+    )
+
+
+to_int: Final = _conversion(
+    "to_int",
+    "Python's `int()` of a number: rounded towards zero.",
+    _to_int_type,
+    _to_int,
+    NoGradient("piecewise constant"),
+    Sample((TensorSpec(()),)),
+    Sample((TensorSpec((1,)),)),
+    Sample((TensorSpec((), "int32", -5, 5),)),
+    Sample((3,)),
 )
 
-
-to_float: Final = Op(
-    name="to_float",
-    doc="Python's `float()` of a number, as float32.",
-    params=(operand("input"),),
-    promotion=Promotion.NONE,
-    type_rule=_to_float_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_to_float),
-    grad=_to_float_grad,
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((1, 1)),)),
-        Sample((TensorSpec((), "int64", -5, 5),)),
-        Sample((3,)),
-    ),
+to_float: Final = _conversion(
+    "to_float",
+    "Python's `float()` of a number, as float32.",
+    _number_of(FLOAT),
+    _to_float,
+    _to_float_grad,
+    Sample((TensorSpec(()),)),
+    Sample((TensorSpec((1, 1)),)),
+    Sample((TensorSpec((), "int64", -5, 5),)),
+    Sample((3,)),
 )
 
-
-to_bool: Final = Op(
-    name="to_bool",
-    doc="Python's `bool()` of a number: whether it is not zero.",
-    params=(operand("input"),),
-    promotion=Promotion.NONE,
-    type_rule=_to_bool_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_to_bool),
-    grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((), "int64", 0, 2),)),
-        Sample((0,)),
-    ),
+to_bool: Final = _conversion(
+    "to_bool",
+    "Python's `bool()` of a number: whether it is not zero.",
+    _number_of(BOOL),
+    _to_bool,
+    NoGradient("piecewise constant"),
+    Sample((TensorSpec(()),)),
+    Sample((TensorSpec((), "int64", 0, 2),)),
+    Sample((0,)),
 )

@@ -74,16 +74,21 @@ def _max_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
     return torch.max_pool2d(x, kernel, stride or (), *rest)
 
 
+_WINDOW: Final = (
+    attribute("kernel_size", convert=static_pair),
+    attribute("stride", None, optional_pair),
+    attribute("padding", 0, static_pair),
+    attribute("dilation", 1, static_pair),
+    attribute("ceil_mode", False),
+)
+
+
 max_pool2d: Final = Op(
     name="max_pool2d",
     doc="The largest element under each window; of equal ones the first gets the gradient.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=static_pair),
-        attribute("stride", None, optional_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("ceil_mode", False),
+        *_WINDOW,
     ),
     promotion=Promotion.NONE,
     type_rule=_max_pool_type,
@@ -112,11 +117,7 @@ max_pool2d_with_indices: Final = Op(
     doc="The largest element under each window, and its position in the flattened image.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=static_pair),
-        attribute("stride", None, optional_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("ceil_mode", False),
+        *_WINDOW,
     ),
     promotion=Promotion.NONE,
     type_rule=_with_indices_type,
@@ -169,11 +170,7 @@ max_pool2d_backward: Final = Op(
         operand("grad"),
         operand("input"),
         operand("indices"),
-        attribute("kernel_size", convert=static_pair),
-        attribute("stride", None, optional_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("ceil_mode", False),
+        *_WINDOW,
     ),
     promotion=Promotion.NONE,
     type_rule=_max_backward_type,

@@ -64,15 +64,18 @@ def _argsort(torch: Any, x: Any, dim: int, descending: bool, stable: bool) -> An
     return torch.argsort(x, dim=dim, descending=descending, stable=stable)
 
 
+_ORDERED: Final = (
+    operand("input"),
+    attribute("dim", -1, one_dim),
+    attribute("descending", False),
+    attribute("stable", False),
+)
+
+
 sort: Final = Op(
     name="sort",
     doc="Elements in order along `dim`, and the positions they come from.",
-    params=(
-        operand("input"),
-        attribute("dim", -1, one_dim),
-        attribute("descending", False),
-        attribute("stable", False),
-    ),
+    params=_ORDERED,
     promotion=Promotion.NONE,
     type_rule=_sort_type,
     effect=Effect.NONE,
@@ -88,12 +91,7 @@ sort: Final = Op(
 argsort: Final = Op(
     name="argsort",
     doc="Positions of the elements in order along `dim`.",
-    params=(
-        operand("input"),
-        attribute("dim", -1, one_dim),
-        attribute("descending", False),
-        attribute("stable", False),
-    ),
+    params=_ORDERED,
     promotion=Promotion.NONE,
     type_rule=_order_type,
     effect=Effect.NONE,
