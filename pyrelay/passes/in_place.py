@@ -2,9 +2,9 @@
 
 A program updates a model by writing new parameters into its cell (docs/inside.md, Models). Where
 nothing reads the old ones afterwards (`held`), the tensors themselves are written: all the steps
-`param - lr * grad` of one write become one `descend`. A gradient that is a product of matrices,
-which that of every linear layer is, is then not computed at all: `descend` multiplies its factors
-into the parameter.
+`param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
+matrices, which that of every linear layer is, is then not computed at all: its factors are
+multiplied into the parameter.
 
 Cells whose contents a program made itself keep their new tensors: they may hold constants.
 """
@@ -31,7 +31,7 @@ from ..ir.expr import (
     type_of,
 )
 from ..ir.module import Module
-from ..ir.ops.descend import descend
+from ..ir.ops.descent import descend_in_place
 from ..ir.ops.linalg import matmul
 from ..ir.ops.optim import sgd_step
 from ..ir.traverse import post_order, rewrite
@@ -213,5 +213,5 @@ def _bindings(write: Binding, descent: _Descent) -> list[Binding]:
         s.grad if s.factors is None else pack("factors", s.factors) for s in descent.steps
     )
     operands = (pack("params", tuple(s.param for s in descent.steps)), pack("grads", grads))
-    step = Call(descend, operands, {"lr": descent.lr}, ty=UNIT, span=span)
+    step = Call(descend_in_place, operands, {"lr": descent.lr}, ty=UNIT, span=span)
     return [*bound, Binding(write.var, step)]

@@ -17,7 +17,7 @@ from . import (
     conv_transpose,
     create,
     derivatives,
-    descend,
+    descent,
     distance,
     dropout,
     einsum,
@@ -286,7 +286,7 @@ ALL: Final[tuple[Op, ...]] = (
 """Every operator that a program may call."""
 
 GENERATED: Final[tuple[Op, ...]] = (
-    descend.descend,
+    descent.descend_in_place,
     rows.stack_rows,
     rows.unstack,
     shadow.shadow,

@@ -37,7 +37,7 @@ def values() -> list[Any]:
 
 
 def is_done(module: Module) -> bool:
-    return "descend(" in to_text(update_in_place(module))
+    return "descend_in_place(" in to_text(update_in_place(module))
 
 
 def check(module: Module) -> None:

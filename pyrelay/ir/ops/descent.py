@@ -24,12 +24,12 @@ from ..types import UNIT, TensorType, TupleType, Type, show
 def _descend_type(call: RuleCall) -> Type:
     params, grads = call.type(0), call.type(1)
     if not isinstance(params, TupleType) or not isinstance(grads, TupleType):
-        call.clash("`descend` takes a tuple of parameters and a tuple of gradients", 0, 1)
+        call.clash("`descend_in_place` takes a tuple of parameters and a tuple of gradients", 0, 1)
     if len(params.fields) != len(grads.fields):
-        call.clash("`descend` takes one gradient for each parameter", 0, 1)
+        call.clash("`descend_in_place` takes one gradient for each parameter", 0, 1)
     for param, grad in zip(params.fields, grads.fields, strict=True):
         if not isinstance(param, TensorType) or not _fits(param, grad):
-            call.clash(f"`descend` moves {show(param)} against {show(grad)}", 0, 1)
+            call.clash(f"`descend_in_place` moves {show(param)} against {show(grad)}", 0, 1)
     return UNIT
 
 
@@ -56,8 +56,8 @@ def _descend(torch: Any, params: tuple[Any, ...], grads: tuple[Any, ...], lr: fl
     return ()
 
 
-descend: Final = Op(
-    name="descend",
+descend_in_place: Final = Op(
+    name="descend_in_place",
     doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
     "pair of matrices is the gradient that is their product.",
     params=(operand("params"), operand("grads"), attribute("lr")),
