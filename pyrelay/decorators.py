@@ -18,7 +18,8 @@ from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
 from .ir.ops.table import ALL
 from .ir.types import DTYPES
-from .prelude import MEMBERS, Cons, List, Nil
+from .prelude import MEMBERS
+from .prelude.values import Cons, List, Nil
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind

@@ -6,12 +6,32 @@ and functions in scripts. Those that no operator is named like are members of `r
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .names import NONE, SOME, Function, Option
-from .values import Cons as Cons
-from .values import List as List
-from .values import Nil as Nil
+
+if TYPE_CHECKING:
+    T = TypeVar("T")
+    # A list of Python's own is taken wherever `List[T]` stands, so to type checkers it is one.
+    List = list
+
+    class Cons(list[T]):
+        """A list of at least one element."""
+
+        __match_args__ = ("head", "tail")
+        head: T
+        tail: list[T]
+
+        def __init__(self, head: T, tail: list[T]) -> None: ...
+
+    class Nil(list[Any]):
+        """The empty list."""
+
+        def __init__(self) -> None: ...
+else:
+    from .values import Cons as Cons
+    from .values import List as List
+    from .values import Nil as Nil
 
 _DOCS: Final = {
     "append": "The list with one more element at its end: `append(xs, x)`.",
