@@ -208,7 +208,7 @@ def _rest(
 def excluded_before(cx: Context, classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
     """Give the clause for the other classes of a union, which tests before have excluded and no
     value is of; none if these are all."""
-    if len(set(classes)) == len(cx.program.data.types[classes[0].adt].constructors):
+    if len(set(classes)) == len(cx.program.data.members(classes[0])):
         return []
     failure = Call(fail, (), {"message": _EXCLUDED}, span=span)
     return [Clause(Wildcard(span=NOWHERE), failure)]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, final
 
 from ..diagnostics.catalogue.data import BadField, RedefinedClass, TwoUnions
@@ -37,10 +37,11 @@ from ..ir.types import (
     subtypes,
 )
 from ..prelude.library import OPTION
+from ..prelude.names import CONSTRUCTORS
 from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
-from .scope import Guard
+from .scope import MISSING, Guard
 from .unions import (
     Member,
     Namespace,
@@ -74,6 +75,14 @@ class DataConstructor:
     def field_names(self) -> tuple[str, ...]:
         """The names of the fields, in order."""
         return tuple(f.name for f in self.fields)
+
+
+@cache
+def _of_prelude(cls: type) -> DataConstructor:
+    """Give the constructor that a class of the prelude is."""
+    known = CONSTRUCTORS[cls]
+    fields = tuple(Field(n, Any, MISSING, keyword_only=False) for n in known.fields)
+    return DataConstructor(known.adt, known.name, cls, fields, (None,) * len(fields))
 
 
 @final
@@ -124,11 +133,19 @@ class DataTypes:
 
         `seen` are the names in scope where the class is mentioned, at `span`.
         """
+        if cls in CONSTRUCTORS:
+            return _of_prelude(cls)
         try:
             return self.of_class(cls, seen, span).constructor(cls)
         except NotData as error:
             self._report(error.problem(span))
             return None
+
+    def members(self, found: DataConstructor) -> tuple[DataConstructor, ...]:
+        """Give all constructors of the data type of one."""
+        if found.cls in CONSTRUCTORS:
+            return tuple(_of_prelude(c) for c, k in CONSTRUCTORS.items() if k.adt == found.adt)
+        return self.types[found.adt].constructors
 
     def of_class(self, cls: type, seen: Namespace, span: Span) -> DataType:
         """Give the data type to which a class belongs. Raises NotData."""

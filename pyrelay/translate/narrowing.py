@@ -76,7 +76,7 @@ def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
     entry = entry_of(cx, node)
     if entry is None or not entry.excluded:
         return None
-    union = cx.program.data.types[entry.excluded[0].adt].constructors
+    union = cx.program.data.members(entry.excluded[0])
     left = [c for c in union if c not in entry.excluded]
     return left[0] if len(left) == 1 else None
 
