@@ -11,6 +11,7 @@ from ..diagnostics.catalogue.language import WrongArguments
 from ..ir.expr import Binding, Expr, Var, is_atom
 from ..ir.traverse import let
 from .context import Context
+from .habits import OF_ARGUMENTS, WITHOUT
 from .scope import nearest
 
 
@@ -52,8 +53,10 @@ def match_arguments(
     for keyword in call.keywords:
         assert keyword.arg is not None, "the fence refuses **"
         if keyword.arg not in names:
-            near = nearest(keyword.arg, names)
-            return _wrong(cx, keyword, callee, f"has no parameter `{keyword.arg}`", near)
+            usual = OF_ARGUMENTS.get(keyword.arg)
+            near = usual if usual in names else nearest(keyword.arg, names)
+            way = WITHOUT.get(keyword.arg) if near is None else None
+            return _wrong(cx, keyword, callee, f"has no parameter `{keyword.arg}`", near, way)
         if keyword.arg in found or keyword.arg in taken:
             return _wrong(cx, keyword, callee, f"gets `{keyword.arg}` twice")
         found[keyword.arg] = keyword.value
@@ -76,8 +79,9 @@ def _wrong(
     callee: Callee,
     why: str,
     near: str | None = None,
+    way: str | None = None,
 ) -> None:
-    cx.program.report(WrongArguments(cx.span(node), callee.name, why, callee.text, near))
+    cx.program.report(WrongArguments(cx.span(node), callee.name, why, callee.text, near, way))
 
 
 def in_order(

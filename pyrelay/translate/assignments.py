@@ -13,7 +13,7 @@ from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet,
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN, TupleType, Type
-from .atoms import again, atom
+from .atoms import again, atom, is_placeholder
 from .blocks import Code
 from .context import Context
 from .definition import ModelUse, meaning
@@ -94,6 +94,9 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     cx.wanted = None
     if makes_optimizer(cx, value):  # one with a mistake, which has been reported
         cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
+        return
+    if is_placeholder(expr):  # what is done with it is no mistake of its own
+        cx.bind(target.id, Bound(atom=expr), span)
         return
     pure = pure_function(cx, target.id, value)
     if pure is not None and isinstance(expr, GlobalVar):

@@ -17,6 +17,11 @@ def placeholder(span: Span) -> Constant:
     return Constant(0, UNKNOWN, span=span)
 
 
+def is_placeholder(expr: Expr) -> bool:
+    """Tell whether an expression stands for one in which a mistake was found."""
+    return isinstance(expr, Constant) and expr.ty == UNKNOWN
+
+
 def atom(expr: Expr, hint: str, bind: Callable[[Var, Expr], Any]) -> Expr:
     """Give an atom for a value that is used more than once or before others."""
     if is_atom(expr):

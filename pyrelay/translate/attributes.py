@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..diagnostics.catalogue.language import BadValue, CapturedObject, NotStatic
+from ..diagnostics.catalogue.language import BadValue, CapturedObject, NotStatic, Unsupported
 from ..diagnostics.catalogue.model import UnknownOptimizer
 from ..ir.expr import Expr
 from ..ir.op import Param
 from ..ir.traverse import Steps
 from ..ir.types import DType
+from .atoms import placeholder
 from .context import Context, in_turn
 from .definition import meaning
 from .optimizers import MAKERS, OptimizerUse, is_optimizer
@@ -22,6 +23,10 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
     """Give a static argument in its normal form; what only the running program knows stays an
     expression, of which inference reads the size."""
     value = yield _value(cx, node)
+    if param.name == "dtype" and isinstance(value, str):
+        instead = "name a dtype: `relay.float64`; devices are left out"
+        cx.program.report(Unsupported(cx.span(node), f"the dtype {value!r}", instead))
+        return placeholder(cx.span(node))
     if _has_expr(value) or param.convert is None:
         return value
     try:
@@ -29,7 +34,7 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
     except (TypeError, ValueError) as error:
         what = f"`{param.name}` of `{operator}` cannot be {value!r}"
         cx.program.report(BadValue(cx.span(node), what, str(error)))
-        return value
+        return placeholder(cx.span(node))
 
 
 def _value(cx: Context, node: ast.expr) -> Steps[Any]:
@@ -49,7 +54,7 @@ def _value(cx: Context, node: ast.expr) -> Steps[Any]:
                 cx.span(node), ast.unparse(node), kind, "pass numbers, strings, tuples or sizes"
             )
         )
-        return None
+        return placeholder(cx.span(node))
     if isinstance(node, ast.Tuple | ast.List):
         return tuple((yield in_turn(_value(cx, element) for element in node.elts)))
     return (yield cx.expression(node))

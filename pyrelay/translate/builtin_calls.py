@@ -70,6 +70,9 @@ def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
     if not _exactly(cx, node, "len", 1, 1):
         return placeholder(span)
+    if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "shape":
+        tensor = yield cx.expression(node.args[0].value)
+        return Call(host.rank, (tensor,), {}, span=span)
     value = grown_value(cx, node.args[0]) or (yield cx.expression(node.args[0]))
     return Call(host.dim_size, (value,), {"dim": 0}, span=span)
 

@@ -25,6 +25,7 @@ from ..ir.ops.model import param
 from ..ir.traverse import Steps
 from ..prelude.names import library_value
 from . import model_calls, updates
+from .atoms import is_placeholder
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
 from .context import Context
@@ -32,6 +33,7 @@ from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
+from .habits import OF_NAMESPACES, OF_VALUES
 from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
@@ -208,6 +210,14 @@ def _relay_name(function: Any) -> str:
     name = getattr(function, "__name__", "")
     if name in BY_NAME:
         return f"write `relay.{name}`"
+    if name in OF_NAMESPACES:
+        return OF_NAMESPACES[name]
+    if isinstance(function, type):
+        near = nearest(name.lower().rstrip("123d"), BY_NAME)
+        shown = "" if near is None else f", such as `relay.{near}`"
+        return f"layers are operators inside a function under @relay_model{shown}"
+    if hasattr(function, "forward"):
+        return "write the model as a function under @relay_model; it takes the module's state_dict"
     near = nearest(name, BY_NAME)
     return f"use an operator of `relay`{'' if near is None else f', such as `relay.{near}`'}"
 
@@ -228,9 +238,11 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
     if function.attr in LIKE or function.attr in CASTS or function.attr in SAME:
         return (yield _plain_method(cx, node, function))
     op = _MEASURES.get(function.attr) or METHODS.get(function.attr)
+    receiver = yield cx.expression(function.value)
+    if is_placeholder(receiver):
+        return receiver
     if op is None:
         return cx.refuse(unknown_method(cx, function))
-    receiver = yield cx.expression(function.value)
     return (yield operator_call(cx, node, op, receiver))
 
 
@@ -267,10 +279,8 @@ def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
     name, instead = node.attr, None
     if name.endswith("_") and name.rstrip("_") in METHODS:
         instead = f"tensors never change: write `x = x.{name.rstrip('_')}(...)`"
-    elif name in ("item", "tolist", "numpy", "cpu", "cuda"):
-        instead = "values stay tensors in compiled code; leave it out"
-    elif name in ("backward", "grad", "requires_grad_"):
-        instead = "gradients are functions: `relay.grad(f)(x)`"
+    else:
+        instead = OF_VALUES.get(name)
     near = nearest(name, (*METHODS, *CASTS, *LIKE, *SAME, "shape", "ndim", "T", "mT", "size"))
     return UnknownAttribute(cx.span(node), "a tensor", name, near, instead)
 
@@ -281,4 +291,5 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
     if hasattr(owner.value, "requires_grad") or hasattr(owner.value, "__array__"):
         return refuse_value(cx, owner.value, text, cx.span(node.value))
     near = nearest(node.attr, dir(owner.value))
-    return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near))
+    instead = OF_NAMESPACES.get(node.attr)
+    return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, instead))

@@ -16,7 +16,7 @@ from ..ir.ops.captured import CapturedNumber
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
-from .atoms import again, atom, into, placeholder
+from .atoms import again, atom, into, is_placeholder, placeholder
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .conditions import as_value, branch, tells
@@ -94,9 +94,11 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
 def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     """Translate an attribute of a value: of a tensor, or the content of a cell."""
     read = _ATTRIBUTES.get(node.attr)
+    value = yield cx.expression(node.value)
+    if is_placeholder(value):
+        return value
     if read is None:
         return cx.refuse(unknown_method(cx, node))
-    value = yield cx.expression(node.value)
     return read(value, cx.span(node))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ..diagnostics.source import SourceFile, Span
+from .habits import CONTEXTS
 
 if TYPE_CHECKING:
     from ..diagnostics.catalogue.language import Unsupported
@@ -118,7 +119,7 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
 
 def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refusal]]:
     """Give what is refused about one node alone."""
-    refusal = REFUSED.get(type(node))
+    refusal = _context(node) or REFUSED.get(type(node))
     if refusal is not None:
         yield node, refusal
     match node:
@@ -140,6 +141,15 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
             yield value, Refusal("`**`", "write the arguments out")
         case _:
             pass
+
+
+def _context(node: ast.AST) -> Refusal | None:
+    """Give what to write instead of a `with` that is known from torch."""
+    match node:
+        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr=name)))]):
+            return Refusal("`with`", CONTEXTS[name]) if name in CONTEXTS else None
+        case _:
+            return None
 
 
 def _operators(node: ast.AST, operators: Sequence[ast.AST]) -> Iterator[tuple[ast.AST, Refusal]]:

@@ -222,4 +222,6 @@ def _instead(value: Any) -> str:
         return "name one of its attributes"
     if is_frozen(value):
         return "name one of its fields"
+    if type(value).__name__ == "dtype" and str(value).startswith("torch."):
+        return f"write `relay.{str(value).removeprefix('torch.')}`"
     return "pass what you need of it as an argument: numbers, tensors, tuples"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from ..diagnostics.catalogue.language import BadValue, HiddenOutsideModel
+from ..diagnostics.catalogue.language import BadValue, HiddenOutsideModel, WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,
@@ -87,6 +87,8 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     found = match_arguments(cx, node, callee, _gathered(node, op, callee.received))
     if found is None:
         return None
+    if _is_count(cx, node, op, found, callee):
+        return None
     hyper = frozenset(p.name for p in op.hyper if _is_hyper(cx, p, op, found.get(p.name)))
     hidden = _hidden(cx, node, op, found, hyper)
     if hidden is None:
@@ -97,6 +99,24 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     if not require(cx, node, Callee(op.name, needed, callee.text, callee.received), found):
         return None
     return _Given(found, hidden, hyper if hidden else frozenset())
+
+
+def _is_count(
+    cx: Context, node: ast.Call, op: Op, found: Mapping[str, ast.expr], callee: Callee
+) -> bool:
+    """Report a number where a weight is expected: a hyper-parameter that was not named."""
+    asked = [p.name for p in op.hyper if p.default is Missing.REQUIRED]
+    for hidden in op.hidden if asked else ():
+        given = found.get(hidden.name)
+        known = None if given is None else static_value(cx, given)
+        if given is not None and known is not None and type(known.value) is int:
+            names = ", ".join(f"{n}=..." for n in asked)
+            way = f"name the numbers that shape it: `relay.{op.name}(x, {names})`"
+            why = f"takes a tensor as `{hidden.name}`, not a number"
+            problem = WrongArguments(cx.span(given), op.name, why, callee.text, None, way)
+            cx.program.report(problem)
+            return True
+    return False
 
 
 def _gathered(node: ast.Call, op: Op, received: int) -> list[ast.expr]:

@@ -295,9 +295,15 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
     flow = analyse(node.body, static_test(cx))
     found = returns_value(node)
     returns = None if found is None else cx.span(found)
+    if found is None and node.returns is not None and not _is_none(node.returns):
+        returns = cx.span(node.returns)
     end = FunctionEnd(node.name, returns)
     frame = Frame(flow, node.name, returns, end, head_span(cx, node))
     return (yield block(cx, cursor(node.body), frame))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (None, "None")
 
 
 def returns_value(node: ast.FunctionDef) -> ast.Return | None:

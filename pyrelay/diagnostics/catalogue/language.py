@@ -104,12 +104,17 @@ class UnreadableAnnotation:
 
 @dataclass(frozen=True, slots=True)
 class MissingReturn:
-    """A function returns a value on one path and falls off its end on another."""
+    """A function falls off its end on one path, where it returns a value on another, or its
+    annotation says that it returns one."""
 
     span: Span
     function: str
     returns: Span
     path: str
+
+    @property
+    def _said(self) -> str:
+        return "returned" if self.returns.text.startswith("return") else "promised"
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -117,7 +122,7 @@ class MissingReturn:
             code="RL104",
             title=f"`{self.function}` does not return a value on every path",
             primary=Label(self.span, self.path),
-            secondary=(Label(self.returns, "a value is returned here"),),
+            secondary=(Label(self.returns, f"a value is {self._said} here"),),
             help="add a `return` at the end, or `raise` where the path must not be taken",
         )
 
@@ -192,6 +197,7 @@ class WrongArguments:
     why: str
     signature: str
     near: str | None = None
+    way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -200,7 +206,7 @@ class WrongArguments:
             title=f"`{self.callee}` {self.why}",
             primary=Label(self.span, ""),
             notes=(f"its signature is {self.signature}",),
-            help=_near(self.near),
+            help=self.way or _near(self.near),
         )
 
 

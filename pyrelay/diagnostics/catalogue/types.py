@@ -200,8 +200,8 @@ class ConditionMismatch:
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         way = (
-            "reduce it first with `.any()` or `.all()`, or choose element by element with "
-            "relay.where(condition, a, b)"
+            "reduce it with `.any()` or `.all()`; element by element, write "
+            "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
             if self.is_tensor
             else "write the comparison, such as `x != 0`"
         )
@@ -352,6 +352,7 @@ class PatternMismatch:
     wanted: str
     actual: str
     cases: tuple[str, ...] = ()
+    way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -361,7 +362,7 @@ class PatternMismatch:
             code="RL215",
             title="this pattern cannot match the value",
             primary=Label(self.span, f"this matches {self.wanted}, the value is {self.actual}"),
-            help=f"the cases of {self.actual} are {listed}" if known else None,
+            help=f"the cases of {self.actual} are {listed}" if known else self.way,
         )
 
 
@@ -507,4 +508,5 @@ class UnpackMismatch:
             code="RL217",
             title=f"this cannot be unpacked into {many}",
             primary=Label(self.span, f"this is {self.actual}"),
+            help="name its parts: `a, b = x[0], x[1]`" if "Tensor[" in self.actual[:7] else None,
         )

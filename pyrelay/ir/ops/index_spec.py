@@ -100,6 +100,8 @@ def _is_fractional(call: RuleCall, dtype: AnyDType) -> bool:
     if isinstance(dtype, DTypeHole) and dtype.weak is DTypeKind.INT:
         call.solver.unify(TensorType((), dtype), INT)
         return False
+    if isinstance(dtype, DTypeHole) and dtype.weak is DTypeKind.FLOAT:
+        return True
     return is_float(call.known_dtype(dtype))
 
 

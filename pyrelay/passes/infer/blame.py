@@ -46,6 +46,10 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
     match clash:
         case StaticNeeded():
             actual = show(solver.resolve(clash.actual))
+            if clash.argument == "spec":
+                what = f"a bound of a slice is an integer, not {actual}"
+                way = "divide with `//`: `x[: n // 2]`"
+                return OperatorMismatch(clash.expr.span, what, (), way)
             return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
         case WidthsMixed():
             return _mixed(solver, call, clash)

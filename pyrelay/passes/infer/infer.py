@@ -11,7 +11,12 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ...diagnostics.catalogue.types import AssumptionRefused, CannotInfer
+from ...diagnostics.catalogue.types import (
+    AssumptionRefused,
+    BranchMismatch,
+    CannotInfer,
+    ConditionMismatch,
+)
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
 from ...ir.dims import Dim, DimVar
@@ -28,6 +33,7 @@ from .solver import Solver
 from .templates import copy_templates
 
 if TYPE_CHECKING:
+    from ...diagnostics.source import Span
     from ...ir.types import Type
 
 
@@ -113,7 +119,7 @@ def _beside(
     """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
     found = _generate(module, functions, schemes, link, unknown)
     places = {p for f in functions.values() for p in doubtful(f, unknown)}
-    return [p for p in found.work.problems if not is_doubtful(p, places)]
+    return [p for p in _independent(found.work.problems) if not is_doubtful(p, places)]
 
 
 @cache
@@ -145,7 +151,7 @@ def _infer_group(
     solver = generator.solver
     annotated = _annotated(functions)
     if generator.work.problems:
-        return generator.work.problems
+        return _independent(generator.work.problems)
     unsolved = generator.work.unsolved()
     if unsolved:
         return [CannotInfer(unsolved[0].span, "this expression")]
@@ -165,6 +171,25 @@ def _infer_group(
         }
     shared = _in_order(_shared_params(solver, list(done.values())), functions.values())
     return {n: _generalise(f, assumptions, shared, list(done)) for n, f in done.items()}
+
+
+def _independent(problems: Sequence[Problem]) -> list[Problem]:
+    """Give the mistakes without those of branches whose condition is wrong already: `and` and `or`
+    have both where they are used on tensors. A test for `None` is two patterns."""
+    problems = list(dict.fromkeys(problems))
+    conditions = [p.span for p in problems if isinstance(p, ConditionMismatch)]
+    return [
+        p
+        for p in problems
+        if not (isinstance(p, BranchMismatch) and any(_is_around(p, c) for c in conditions))
+    ]
+
+
+def _is_around(branches: BranchMismatch, condition: Span) -> bool:
+    places = (branches.span, branches.first, branches.second)
+    return min(p.start for p in places) <= condition.start and condition.end <= max(
+        p.end for p in places
+    )
 
 
 def _generate(

@@ -29,6 +29,7 @@ from ...ir.types import (
     TypeHole,
     show,
 )
+from ...prelude.library import OPTION
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -64,10 +65,14 @@ class PatternConstraint:
         value = solver.resolve(self.value)
         cases = self.adts[value.name].constructors if isinstance(value, AdtType) else ()
         names = tuple(c.name for c in cases)
-        return PatternMismatch(self.span, self._kind(solver), show(value), names)
+        is_option = isinstance(self.pattern, ConstructorPattern) and self.pattern.adt == OPTION
+        way = f"annotate it `{show(value)} | None`" if is_option else None
+        return PatternMismatch(self.span, self._kind(solver), show(value), names, way)
 
     def _kind(self, solver: Solver) -> str:
         match self.pattern:
+            case ConstructorPattern(adt) if adt == OPTION:
+                return "`None`, or a value that may be `None`"
             case ConstructorPattern(adt, name):
                 return f"a `{name}` of {adt}"
             case TuplePattern(fields):

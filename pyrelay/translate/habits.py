@@ -1,0 +1,90 @@
+"""Habits from torch and numpy that do not carry over, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_DEVICES: Final = "compiled code runs where its arguments are: leave devices out"
+_GRADIENTS: Final = "gradients are functions: `relay.grad(f)(x)`"
+_VALUES: Final = "values stay tensors in compiled code: leave it out"
+_DTYPES: Final = "write `relay.cast(x, relay.float64)`"
+_NOISE: Final = "random numbers come from a key: `relay.random.normal(key, (3,))`"
+_UNIFORM: Final = "random numbers come from a key: `relay.random.uniform(key, (3,))`"
+_DATA: Final = "make it outside and mention it as `relay.const(t)`, or pass it as an argument"
+_OPTIMIZERS: Final = "write `opt = relay.optim.adam(lr=1e-3)`, or `sgd`, `adamw`"
+_UPDATES: Final = "write `relay.update_model_params(model, grads, lr=0.1)`"
+_STRINGS: Final = "strings know `==`, `+`, `len` and formats here: do the rest before the call"
+
+OF_VALUES: Final[dict[str, str]] = {
+    "backward": _GRADIENTS,
+    "bernoulli_": _NOISE,
+    "copy_": "tensors never change: give the new value a name",
+    "cpu": _DEVICES,
+    "cuda": _DEVICES,
+    "data": _VALUES,
+    "device": _DEVICES,
+    "dtype": f"dtypes are in the annotations; to change one, {_DTYPES}",
+    "eval": "the mode is the caller's: call `model.eval()` in the script",
+    "fill_": "tensors never change: write `x = relay.full(...)`",
+    "format": 'write an f-string: `f"{x:.3f}"`',
+    "grad": _GRADIENTS,
+    "item": _VALUES,
+    "lower": _STRINGS,
+    "normal_": _NOISE,
+    "numpy": _VALUES,
+    "parameters": "a model is its parameters here: pass the model itself",
+    "requires_grad": _GRADIENTS,
+    "requires_grad_": _GRADIENTS,
+    "split": _STRINGS,
+    "startswith": _STRINGS,
+    "step": _UPDATES,
+    "strip": _STRINGS,
+    "tolist": _VALUES,
+    "train": "the mode is the caller's: call `model.train()` in the script",
+    "type": _DTYPES,
+    "uniform_": _UNIFORM,
+    "upper": _STRINGS,
+    "zero_": "tensors never change: write `x = relay.zeros_like(x)`",
+    "zero_grad": "gradients are values, and never add up by themselves: leave it out",
+}
+"""Methods and attributes of torch's tensors, modules and optimisers, and of strings."""
+
+OF_NAMESPACES: Final[dict[str, str]] = {
+    "Adam": _OPTIMIZERS,
+    "AdamW": _OPTIMIZERS,
+    "SGD": _OPTIMIZERS,
+    "Tensor": _DATA,
+    "array": _DATA,
+    "as_tensor": _DATA,
+    "bernoulli": _NOISE,
+    "from_numpy": _DATA,
+    "manual_seed": "a seed makes a key, in the script: `relay.random.key(0)`",
+    "normal": _NOISE,
+    "rand": _UNIFORM,
+    "rand_like": _UNIFORM,
+    "randint": _UNIFORM,
+    "randn": _NOISE,
+    "randn_like": _NOISE,
+    "tensor": _DATA,
+}
+"""Functions of torch, by name, that are no operators of the same name."""
+
+OF_ARGUMENTS: Final[dict[str, str]] = {
+    "axes": "dims",
+    "axis": "dim",
+    "keepdims": "keepdim",
+}
+"""Names that numpy has for parameters, and torch's."""
+
+WITHOUT: Final = {"device": _DEVICES, "out": "give the result a name", "requires_grad": _GRADIENTS}
+"""Arguments of torch that no operator has."""
+
+_MODES: Final = "leave it out: gradients are computed only where `relay.grad` asks for them"
+
+CONTEXTS: Final = {
+    "enable_grad": _MODES,
+    "inference_mode": _MODES,
+    "no_grad": _MODES,
+    "set_grad_enabled": _MODES,
+}
+"""What stands after `with`, by its last name."""
