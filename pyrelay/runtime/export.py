@@ -6,6 +6,7 @@ tensors, runs in eval mode, and pickles by value, as the bytes that `save` write
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
@@ -19,6 +20,7 @@ from .autograd import with_tensors
 from .entry import Entry
 from .interface import Interface
 from .program import Program
+from .representation import Instances
 from .show import type_text
 from .structure import tensors
 from .values import Cell
@@ -98,6 +100,12 @@ class Exported:
         """The typed IR of the model and everything it reaches."""
         return self._program.typed
 
+    @property
+    def classes(self) -> Mapping[str, type]:
+        """The classes of the values that it takes and gives, by name."""
+        forms = self._program.data.representations.values()
+        return {c.__name__: c for f in forms if isinstance(f, Instances) for c in f.classes}
+
     def save(self, path: str | Path) -> None:
         """Write the model to one file: its program as text, its weights as safetensors.
 
@@ -113,7 +121,7 @@ class Exported:
         weights: dict[str, torch.Tensor] = {}
         weights |= zip(interface.params, tensors(self._params), strict=True)
         weights |= zip(interface.state, [c.value for c in _cells(self._state)], strict=True)
-        return saving.pack(interface, self._program.entry, self._program.typed, weights)
+        return saving.pack(interface, self._program, weights)
 
     def __reduce__(self) -> Any:
         from .loading import load_bytes  # loading.py needs Exported

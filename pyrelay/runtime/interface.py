@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.diagnostic import RunError
@@ -16,6 +16,21 @@ from ..translate.signature import Signature
 
 NUMBERS: Final = {"bool": bool, "int": int, "float": float}
 """The Python types that a result may go back as, by name."""
+
+
+def plain(value: Any) -> Any:
+    """Give a value as JSON has it, a tuple as a list; MISSING for what JSON has not."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is tuple:
+        fields = [plain(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        return MISSING if any(f is MISSING for f in fields) else fields
+    return MISSING
+
+
+def read_plain(value: Any) -> Any:
+    """Give the value that `plain` gave as JSON: lists are tuples."""
+    return tuple(map(read_plain, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
 @final

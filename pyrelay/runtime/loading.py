@@ -4,7 +4,7 @@ parsed and verified like any other, and weights must fit its types."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, cast, final
+from typing import Any, Final, NoReturn, final
 
 import torch
 
@@ -20,8 +20,9 @@ from ..ir.verify import Stage, VerifyError, verify
 from ..translate.scope import MISSING
 from .arguments import Binder, Parameter
 from .export import EvalProgram, Exported
-from .interface import NUMBERS, Argument, Interface
+from .interface import NUMBERS, Argument, Interface, read_plain
 from .program import Program
+from .saved_data import restored
 from .saving import Saved, unpack
 from .values import Cell
 
@@ -54,7 +55,7 @@ class _Loader:
             entry, own = str(manifest["entry"]), [str(n) for n in manifest["operators"]]
             interface = _interface(manifest)
             _ = interface.signature  # refuses names that Python would
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self._refuse(f"its manifest is not of this version ({error})")
         missing = tuple(n for n in own if n not in operators)
         if missing:
@@ -79,7 +80,11 @@ class _Loader:
             self._refuse(f"its program is not well-formed ({error})")
         if entry not in module.functions:
             self._refuse(f"its program has no function `{entry}`")
-        return Program.of_typed(module, entry)
+        try:
+            data = restored(self._saved.manifest["data"], module)
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+            self._refuse(f"its manifest does not describe its data types ({error})")
+        return Program.of_typed(module, entry, data)
 
     def _types(self, program: Program, interface: Interface) -> tuple[Type, ...]:
         """Give the types of the entry's parameters, the weights' first."""
@@ -172,9 +177,4 @@ def _names(values: list[Any]) -> tuple[str, ...]:
 
 def _argument(written: Mapping[str, Any]) -> Argument:
     default = written.get("default", MISSING)
-    return Argument(str(written["name"]), _value(default), written.get("keyword_only") is True)
-
-
-def _value(value: Any) -> Any:
-    """Give a default: JSON's lists are tuples."""
-    return tuple(map(_value, cast("list[Any]", value))) if isinstance(value, list) else value
+    return Argument(str(written["name"]), read_plain(default), written.get("keyword_only") is True)

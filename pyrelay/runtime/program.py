@@ -55,9 +55,9 @@ class Program:
         self._compiled: Final[dict[torch.device, CompiledProgram]] = {}
 
     @classmethod
-    def of_typed(cls, typed: Module, entry: str) -> Self:
+    def of_typed(cls, typed: Module, entry: str, data: UserData = NO_DATA) -> Self:
         """Give the program of a module that has been checked before."""
-        program = cls(typed, entry)
+        program = cls(typed, entry, data)
         program.__dict__["typed"] = typed
         return program
 

@@ -37,7 +37,9 @@ from ..ir.ops.table import BY_NAME
 from ..ir.printer import to_text
 from ..ir.traverse import post_order
 from ..translate.scope import MISSING
-from .interface import Argument, Interface
+from .interface import Argument, Interface, plain
+from .program import Program
+from .saved_data import described
 
 VERSION: Final = 1
 """The version of the file; it grows when an older pyrelay could no longer read what is written."""
@@ -57,17 +59,16 @@ class Saved:
     tensors: Mapping[str, torch.Tensor]
 
 
-def pack(
-    interface: Interface, entry: str, module: Module, weights: Mapping[str, torch.Tensor]
-) -> bytes:
+def pack(interface: Interface, program: Program, weights: Mapping[str, torch.Tensor]) -> bytes:
     """Give the bytes of a file. Raises RunError for what a file cannot hold."""
     from safetensors.torch import save  # only saving and loading pay for it
 
-    program = torch.frombuffer(bytearray(to_text(module), "utf-8"), dtype=torch.uint8)
-    tensors = {n: t.detach().cpu().contiguous() for n, t in weights.items()} | {_PROGRAM: program}
+    module = program.typed
+    text = torch.frombuffer(bytearray(to_text(module), "utf-8"), dtype=torch.uint8)
+    tensors = {n: t.detach().cpu().contiguous() for n, t in weights.items()} | {_PROGRAM: text}
     manifest = {
         "version": VERSION,
-        "entry": entry,
+        "entry": program.entry,
         "name": interface.name,
         "arguments": [_argument(interface.name, a) for a in interface.arguments],
         "result": None if interface.result is None else interface.result.__name__,
@@ -75,6 +76,7 @@ def pack(
         "params": list(interface.params),
         "state": list(interface.state),
         "operators": _own_operators(module),
+        "data": described(program.data, module),
     }
     manifest["checksum"] = _checksum(manifest, tensors)
     return save(tensors, {_METADATA: json.dumps(manifest)})
@@ -172,7 +174,7 @@ def _checksum(manifest: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) 
 def _argument(model: str, argument: Argument) -> dict[str, Any]:
     found: dict[str, Any] = {"name": argument.name}
     if argument.default is not MISSING:
-        default = _plain(argument.default)
+        default = plain(argument.default)
         if default is MISSING:
             kind = type(argument.default).__name__
             raise RunError(NotSaveable(model, f"the default of `{argument.name}` is a {kind}"))
@@ -180,16 +182,6 @@ def _argument(model: str, argument: Argument) -> dict[str, Any]:
     if argument.keyword_only:
         found["keyword_only"] = True
     return found
-
-
-def _plain(value: Any) -> Any:
-    """Give a value as JSON has it, a tuple as a list; MISSING for what JSON has not."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if type(value) is tuple:
-        fields = [_plain(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        return MISSING if any(f is MISSING for f in fields) else fields
-    return MISSING
 
 
 def _own_operators(module: Module) -> list[str]:

@@ -10,6 +10,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,56 @@ def test_a_users_own_operator_is_given_again(tmp_path: Path) -> None:
     assert "halved" in str(caught.value)
 
 
+@dataclass(frozen=True)
+class Point:
+    x: Float
+    n: int
+    label: float = 0.5
+
+
+@relay_model
+def moved(x: Tensor[Float, (N, 4)], p: Point) -> tuple[Tensor[Float, (N, 4)], Point, Point]:
+    return relay.linear(x, out_features=4), p, Point(x.sum(), 7)
+
+
+def test_values_of_users_classes_go_in_and_out(tmp_path: Path) -> None:
+    exported = relay.export_model(relay.create_model(moved))
+    exported.save(tmp_path / "model")
+    loaded = relay.load_model(tmp_path / "model")
+    assert loaded.classes == {"Point": Point}
+    p = Point(torch.tensor(1.0), 3)
+    for f in (exported, loaded, pickle.loads(pickle.dumps(loaded))):
+        value, same_point, new_point = f(X, p)
+        assert torch.equal(value, exported(X, p)[0])
+        assert same_point == p
+        assert type(new_point) is Point
+        assert (new_point.n, new_point.label) == (7, 0.5)
+
+
+def test_where_a_class_is_not_known_one_like_it_is_made(tmp_path: Path) -> None:
+    exported = relay.export_model(relay.create_model(moved))
+    exported.save(tmp_path / "model")
+    torch.save((X, exported(X, Point(torch.tensor(1.0), 3))[0]), tmp_path / "values")
+    script = (
+        "import torch\nfrom pyrelay import relay\n"
+        "f = relay.load_model('model')\n"
+        "x, expected = torch.load('values')\n"
+        "Point = f.classes['Point']\n"
+        "value, p, new = f(x, Point(torch.tensor(1.0), n=3))\n"
+        "assert torch.equal(value, expected)\n"
+        "assert p == Point(torch.tensor(1.0), 3, 0.5)\n"
+        "assert (new.n, new.label, type(new)) == (7, 0.5, Point)\n"
+        "f.save('again')\n"
+        "print(p)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=env, check=True, capture_output=True
+    )
+    assert done.stdout == b"Point(x=tensor(1.), n=3, label=0.5)\n"
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
 # What is refused.
 
 SAVED = exported_tower().to_bytes()
@@ -296,9 +347,12 @@ def test_a_changed_byte_is_refused_wherever_it_is() -> None:
         assert refused(bytes(data))[0] in ("RL410", "RL411", "RL412")
 
 
-def repacked(**changes: Any) -> bytes:
+WITH_DATA = relay.export_model(relay.create_model(moved)).to_bytes()
+
+
+def repacked(original: bytes = SAVED, **changes: Any) -> bytes:
     """Give the saved model with parts of it changed, and a checksum that holds."""
-    saved = saving.unpack(SAVED, "model")
+    saved = saving.unpack(original, "model")
     program = changes.pop("program", saved.program)
     tensors = {**saved.tensors, **changes.pop("tensors", {})}
     tensors = {n: t for n, t in tensors.items() if t is not None}
@@ -325,6 +379,8 @@ def test_what_is_repacked_unchanged_loads() -> None:
         ({"arguments": []}, "RL411", "other arguments"),
         ({"arguments": [{"name": "a b"}] * 3}, "RL411", "manifest is not of this version"),
         ({"params": None}, "RL411", "manifest is not of this version"),
+        ({"data": {"Nothing": []}}, "RL411", "does not describe its data types"),
+        ({"data": []}, "RL411", "does not describe its data types"),
         ({"result": "eval"}, "RL411", "manifest is not of this version"),
         ({"state": []}, "RL411", "fewer weights than its program takes"),
         ({"params": ["linear_1.bias"] * 99}, "RL411", "does not fit its program"),
@@ -401,6 +457,14 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=5,
 )
+
+
+@settings(max_examples=200)
+@given(JSON, st.sampled_from(["module", "name", "numbers", "defaults", "keyword_only"]))
+def test_a_class_described_at_random_never_crashes(value: Any, key: str) -> None:
+    manifest = saving.unpack(WITH_DATA, "model").manifest
+    ((adt, (described,)),) = manifest["data"].items()
+    load_or_refuse(repacked(WITH_DATA, data={adt: [{**described, key: value}]}))
 
 
 @settings(max_examples=300)
