@@ -35,7 +35,7 @@ from .splice import Splicer
 from .summary import names_in, summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from ..ir.module import Module
 
@@ -50,11 +50,27 @@ def inline(module: Module, entry: str) -> Module:
 
     What is no longer called is left for `dce`.
     """
-    plan = _Plan(module, entry)
-    functions: dict[str, Function] = {}
-    for name, function in module.functions.items():
-        is_absorbed = name in plan.inlined and plan.mentions[name] == 1
-        functions[name] = function if is_absorbed else _Inliner(plan, function).function()
+    plan = _Plan(module)
+    plan.choose(entry)
+    absorbed = {name for name in plan.inlined if plan.mentions[name] == 1}
+    return _inlined(plan, [name for name in module.functions if name not in absorbed])
+
+
+def inline_calls(module: Module, names: Collection[str]) -> Module:
+    """Give a module in A-normal form with all calls of the named functions inlined, whatever their
+    size, but for those where a size would be lost; itself if there are none. None of the functions
+    may reach itself."""
+    plan = _Plan(module)
+    for name in names:
+        plan.inlined[name] = _Callee(name, module.functions[name], once=True)
+    return _inlined(plan, module.functions)
+
+
+def _inlined(plan: _Plan, names: Iterable[str]) -> Module:
+    module = plan.module
+    functions = dict(module.functions)
+    for name in names:
+        functions[name] = _Inliner(plan, module.functions[name]).function()
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return replace(module, functions=functions)
@@ -64,10 +80,14 @@ def inline(module: Module, entry: str) -> Module:
 class _Plan:
     """Which global functions are inlined."""
 
-    def __init__(self, module: Module, entry: str) -> None:
+    def __init__(self, module: Module) -> None:
         self.module: Final = module
         self.mentions: Final = dict.fromkeys(module.functions, 0)
         self.inlined: Final[dict[str, _Callee]] = {}
+
+    def choose(self, entry: str) -> None:
+        """Choose the functions that are small or mentioned once, and do not reach themselves."""
+        module = self.module
         called = dict.fromkeys(module.functions, 0)
         graph: dict[str, dict[str, None]] = {}
         for caller, function in module.functions.items():

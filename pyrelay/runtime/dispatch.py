@@ -20,10 +20,17 @@ from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongM
 from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
-from ..ir.types import is_differentiable
+from ..ir.types import FnType, is_differentiable
 from ..passes.infer import find_mistakes
 from ..translate.data import DataTypes
-from ..translate.definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
+from ..translate.definition import (
+    Definition,
+    DerivedFunction,
+    Kind,
+    ModelUse,
+    StaticValue,
+    function_of,
+)
 from ..translate.guards import checker
 from ..translate.models import ModelSpec
 from ..translate.optimizers import OptimizerUse
@@ -159,7 +166,7 @@ class Dispatcher:
 
     def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
         if not kwargs and self._is_plain and len(args) == len(self._parameters):
-            return Arguments(args)
+            return self._specialised(Arguments(args)) if self._functions else Arguments(args)
         try:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
@@ -173,7 +180,21 @@ class Dispatcher:
         given = {n: bound.arguments[n] for n in names}
         optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
         given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
-        return Arguments(values, tuple(given.items()), optimizers)
+        found = Arguments(values, tuple(given.items()), optimizers)
+        return self._specialised(found) if self._functions else found
+
+    def _specialised(self, args: Arguments) -> Arguments:
+        """Let the relay functions among the arguments be part of the program, not passed to it."""
+        known = {n: function_of(args.values[i]) for i, n in self._functions.items()}
+        known = {n: f for n, f in known.items() if f is not None}
+        kept = (v for i, v in enumerate(args.values) if self._functions.get(i) not in known)
+        return args._replace(values=tuple(kept), statics=(*args.statics, *known.items()))
+
+    @cached_property
+    def _functions(self) -> Mapping[int, str]:
+        """The parameters that are functions, by index among the values."""
+        values = enumerate(self._declared.values)
+        return {i: p.name for i, p in values if isinstance(p.ty, FnType)}
 
     def _optimizer(self, name: str, value: Any) -> Optimizer:
         if isinstance(value, Optimizer):

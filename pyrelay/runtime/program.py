@@ -79,7 +79,9 @@ class Program:
     @cached_property
     def derived(self) -> Module:
         """The program with its transforms expanded. Raises CheckError."""
-        return self._step(Stage.DERIVED, self.anf, lambda m: expand_transforms(pool_first(m)))
+        return self._step(
+            Stage.DERIVED, self.anf, lambda m: expand_transforms(pool_first(m), self.entry)
+        )
 
     @cached_property
     def simplified(self) -> Module:

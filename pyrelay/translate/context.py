@@ -63,6 +63,8 @@ class Program:
         self.data: Final = DataTypes(self.report)
         self.exports: Final[dict[str, Instance]] = {}
         """The models that the program exports, by the data type of the exported values."""
+        self.passed: Final[dict[str, Expr]] = {}
+        """The relay functions that a script passes to the entry, by parameter."""
         self.pure: Final[dict[tuple[Definition, Instance], str]] = {}
         """The functions that `relay.with_params` gives, by what they are made of."""
         self.sites: Final[dict[Instance, Sites]] = {}

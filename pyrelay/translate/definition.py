@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.diagnostic import CheckError
 from ..ir.expr import Rule
+from ..ir.op import Op
 from .fence import mistakes
 from .source import FunctionSource, load_source
 
@@ -105,6 +106,15 @@ class ModelUse:
     training: bool = False
     statics: tuple[tuple[str, StaticValue], ...] = ()
     optimizer: OptimizerUse | None = None
+
+
+def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
+    """Give the relay function or operator that a Python object is; None if it is none, or a model
+    definition, which is called with its parameters only."""
+    found = meaning(value)
+    if isinstance(found, Definition) and found.kind is Kind.MODEL:
+        return None
+    return found if isinstance(found, Definition | DerivedFunction | Op) else None
 
 
 def meaning(value: object) -> Any:

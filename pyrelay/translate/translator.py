@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import Any, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.language import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module
+from ..ir.op import Op
 from ..ir.traverse import run, substitute
 from ..ir.types import Type
 from ..prelude.library import link
-from .annotation import AnnotationReader
+from .annotation import AnnotationReader, type_names
 from .context import Context, ModelParts, ModelVar, Program
 from .data import DataType
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
@@ -27,7 +28,7 @@ from .flow import assigned_in, bound_by, locals_of, statements_in
 from .functions import annotated_definition
 from .growth import grown_in
 from .instances import NotSupplied, complete_statics
-from .mentions import transform_of
+from .mentions import lift, transform_of
 from .models import (
     Instance,
     ModelSpec,
@@ -45,6 +46,9 @@ from .scope import Guard, Place
 from .signature import Parameter, Signature
 from .statements import function_body
 from .streams import stream_of
+
+PassedFunction: TypeAlias = Definition | DerivedFunction | Op
+"""A relay function that a script passes."""
 
 
 @final
@@ -76,13 +80,14 @@ class Translation:
 
 def translate(
     entry: Definition | DerivedFunction,
-    statics: Mapping[str, StaticValue] | None = None,
+    statics: Mapping[str, StaticValue | PassedFunction] | None = None,
     implicit: Sequence[ModelUse] = (),
     models: Sequence[ModelUse] = (),
     varying: Collection[Place] = (),
 ) -> Translation:
     """Give the program of a function for its static arguments and for the models it gets.
 
+    Among the static arguments may be relay functions, for parameters that are functions.
     `implicit` says which instances the model definitions mean that the program mentions (for an
     entry that is a model: which instance it is itself), `models` what is passed for the parameters
     that are models, in order. Both may be left out: the models are then as their mentions and
@@ -91,7 +96,14 @@ def translate(
     find, as an `TranslationError` where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
-    given = _Given(definition, statics or {}, implicit, models, varying)
+    plain: dict[str, StaticValue] = {}
+    passed: dict[str, PassedFunction] = {}
+    for parameter, value in (statics or {}).items():
+        if isinstance(value, Definition | DerivedFunction | Op):
+            passed[parameter] = value
+        else:
+            plain[parameter] = value
+    given = _Given(definition, plain, implicit, models, varying, passed)
     program, instance, specs = _translated(given, Updaters())
     name = program.function_name(instance)
     updaters = program.updates.found(name, program.report)
@@ -104,11 +116,16 @@ def translate(
     functions = _typed(program, specs)
     if isinstance(entry, DerivedFunction):
         name, functions = _derived(program, entry, instance, name, functions)
+    signature = program.signature(definition)
+    if given.functions:
+        name, functions = _specialised(program, name, functions, signature)
+        kept = tuple(p for p in signature.parameters if p.name not in given.functions)
+        signature = replace(signature, parameters=kept)
     leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
         link(Module(functions, dict(program.adts))),
         name,
-        program.signature(definition),
+        signature,
         tuple(specs[i] for i in leading),
         {n: specs[m.instance] for n, m in instance.models},
         {n: program.spec(i) for n, i in program.exports.items()},
@@ -139,6 +156,8 @@ class _Given:
     implicit: Sequence[ModelUse]
     models: Sequence[ModelUse]
     varying: Collection[Place]
+    functions: Mapping[str, PassedFunction]
+    """The relay functions that are passed, by parameter."""
 
 
 def _translated(
@@ -149,6 +168,7 @@ def _translated(
     try:
         instance = _entry_instance(program, given)
         program.function_name(instance)
+        _mention_passed(program, instance, given)
         program.translate_pending()
         specs = _specs(program)
     except CheckError as error:
@@ -354,6 +374,51 @@ def _retyped(function: Function, variables: Mapping[Var, Expr]) -> Function:
         assert isinstance(new, Var)
         params.append(new)
     return replace(function, params=tuple(params), body=substitute(function.body, variables))
+
+
+def _mention_passed(program: Program, instance: Instance, given: _Given) -> None:
+    """Translate the relay functions that are passed to the entry."""
+    cx = _context(program, instance) if given.functions else None
+    spans = {p.name: p.span for p in program.signature(given.definition).values}
+    for name, function in given.functions.items():
+        assert cx is not None
+        passed = Meaning(function)
+        try:
+            program.passed[name] = lift(cx, Static(passed), name, spans[name])
+        except NotSupplied:
+            program.report(UnknownModel(spans[name]))
+
+
+def _specialised(
+    program: Program, base: str, functions: dict[str, Function], signature: Signature
+) -> tuple[str, dict[str, Function]]:
+    """Add the entry for the functions that are passed to it; give its name and all functions."""
+    original = functions[base]
+    span = original.span
+    hidden = len(original.params) - len(signature.values)
+    names = [*[""] * hidden, *(p.name for p in signature.values)]
+    args: list[Expr] = []
+    params: list[Var] = []
+    for param, name in zip(original.params, names, strict=True):
+        if name in program.passed:
+            args.append(program.passed[name])
+            continue
+        params.append(replace(param))
+        args.append(params[-1])
+    name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
+    body = Call(GlobalVar(base, span=span), tuple(args), span=span)
+    mentioned = type_names(p.ty for p in params if p.ty is not None)
+    types = tuple(p for p in original.type_params if p in mentioned)
+    made = Function(tuple(params), body, None, types, original.name, span=span)
+    return name, {**functions, name: made}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a relay function means, in place of the Python object that carries it."""
+
+    __relay__: Any
 
 
 def _derived(

@@ -107,7 +107,7 @@ class UnknownFunction:
             primary=Label(self.span, "differentiated here"),
             secondary=() if self.place is None else (Label(self.place, self.why),),
             notes=(self.why,) if self.place is None else (),
-            help="take the gradient where the function is named",
+            help="decorate the function with @relay, or take the gradient where it is named",
         )
 
 

@@ -10,8 +10,8 @@ it is made first-order as a whole. All obstacles are found before any is reporte
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.catalogue.gradient import (
@@ -41,6 +41,7 @@ from .expanded import Expanded, Wanted, is_scalar
 from .leaves import GrowingType
 from .lifting import Known, Lifter, NotLocal
 from .overlay import lay_over
+from .passing import bring_to_callers, with_functions_captured
 from .rewriting import rewrite_calls
 from .store import Store
 
@@ -48,11 +49,17 @@ if TYPE_CHECKING:
     from ...diagnostics.source import Span
 
 
-def expand_transforms(module: Module) -> Module:
+def expand_transforms(module: Module, entry: str | None = None) -> Module:
     """Give the module without transforms; itself if it has none.
 
-    The module must be typed and in A-normal form. Raises CheckError.
+    The module must be typed and in A-normal form. With `entry`, functions that it does not reach
+    do not matter, and go. Raises CheckError.
     """
+    if entry is not None:
+        reached = _reachable(module.functions, entry)
+        if len(reached) < len(module.functions):
+            kept = {n: f for n, f in module.functions.items() if n in reached}
+            module = replace(module, functions=kept)
     if not any(map(_has_transforms, module.functions.values())):
         return module
     expansion = _Expansion(module)
@@ -70,6 +77,9 @@ class _Site:
 
     owner: str
     span: Span
+    rule: Rule
+    why: tuple[str, Span | None] | None = None
+    """What is in the way of making the function first-order."""
 
 
 @final
@@ -83,22 +93,44 @@ class _Expansion:
         self._expanded: Final = Expanded(self._derivation)
         self._first_order: Final[set[str]] = set()
         self._waiting: list[_Site] = []
+        self._brought: Final[set[str]] = set()
+        """The functions that have been inlined where they are called."""
         self._mentioned_before: dict[str, dict[str, None]] = {}
         """What each closed function reached before the program was converted."""
 
     def run(self) -> None:
         """Expand everything, locally where that can be, else with the program around it."""
+        for name, function in list(self.store.functions.items()):
+            self.store.functions[name] = with_functions_captured(self.store, function)
         self._expand_all()
+        while self._waiting and not self.problems and self._bring_to_callers():
+            self._expand_all()
         if not self._waiting or self.problems:
             return
         reasons = self._convert_programs()
         self._expand_all()
         for site in self._waiting:
+            if site.owner in self._brought:
+                continue  # those that call it have its code
             if site.owner in reasons or not self._is_converted(site.owner):
-                why, place = reasons.get(site.owner, ("the function comes from outside", None))
-                self.problems.append(UnknownFunction(site.span, why, place))
+                why = site.why or ("the function comes from outside", None)
+                why = reasons.get(site.owner, why)
+                self.problems.append(UnknownFunction(site.span, *why))
         if not self.problems:
-            self._drop_open()
+            self._drop_open(reasons)
+
+    def _bring_to_callers(self) -> bool:
+        """Bring pullbacks of functions that are passed in to where these are known; tell whether
+        that got any further. Gradients of such functions need less: the program made first-order.
+        """
+        if not any(site.rule is Rule.VJP for site in self._waiting):
+            return False
+        waiting = {site.owner for site in self._waiting}
+        called = {n for f in self.store.functions.values() for n in free_globals(f)}
+        waiting = (waiting & called) - self._brought
+        open_ = [name for name in self.store.functions if name in waiting]
+        self._brought.update(open_)
+        return bool(open_) and bring_to_callers(self.store, open_)
 
     def forget_cells(self) -> None:
         """Drop what was defined for cells and is not part of the program."""
@@ -121,7 +153,7 @@ class _Expansion:
             try:
                 known = lifter.resolve(transform.function, type_of(transform.function))
             except NotLocal:
-                self._waiting.append(_Site(name, transform.span))
+                self._waiting.append(_Site(name, transform.span, transform.rule))
                 continue
             target = self._target(name, known, transform)
             if target is not None:
@@ -133,25 +165,27 @@ class _Expansion:
 
     def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
         """Give the function that a transform stands for; None if there is none (yet)."""
-        reached = _reachable(self.store, known.name)
+        reached = _reachable(self.store.functions, known.name)
         if owner in reached:
             place = self.store.functions[owner].span
             self.problems.append(DifferentiatesItself(transform.span, owner, place))
             return None
         if any(_has_transforms(self.store.functions[r]) for r in reached):
-            self._waiting.append(_Site(owner, transform.span))
+            self._waiting.append(_Site(owner, transform.span, transform.rule))
             return None
         problems = list(_obstacles(self.store.functions[known.name], known, transform))
         self.problems.extend(problems)
         if problems:
             return None
-        return self._derived(known, transform)
+        return self._derived(owner, known, transform)
 
-    def _derived(self, known: Known, transform: Transform) -> str | None:
+    def _derived(self, owner: str, known: Known, transform: Transform) -> str | None:
         try:
             self._make_first_order(known.name)
         except NotFirstOrder as found:
-            self.problems.append(UnknownFunction(transform.span, found.why, found.span))
+            # What it is passed may be known once the program around it is converted.
+            site = _Site(owner, transform.span, transform.rule, (found.why, found.span))
+            self._waiting.append(site)
             return None
         assert transform.wrt is not None, "inference says which parameters"
         wrt = tuple(i + len(known.captures) for i in transform.wrt)
@@ -176,7 +210,7 @@ class _Expansion:
         waiting = {site.owner for site in self._waiting}
         reasons: dict[str, tuple[str, Span | None]] = {}
         for name, function in list(self.store.functions.items()):
-            reached = _reachable(self.store, name)
+            reached = _reachable(self.store.functions, name)
             if not _is_closed(function) or not waiting & reached.keys():
                 continue
             self._mentioned_before[name] = reached
@@ -196,9 +230,9 @@ class _Expansion:
             for name, f in functions.items()
         )
 
-    def _drop_open(self) -> None:
+    def _drop_open(self, reasons: Mapping[str, tuple[str, Span | None]]) -> None:
         """Drop functions that wait for a function from a caller: those that call them have
-        versions of their own."""
+        versions of their own. One that has none, for one of the reasons, is a problem."""
         functions = self.store.functions
         dropped = {name for name, f in functions.items() if _has_transforms(f)}
         mentions = {name: free_globals(f) for name, f in functions.items()}
@@ -208,6 +242,9 @@ class _Expansion:
                 break
             dropped |= more
         for name in dropped:
+            if name in reasons:
+                site = next(s for s in self._waiting if s.owner in dropped)
+                self.problems.append(UnknownFunction(site.span, *reasons[name]))
             del functions[name]
 
 
@@ -230,7 +267,7 @@ def _has_transforms(function: Function) -> bool:
     return any(isinstance(node, Transform) for node in post_order(function))
 
 
-def _reachable(store: Store, name: str) -> dict[str, None]:
+def _reachable(functions: Mapping[str, Function], name: str) -> dict[str, None]:
     """Give a function and all that it mentions, directly or through others."""
     found: dict[str, None] = {}
     pending = [name]
@@ -238,7 +275,7 @@ def _reachable(store: Store, name: str) -> dict[str, None]:
         name = pending.pop()
         if name not in found:
             found[name] = None
-            pending += reversed(free_globals(store.functions[name]))
+            pending += reversed(free_globals(functions[name]))
     return found
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.grad import expand_transforms
 from pyrelay.runtime.evaluator import evaluate
-from tests.unit.passes.grad.programs import assert_close, check, expanded, run, scalar
+from tests.unit.passes.grad.programs import assert_close, check, expanded, prepared, run, scalar
 
 TWO = "%x: float64, %y: float64"
 X, Y = scalar(0.3), scalar(-0.7)
@@ -146,3 +150,70 @@ def test_a_polymorphic_function_is_differentiated_at_the_types_of_its_use() -> N
     def @main(%x: float64, %n: int64) { let %g = grad{wrt=(0,)}(@first); %g(%x, %n) }
     """
     assert_close(run(text, X, 3), 2 * X)
+
+
+PULLED = """
+def @pulled(%f: fn (float64) -> float64, %x: float64) -> float64 {
+  let %v = vjp(@given)(%x); let %p = %v.1; %p(%v.0) }
+""".replace("@given", "%f")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "@pulled(fn (%a: float64) -> float64 { %a * %a * %y }, %x)",
+        "@pulled(@square, %x) * @pulled(fn (%a: float64) -> float64 { sin(%a) }, %y)",
+        "@outer(fn (%a: float64) -> float64 { %a * %a * %y }, %x)",
+        "@again(fn (%a: float64) -> float64 { sin(%a) * %y }, 3, %x)",
+        "@again(@square, 2, %x) * %y",
+    ],
+)
+def test_a_pullback_of_what_is_passed_in(body: str) -> None:
+    text = f"""{PULLED}
+    def @square(%a: float64) -> float64 {{ %a * %a }}
+    def @outer(%f: fn (float64) -> float64, %x: float64) -> float64 {{ @pulled(%f, sin(%x)) }}
+    def @again(%f: fn (float64) -> float64, %n: int64, %x: float64) -> float64 {{
+      if (%n < 1) {{ %x }}
+      else {{ let %v = vjp(%f)(%x); let %p = %v.1; @again(%f, %n - 1, %p(%v.0)) }} }}
+    def @f(%x: float64, %y: float64) -> float64 {{ {body} }}
+    """
+
+    def pulled(function: Any, x: Any) -> Any:
+        value = function(x)
+        return torch.autograd.grad(value, x, value, create_graph=True)[0]
+
+    def again(function: Any, n: int, x: Any) -> Any:
+        return x if n < 1 else again(function, n - 1, pulled(function, x))
+
+    def square(a: Any) -> Any:
+        return a * a
+
+    x, y = (v.clone().requires_grad_() for v in (scalar(0.3), scalar(1.7)))
+    expected = {
+        "@pulled(fn": lambda: pulled(lambda a: a * a * y, x),
+        "@pulled(@s": lambda: pulled(square, x) * pulled(torch.sin, y),
+        "@outer(fn ": lambda: pulled(lambda a: a * a * y, x.sin()),
+        "@again(fn ": lambda: again(lambda a: a.sin() * y, 3, x),
+        "@again(@sq": lambda: again(square, 2, x) * y,
+    }[body[:10]]()
+    main = "def @main(%x: float64, %y: float64) { value_and_grad(@f)(%x, %y) }"
+    module = expand_transforms(prepared(text + main), "main")
+    verify(module, Stage.DERIVED)
+    found = evaluate(module, "main", [x.detach(), y.detach()])
+    assert_close(found, (expected, _grads(expected, x, y)))
+
+
+def _grads(value: Any, *inputs: Any) -> tuple[Any, ...]:
+    return torch.autograd.grad(value, inputs)
+
+
+def test_a_gradient_of_a_function_that_takes_functions() -> None:
+    text = """
+    def @twice(%f: fn (float64) -> float64, %x: float64) -> float64 { %f(%f(%x)) }
+    def @slope(%f: fn (float64) -> float64, %x: float64) -> float64 {
+      grad{wrt=(1,)}(@twice)(%f, %x) }
+    def @main(%x: float64, %y: float64) {
+      @slope(fn (%a: float64) -> float64 { %a * %a * %y }, %x) }
+    """
+    x, y = scalar(0.3), scalar(1.7)
+    assert_close(run(text, x, y), 4 * x**3 * y**3)

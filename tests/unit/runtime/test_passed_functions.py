@@ -1,0 +1,86 @@
+"""Relay functions that a script passes to relay functions are part of the program."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pyrelay import CheckError, Dim, Float, Fn, Tensor, relay
+
+N = Dim("N")
+
+
+@relay
+def square(x: Float) -> Float:
+    return x * x
+
+
+@relay
+def twice(f: Fn[[Float], Float], x: Float) -> Float:
+    return f(f(x))
+
+
+@relay
+def slope(f: Fn[[Float], Float], x: Float) -> Float:
+    return relay.grad(f)(x)
+
+
+@relay
+def pulled(f: Fn[[Float], Float], x: Float) -> Float:
+    y, back = relay.vjp(f)(x)
+    return back(y)
+
+
+@relay
+def mapped(
+    x: Tensor[Float, (N,)], f: Fn[[Tensor[Float, (N,)]], Tensor[Float, (N,)]], *, times: int = 1
+) -> Tensor[Float, (N,)]:
+    for _ in range(times):
+        x = f(x)
+    return x
+
+
+def test_a_function_is_passed_by_name_and_by_position() -> None:
+    assert float(twice(square, 3.0)) == 81.0
+    assert float(twice(x=2.0, f=square)) == 16.0
+    assert float(twice(relay.grad(square), 3.0)) == 12.0
+    x = torch.tensor([0.1, 0.2])
+    torch.testing.assert_close(mapped(x, relay.sin, times=2), x.sin().sin())
+    torch.testing.assert_close(mapped(torch.ones(3), relay.exp), torch.ones(3).exp())
+
+
+def test_gradients_of_and_through_functions_that_are_passed() -> None:
+    assert float(slope(square, 3.0)) == 6.0
+    assert float(pulled(square, 3.0)) == 54.0
+    assert float(relay.grad(twice, wrt="x")(square, 3.0)) == 108.0
+    assert float(relay.grad(slope, wrt="x")(square, 3.0)) == 2.0
+    assert float(relay.grad(pulled, wrt="x")(square, 3.0)) == 54.0
+
+
+def test_torch_autograd_goes_through_functions_that_are_passed() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    twice(square, x).backward()
+    assert x.grad is not None
+    assert float(x.grad) == 108.0
+
+
+def test_each_function_gives_a_program_of_its_own() -> None:
+    @relay
+    def cube(x: Float) -> Float:
+        return x * x * x
+
+    @relay
+    def applied(f: Fn[[Float], Float], x: Float) -> Float:
+        return f(x)
+
+    assert (float(applied(square, 2.0)), float(applied(cube, 2.0))) == (4.0, 8.0)
+    assert float(applied(square, 3.0)) == 9.0
+    assert applied.cache_info().entries == 2
+    assert float(applied(lambda x: x + 1.0, 2.0)) == 3.0
+
+
+def test_a_python_function_runs_and_is_not_differentiated() -> None:
+    assert float(twice(torch.sin, torch.tensor(0.5))) == pytest.approx(0.4613, abs=1e-4)
+    with pytest.raises(CheckError, match="@relay") as caught:
+        slope(lambda x: x * 2.0, 3.0)
+    assert caught.value.codes == ("RL304",)
