@@ -33,7 +33,9 @@ from .derive import derive
 from .dispatch import CacheInfo
 from .entry import Entry
 from .program import Program
+from .representation import UserData
 from .show import stage_text, type_text
+from .text_data import classes_of, data_of
 from .warn import warn
 
 
@@ -56,8 +58,17 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
             known = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self) or 'none'}"
             raise KeyError(f"the module has no function {name!r}; {known}")
         if name not in self._made:
-            self._made[name] = ModuleFunction(self.ir, name)
+            self._made[name] = ModuleFunction(self.ir, name, self._data)
         return self._made[name]
+
+    @property
+    def classes(self) -> Mapping[str, type]:
+        """The constructors of the module's data types, as classes of values: `classes["Cons"]`."""
+        return classes_of(self._data)
+
+    @cached_property
+    def _data(self) -> UserData:
+        return data_of(self.ir)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.ir.functions)
@@ -91,12 +102,14 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
 class ModuleFunction:
     """A function of a module: call it, check it, differentiate it, look inside."""
 
-    def __init__(self, module: Module, name: str, *, joins: bool = True) -> None:
-        """`joins` says that calls join torch's autograd."""
+    def __init__(self, module: Module, name: str, data: UserData, *, joins: bool = True) -> None:
+        """`data` are the classes of the module's data types; `joins` says that calls join torch's
+        autograd."""
         self.__name__: str = name
         self._entry_name: Final = name
         self._given: Final = reached(module, name)
         self._joins: Final = joins
+        self._data: Final = data
         self._hits = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -163,7 +176,7 @@ class ModuleFunction:
         module, entry = derive(
             self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
         )
-        return ModuleFunction(module, entry, joins=rule is not Rule.VJP)
+        return ModuleFunction(module, entry, self._data, joins=rule is not Rule.VJP)
 
     @property
     def _function(self) -> Function:
@@ -171,7 +184,7 @@ class ModuleFunction:
 
     @cached_property
     def _program(self) -> Program:
-        return Program(self._given, self._entry_name)
+        return Program(self._given, self._entry_name, self._data)
 
     @cached_property
     def _entry(self) -> Entry:
@@ -188,7 +201,8 @@ class ModuleFunction:
         wrt = tuple(i for i, ty in enumerate(params) if is_differentiable(ty))
         if not wrt or not self._joins:
             return None
-        return Program(*derive(self._given, self._entry_name, Rule.VJP, wrt, single=False))
+        derived = derive(self._given, self._entry_name, Rule.VJP, wrt, single=False)
+        return Program(*derived, self._data)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and len(args) == len(self._function.params):

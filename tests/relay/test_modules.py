@@ -124,3 +124,72 @@ def test_json_that_is_no_module_is_refused() -> None:
     for text in ("{", '{"format": "pyrelay-ir 1"}', "{}"):
         with pytest.raises(CheckError, match="RL640"):
             relay.parse(text)
+
+
+DATA = """
+#[version = "0.0.5"]
+type Tree { Leaf(Tensor[(2), float32]), Node(Tree, Tree) }
+def @total(%t: Tree) -> Tensor[(2), float32] {
+  match (%t) { Leaf(%x) => { %x }, Node(%l, %r) => { tanh(@total(%l)) + @total(%r) } }
+}
+def @loss(%t: Tree) -> float32 { sum(@total(%t)) }
+def @mirror(%t: Tree) -> Tree {
+  match (%t) { Leaf(%x) => { Leaf(%x) }, Node(%l, %r) => { Node(@mirror(%r), @mirror(%l)) } }
+}
+def @numbers(%n: int32) -> List[int32] {
+  if (%n == 0) { Nil } else { Cons(%n, @numbers(%n - 1)) }
+}
+def @head(%o: Option[int32]) -> Option[int32] {
+  match (%o) { Some(%x) => { Some(%x + 1) }, None => { None } }
+}
+"""
+
+
+def test_data_goes_in_and_out_as_instances_of_classes() -> None:
+    module = relay.parse(DATA)
+    leaf, node = module.classes["Leaf"], module.classes["Node"]
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    tree = node(leaf(x), node(leaf(y), leaf(x)))
+    expected = torch.tanh(x) + torch.tanh(y) + x
+    torch.testing.assert_close(module["total"](tree), expected)
+    torch.testing.assert_close(module["total"].interpret(tree), expected)
+    found = module["mirror"](node(leaf(x), leaf(y)))
+    assert type(found) is node
+    torch.testing.assert_close(found.field0.value, y)
+    assert repr(leaf(1)) == "Leaf(1)"
+    assert repr(node(leaf(1), leaf((2, 3)))) == "Node(Leaf(1), Leaf((2, 3)))"
+
+
+def test_the_gradient_of_data_is_data() -> None:
+    module = relay.parse(DATA)
+    leaf, node = module.classes["Leaf"], module.classes["Node"]
+    x = torch.tensor([1.0, 2.0])
+    slope = relay.grad(module["loss"])(node(leaf(x), leaf(x)))
+    assert type(slope) is node
+    torch.testing.assert_close(slope.field0.value, 1 - torch.tanh(x) ** 2)
+    torch.testing.assert_close(slope.field1.value, torch.ones(2))
+
+
+def test_lists_and_options_of_relay_are_data() -> None:
+    module = relay.parse(DATA)
+    numbers = module["numbers"](3)
+    assert repr(module["numbers"](2)).startswith("Cons(")
+    assert int(numbers.field0) == 3
+    some, none = module.classes["Some"], module.classes["None"]
+    assert int(module["head"](some(4)).value) == 5
+    assert type(module["head"](none())) is none
+
+
+def test_deep_data_goes_in_and_out() -> None:
+    module = relay.parse(DATA)
+    found, count = module["numbers"](20_000), 0
+    assert len(repr(found)) > 20_000
+    while type(found) is module.classes["Cons"]:
+        found, count = found.field1, count + 1
+    assert count == 20_000
+
+
+def test_an_argument_of_another_type_is_refused() -> None:
+    module = relay.parse(DATA)
+    with pytest.raises(RunError):
+        module["total"](module.classes["Nil"]())
