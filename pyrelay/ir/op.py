@@ -216,7 +216,7 @@ class RuleCall:
             return ty
         name = self.operand_name(index)
         raise Clash(
-            f"`{self.op.name}` takes a tensor as `{name}`, not {show(ty)}",
+            f"`{self.said}` takes a tensor as `{name}`, not {show(ty)}",
             labels={index: f"this is {show(ty)}"},
         )
 
@@ -224,7 +224,7 @@ class RuleCall:
         """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
         ty = self.type(index)
         if not isinstance(ty, TupleType):
-            self.clash(f"`{self.op.name}` takes a tuple of tensors, not {show(ty)}", index)
+            self.clash(f"`{self.said}` takes a tuple of tensors, not {show(ty)}", index)
         found: list[TensorType] = []
         for part in ty.fields:
             part = self.solver.resolve(part)
@@ -236,7 +236,7 @@ class RuleCall:
                 case SizeType():
                     found.append(TensorType((), int64))
                 case _:
-                    self.clash(f"`{self.op.name}` takes tensors, not {show(part)}", index)
+                    self.clash(f"`{self.said}` takes tensors, not {show(part)}", index)
         return tuple(found)
 
     def known_dtype(self, dtype: AnyDType) -> AnyDType:
@@ -252,6 +252,11 @@ class RuleCall:
         except Clash:
             self.clash(message, index)
 
+    @property
+    def said(self) -> str:
+        """The name of the operator as its users write it."""
+        return _SAID.get(self.op.name, self.op.name)
+
     def operand_name(self, index: int) -> str:
         """Give the parameter name of an operand."""
         names = [p.name for p in self.op.params if p.role is Role.OPERAND]
@@ -262,6 +267,15 @@ class RuleCall:
         labels = {i: f"this is {show(self.solver.resolve(self.types[i]))}" for i in indices}
         raise Clash(message, labels=labels, help=help)
 
+
+_SAID: Final = {
+    "check": "assert",
+    "dim_size": "len",
+    "to_bool": "bool",
+    "to_float": "float",
+    "to_int": "int",
+}
+"""The Python that stands for operators with names of their own."""
 
 TypeRule: TypeAlias = Callable[[RuleCall], Type]
 

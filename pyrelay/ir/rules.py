@@ -53,7 +53,7 @@ def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
             shape = broadcast_shapes(call, [t.shape for t in operands])
         except Clash:
             call.clash(
-                f"`{call.op.name}` cannot broadcast " + " with ".join(show(t) for t in operands),
+                f"`{call.said}` cannot broadcast " + " with ".join(show(t) for t in operands),
                 *range(len(operands)),
             )
         return TensorType(shape, result(call, operands[0].dtype))
@@ -71,7 +71,7 @@ def _bool(_: RuleCall, __: AnyDType) -> AnyDType:
 
 def _numeric(call: RuleCall, dtype: AnyDType) -> AnyDType:
     if isinstance(dtype, DType) and dtype == bool_:
-        call.clash(f"`{call.op.name}` takes numbers, not Bool", 0)
+        call.clash(f"`{call.said}` takes numbers, not Bool", 0)
     return dtype
 
 
@@ -89,7 +89,7 @@ def axis(call: RuleCall, dim: int, rank: int, index: int = 0) -> int:
     """Give a dim counted from 0. Raises Clash when the tensor has no such dim."""
     if not -rank <= dim < rank:
         many = "1 dimension" if rank == 1 else f"{rank} dimensions"
-        call.clash(f"`{call.op.name}` has no dim {dim} here: the tensor has {many}", index)
+        call.clash(f"`{call.said}` has no dim {dim} here: the tensor has {many}", index)
     return dim % rank
 
 
@@ -102,7 +102,7 @@ def axes(
     given = (dims,) if isinstance(dims, int) else dims
     found = tuple(axis(call, d, rank, index) for d in given)
     if len(set(found)) != len(found):
-        call.clash(f"`{call.op.name}` names a dim twice: {given}", index)
+        call.clash(f"`{call.said}` names a dim twice: {given}", index)
     return found
 
 
@@ -119,7 +119,7 @@ def floating(call: RuleCall, index: int) -> TensorType:
     dtype = call.known_dtype(ty.dtype)
     if isinstance(ty.dtype, DType) and not is_float(dtype):
         call.clash(
-            f"`{call.op.name}` takes a float tensor, not {show(ty)}",
+            f"`{call.said}` takes a float tensor, not {show(ty)}",
             index,
             help=f"cast it: relay.cast({call.operand_name(index)}, relay.float32)",
         )
@@ -131,7 +131,7 @@ def integral(call: RuleCall, index: int) -> TensorType:
     ty = call.tensor(index)
     if is_float(ty.dtype) or ty.dtype == bool_:
         call.clash(
-            f"`{call.op.name}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
+            f"`{call.said}` takes integers as `{call.operand_name(index)}`, not {show(ty)}",
             index,
         )
     return ty
@@ -143,7 +143,7 @@ def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
     if ty.rank not in ranks:
         wanted = " or ".join(str(r) for r in ranks)
         call.clash(
-            f"`{call.op.name}` takes a tensor of {wanted} dimensions as "
+            f"`{call.said}` takes a tensor of {wanted} dimensions as "
             f"`{call.operand_name(index)}`, not {show(ty)}",
             index,
         )
@@ -167,7 +167,7 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) 
             call.solver.unify(TensorType((), first.dtype), TensorType((), other.dtype))
         except Clash:
             call.clash(
-                f"`{call.op.name}` takes tensors of one dtype, not {show(first)} and {show(other)}",
+                f"`{call.said}` takes tensors of one dtype, not {show(first)} and {show(other)}",
                 index,
                 help=f"cast one: relay.cast(x, relay.{first.dtype})",
             )
