@@ -17,6 +17,7 @@ from .diagnostics.diagnostic import RunError
 from .ir.expr import Rule
 from .ir.module import Module
 from .ir.op import Op
+from .prelude.values import List
 from .runtime.arguments import describe
 from .runtime.bound import PureFunction, dispatcher_of, place_of
 from .runtime.constant import const as const
@@ -29,10 +30,11 @@ from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
 from .runtime.reference import ref as ref
-from .runtime.structure import tensors
+from .runtime.structure import map_tensors, tensors
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse
 from .translate.definition import DerivedFunction, meaning
+from .translate.unions import is_data_class
 
 Models = Model | tuple[Model, ...]
 
@@ -210,14 +212,28 @@ def stop_gradient(x: Any) -> Any:
 
 
 def tree_map(f: Any, *trees: Any) -> Any:
-    """Give a tree of `f` applied to the leaves of trees of one structure: tensors, numbers,
-    tuples, `Params` and `Grads`."""
+    """Give a tree of `f` applied to the leaves of trees of one structure: tensors and numbers in
+    tuples, `Params` and `Grads`; the tensors in lists and in values of data types."""
     first = trees[0]
     if isinstance(first, Params | Grads):
         return first.map(f, *trees[1:])
     if isinstance(first, tuple):
         return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))
+    if isinstance(first, list | List) or is_data_class(type(first)):
+        return _map_data(f, *trees)
     return f(*trees)
+
+
+def _map_data(f: Any, *trees: Any) -> Any:
+    """Give a list or a value of a data type with its tensors changed, at any depth."""
+    whole = [List.of(t) if isinstance(t, list) else t for t in trees]  # pyright: ignore[reportUnknownArgumentType]
+    found = [tensors(t) for t in whole]
+    counts = sorted({len(t) for t in found})
+    if len(counts) > 1:
+        wanted, actual = "trees of one structure", f"trees of {counts[0]} and {counts[-1]} tensors"
+        raise RunError(NotAModel(f"relay.tree_map takes {wanted}", actual, "map over equal trees"))
+    rest = [iter(t) for t in found[1:]]
+    return map_tensors(whole[0], lambda tensor: f(tensor, *map(next, rest)))
 
 
 def layers(count: int) -> Sequence[int]:

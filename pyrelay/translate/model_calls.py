@@ -23,6 +23,7 @@ from ..ir.expr import (
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
 from ..ir.op import Holder
+from ..ir.ops.loop import map_leaves
 from ..ir.ops.model import KEY_INIT, initial
 from ..ir.ops.optim import descend
 from ..ir.traverse import Steps, let, run
@@ -154,16 +155,10 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
         require(cx, node, callee, dict(zip(("f", "tree"), node.args, strict=False)))
         return placeholder(span)
     uses = [u for u in (record_of(cx, a) for a in node.args[1:]) if u is not None]
-    if not uses:
-        return cx.refuse(
-            Unsupported(
-                cx.span(node.args[1]),
-                "`relay.tree_map` over a value whose structure is not known here",
-                "map over `model.params`, or gradients of a model, or write the calls out",
-            )
-        )
     function = yield cx.expression(node.args[0])
     trees = yield cx.expressions(node.args[1:])
+    if not uses:
+        return Call(map_leaves, (function, Tuple(trees, span=span)), {}, span=span)
     spec = cx.program.spec(use_instance(cx, uses[0], span))
     bindings: list[Binding] = []
     callee = atom(function, "f", into(bindings))

@@ -1,4 +1,4 @@
-"""What a loop does to what it runs over, before inference knows what that is.
+"""What a program does to something before inference knows what that is: loops, and maps of trees.
 
 A loop over something of unknown type keeps a *place*: the number of the round where it runs over a
 tensor, what is left where it runs over a list. Inference puts the operators of the one or the other
@@ -62,4 +62,20 @@ element_at: Final = _operator("element_at", "The element of a round.", operand("
 next_place: Final = _operator("next_place", "The place of the round after one.", operand("place"))
 backwards: Final = _operator("backwards", "The elements the other way round.")
 
-UNDECIDED: Final = (first_place, is_inside, element_at, next_place, backwards)
+map_leaves: Final = Op(
+    name="map_leaves",
+    doc="A function applied to the tensors of floats in trees of one structure.",
+    params=(operand("function"), operand("trees")),
+    promotion=Promotion.NONE,
+    type_rule=_undecided,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_never),
+    grad=NoGradient("no checked program has it"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((0, (0,))),),
+)
+
+UNDECIDED: Final = (first_place, is_inside, element_at, next_place, backwards, map_leaves)

@@ -37,6 +37,7 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Op
+from ...ir.ops.loop import map_leaves
 from ...ir.traverse import Steps, attr_exprs, run
 from ...ir.types import (
     BOOL,
@@ -310,7 +311,10 @@ class Generator:
                 return None
 
     def _operator(self, expr: Call, op: Op) -> Steps[Type]:
-        types = yield self._each(expr.args)
+        # A map of trees has its function copied for each type of leaf, and typed there.
+        is_map = op is map_leaves
+        types = yield self._each(expr.args[1:] if is_map else expr.args)
+        types = (UNIT, *types) if is_map else types
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)
@@ -322,7 +326,7 @@ class Generator:
     def _read(self, call: OperatorCall) -> bool:
         """Type a call whose syntax has several meanings as what it is read as; tell whether it is
         one. Raises Stuck and Clash."""
-        found = reading(call, self.solver)
+        found = reading(call, self.solver, self.adts)
         if found is None:
             return False
         call.reading = found

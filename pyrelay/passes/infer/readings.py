@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
@@ -32,14 +32,25 @@ from ...ir.ops.compare import equal, less, not_equal
 from ...ir.ops.host import dim_size, no_element
 from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
-from ...ir.ops.loop import backwards, element_at, first_place, is_inside, next_place
+from ...ir.ops.loop import (
+    backwards,
+    element_at,
+    first_place,
+    is_inside,
+    map_leaves,
+    next_place,
+)
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
-from ...ir.types import AdtType, SizeType, TensorType, TypeHole
+from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole
 from ...prelude.library import LIST, qualified
 from .operators import OperatorCall
 from .solver import Solver
+from .tree_map import mapped
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
 
 
 @final
@@ -109,9 +120,11 @@ class _Site:
 Reader: TypeAlias = Callable[[_Site], Expr]
 
 
-def reading(call: OperatorCall, solver: Solver) -> Reading | None:
+def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
     """Give what a call means if its syntax has several meanings and this is not that of the
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
+    if call.op is map_leaves:
+        return _tree_map(call, solver, adts)
     on_list, on_tensor = _ON_LISTS.get(call.op), _ON_TENSORS.get(call.op)
     if on_list is None:
         return None
@@ -124,6 +137,16 @@ def reading(call: OperatorCall, solver: Solver) -> Reading | None:
     site = _Site(call, solver)
     body = read(site)
     return Reading(site.operands, body)
+
+
+def _tree_map(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
+    function, trees = call.call.args
+    assert isinstance(trees, Tuple)
+    whole = solver.resolve(call.types[1])
+    assert isinstance(whole, TupleType)
+    operands = {Var("tree", span=t.span): t for t in trees.fields}
+    pairs = list(zip(operands, whole.fields, strict=True))
+    return Reading(operands, mapped(function, pairs, adts, call.call.span))
 
 
 # Of tensors.
