@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
-from ..diagnostics.catalogue.language import Unsupported, WrongArguments
+from ..diagnostics.catalogue.language import CapturedObject, Unsupported, WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ..ir.op import Op
@@ -120,6 +120,13 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.stream is not None:
         return (yield _over_stream(cx, node, entry.stream, code))
+    captured = static_value(cx, node) if isinstance(node, ast.Name | ast.Attribute) else None
+    if captured is not None and _is_stream(captured.value):
+        instead = "pass it as an argument: `data: Iterable[tuple[Tensor[Float, (N, 3)], Int]]`"
+        kind = f"Python object of type `{type(captured.value).__name__}`"
+        problem = CapturedObject(cx.span(node), ast.unparse(node), kind, instead)
+        cx.program.report(problem)
+        return Iteration(placeholder(cx.span(node)), lambda _: placeholder(cx.span(node)))
     items = atom((yield cx.expression(node)), "items", code.bind)
     if _is_tensor(cx, node, items):
         return _over_axis(items, cx.span(node), code)
@@ -132,6 +139,12 @@ def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
         return True
     known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
     return known is not None and isinstance(meaning(known.value), Op)
+
+
+def _is_stream(value: object) -> bool:
+    """Tell whether a captured object gives elements one by one, as a data loader does."""
+    known = isinstance(value, tuple | str | type) or hasattr(value, "__array__")
+    return hasattr(value, "__iter__") and not known and meaning(value) is None
 
 
 def _over_stream(
