@@ -11,6 +11,7 @@ import operator
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final, NoReturn, TypeAlias, cast
 
 import numpy as np
@@ -75,6 +76,8 @@ class Binder:
         self.schema: Final = schema
         self.leaves: Final[list[torch.Tensor]] = []
         """The tensors in arguments that are data."""
+        self.numbers: Final = count(1)
+        """Tells apart the sizes that belong to single values of data."""
         self.sizes: Final[dict[str, int]] = {}
         self._bound_by: Final[dict[str, Place]] = {}
         self._derived: Final[list[tuple[Place, Dim, int, int]]] = []

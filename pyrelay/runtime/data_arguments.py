@@ -125,7 +125,7 @@ class DataWalk:
 
     def _opened(self, case: Case, plan: Data, names: Names) -> Names:
         """Give names to the sizes that belong to one value alone."""
-        number = len(self._seen)
+        number = next(self._binder.numbers)
         outer = {n: names.get(n, n) for n in plan.outer}
         return outer | {n: f"{n}#{number}" for n in case.own}
 

@@ -16,9 +16,10 @@ from .. import annotations
 from ..diagnostics.source import NOWHERE
 from ..ir.types import RefType
 from .arguments import Binder, Parameter, Place
+from .autograd import with_tensors
 from .representation import NO_DATA
 from .schema import Schema
-from .structure import map_tensors, parts, tensors
+from .structure import parts, tensors
 from .values import Cell
 
 
@@ -106,7 +107,5 @@ def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
         found = tensors(reference.cell.value)
         shared = [t.untyped_storage().data_ptr() in storages for t in found]
         if any(shared):
-            fresh = iter([t.clone() if s else t for t, s in zip(found, shared, strict=True)])
-            reference.cell.value = map_tensors(
-                reference.cell.value, lambda _, rest=fresh: next(rest)
-            )
+            fresh = [t.clone() if s else t for t, s in zip(found, shared, strict=True)]
+            reference.cell.value = with_tensors(reference.cell.value, fresh)

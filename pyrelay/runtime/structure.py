@@ -53,11 +53,15 @@ def distinct_tensors(trees: Sequence[Any]) -> list[torch.Tensor]:
 def first_tensor(tree: Any) -> torch.Tensor | None:
     """Give the first tensor of a host value, None if there is none."""
     pending = [tree]
+    seen: set[int] = set()  # a value that contains itself is refused later
     while pending:
         value = pending.pop()
         if isinstance(value, torch.Tensor):
             return value
-        pending += reversed(parts(value))
+        inside = parts(value)
+        if inside and id(value) not in seen:
+            seen.add(id(value))
+            pending += reversed(inside)
     return None
 
 

@@ -228,6 +228,12 @@ def owned(cx: Context, name: ast.Name, span: Span) -> Expr | None:
 
 def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
     span = cx.span(target)
+    is_local = isinstance(target.value, ast.Name) and cx.env.find(target.value.id) is not None
+    if target.attr != "value" and is_local:
+        instead = "data never changes: make a new value, with the other fields as they are"
+        what = f"an assignment to the field `{target.attr}`"
+        cx.program.report(Unsupported(span, what, instead))
+        return
     if target.attr != "value":
         cx.program.report(OuterAssignment(span, ast.unparse(target)))
         return

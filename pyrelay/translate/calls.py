@@ -29,6 +29,7 @@ from .atoms import is_placeholder
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
 from .context import Context
+from .data_class import refusal
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
@@ -41,7 +42,7 @@ from .optimizers import Maker
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
-from .unions import is_data_class
+from .unions import is_data_class, is_users_class, may_be_field, method_of
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -193,6 +194,10 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     if isinstance(function, FunctionType):
         instead = f"decorate `{function.__name__}` with @relay"
         return cx.refuse(UndecoratedFunction(span, name, instead))
+    if is_users_class(function):
+        why = refusal(function)
+        assert why is not None
+        return cx.refuse(why(span))
     if callable(function):
         instead = "call it outside of compiled code, and pass the result as an argument"
         return cx.refuse(CapturedObject(span, name, "Python callable", instead))
@@ -238,12 +243,28 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
     if function.attr in LIKE or function.attr in CASTS or function.attr in SAME:
         return (yield _plain_method(cx, node, function))
     op = _MEASURES.get(function.attr) or METHODS.get(function.attr)
+    if op is None:
+        return (yield _field_call(cx, node, function))
     receiver = yield cx.expression(function.value)
     if is_placeholder(receiver):
         return receiver
-    if op is None:
-        return cx.refuse(unknown_method(cx, function))
     return (yield operator_call(cx, node, op, receiver))
+
+
+def _field_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
+    """Translate a call of a function that a record holds; methods are refused."""
+    seen, name = cx.annotations.namespace, function.attr
+    cls = method_of(name, seen)
+    if cls is not None:
+        instead = f"write it as a @relay function outside of the class, and call `{name}(...)`"
+        what = f"a call of the method `{cls.__name__}.{name}`"
+        return cx.refuse(Unsupported(cx.span(function), what, instead))
+    if not may_be_field(name, seen) or node.keywords:
+        receiver = yield cx.expression(function.value)
+        return receiver if is_placeholder(receiver) else cx.refuse(unknown_method(cx, function))
+    callee = yield cx.expression(function)
+    args = yield cx.expressions(node.args)
+    return Call(callee, args, span=cx.span(node))
 
 
 def _plain_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:

@@ -42,19 +42,19 @@ from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
 from .scope import MISSING, Guard
+from .union_mistakes import not_classes, unnamed
 from .unions import (
     Member,
     Namespace,
     Union,
     alone,
     is_named_alias,
+    is_users_class,
     member_of,
     members_of,
-    not_classes,
     parameters,
     solved,
     unions_with,
-    unnamed,
     with_none,
 )
 
@@ -166,6 +166,9 @@ class DataTypes:
             return reader.type(value.__value__)
         located = self._located(value, reader)
         if located is None:
+            why = refusal(value) if is_users_class(value) else None
+            if why is not None:
+                raise NotData(why)
             return None
         union, args = located
         found = self._defined(union, reader.namespace, span)

@@ -20,6 +20,7 @@ from ..ir.expr import Rule
 from ..ir.op import Op
 from .fence import mistakes
 from .source import FunctionSource, load_source
+from .unions import names_data
 
 if TYPE_CHECKING:
     from .optimizers import OptimizerUse
@@ -123,7 +124,8 @@ def meaning(value: object) -> Any:
 
 
 def _annotation_names(function: FunctionType) -> dict[str, Any]:
-    """Give the names that annotations kept as text mention and the enclosing function binds.
+    """Give the names that annotations kept as text mention and the enclosing function binds, and
+    the classes and aliases there, which belong to data types.
 
     Where a function is defined inside another one, Python keeps no reference to what only its
     annotations name; the frame that runs the `def` still has them.
@@ -132,10 +134,11 @@ def _annotation_names(function: FunctionType) -> dict[str, Any]:
         return {}
     texts = (t for t in function.__annotations__.values() if isinstance(t, str))
     words = {word for text in texts for word in _WORD.findall(text)}
-    frame = inspect.currentframe() if words else None
+    frame = inspect.currentframe()
     while frame is not None:
         if function.__code__ in frame.f_code.co_consts:
-            return {n: v for n, v in frame.f_locals.items() if n in words}
+            inside = frame.f_locals.items()
+            return {n: v for n, v in inside if n in words or names_data(v)}
         frame = frame.f_back
     return {}
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
-from ..ir.expr import Binding, Call, Constant, Expr, If, RefRead, Tuple
+from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple
 from ..ir.ops.captured import CapturedNumber
+from ..ir.ops.field import field
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
@@ -31,6 +32,7 @@ from .static import static_value
 from .strings import text
 from .subscripts import subscript
 from .tables import BINARY, COMPARISON, UNARY
+from .unions import may_be_field
 
 
 def expression(cx: Context, node: ast.expr) -> Steps[Expr]:
@@ -92,13 +94,15 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
 
 
 def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
-    """Translate an attribute of a value: of a tensor, or the content of a cell."""
+    """Translate an attribute of a value: of a tensor, a field of a record, what a cell holds."""
     read = _ATTRIBUTES.get(node.attr)
+    if read is None and not may_be_field(node.attr, cx.annotations.namespace):
+        return cx.refuse(unknown_method(cx, node))
     value = yield cx.expression(node.value)
     if is_placeholder(value):
         return value
     if read is None:
-        return cx.refuse(unknown_method(cx, node))
+        return Call(field, (value,), {"name": node.attr}, span=cx.span(node))
     return read(value, cx.span(node))
 
 
@@ -107,9 +111,8 @@ _ATTRIBUTES: Final[dict[str, Callable[[Expr, Any], Expr]]] = {
     "mT": lambda value, span: Call(transpose, (value,), {"dim0": -2, "dim1": -1}, span=span),
     "ndim": lambda value, span: Call(rank, (value,), {}, span=span),
     "shape": lambda value, span: Call(shape, (value,), {}, span=span),
-    "value": lambda value, span: RefRead(value, span=span),
 }
-"""The attributes of tensors, and of cells."""
+"""The attributes of tensors."""
 
 
 def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:

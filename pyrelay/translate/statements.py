@@ -206,7 +206,7 @@ def _leave(cx: Context, stmt: ast.stmt, frame: Frame) -> Steps[Expr]:
 
 
 def _return(cx: Context, value: ast.expr | None, frame: Frame, span: Span) -> Steps[Expr]:
-    if value is not None and not (isinstance(value, ast.Constant) and value.value is None):
+    if value is not None:
         return (yield cx.expression(value))
     if frame.returns is not None:
         path = "this returns nothing"

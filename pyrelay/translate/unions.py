@@ -14,12 +14,8 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
-
-from ..diagnostics.catalogue.data import BadUnion, UnnamedUnion
-from ..diagnostics.diagnostic import Problem
-from ..diagnostics.source import Span
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
 
 Namespace: TypeAlias = Mapping[str, Any]
 Evaluate: TypeAlias = Callable[[str], Any]
@@ -68,9 +64,40 @@ def is_data_class(value: object) -> bool:
     return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
+def is_users_class(value: object) -> bool:
+    """Tell whether a value is a class that a script has defined, which might have been data."""
+    return isinstance(value, type) and value.__module__.split(".")[0] not in _OTHERS
+
+
+_OTHERS: Final = (
+    "abc", "builtins", "collections", "datetime", "enum", "jax", "numpy", "pyrelay", "torch",
+    "types", "typing", "typing_extensions",
+)  # fmt: skip
+
+
+def method_of(name: str, seen: Namespace) -> type | None:
+    """Give the first dataclass in sight that has a method of the name."""
+    classes = (v for v in seen.values() if is_data_class(v))
+    return next((c for c in classes if isinstance(vars(c).get(name), types.FunctionType)), None)
+
+
+def may_be_field(name: str, seen: Namespace) -> bool:
+    """Tell whether an attribute may be a field of a class in sight; cells have `value` too."""
+    if name == "value":
+        return True
+    known = (v for v in seen.values() if is_data_class(v))
+    return any(name in v.__dataclass_fields__ for v in known)
+
+
 def is_named_alias(value: object) -> bool:
     """Tell whether a value was made by a `type` statement (or by typing_extensions for it)."""
     return type(value).__name__ == "TypeAliasType"
+
+
+def names_data(value: object) -> bool:
+    """Tell whether a value is a dataclass or may be a union of them."""
+    is_union = typing.get_origin(value) in (typing.Union, types.UnionType)
+    return is_union or is_data_class(value) or is_named_alias(value)
 
 
 def members_of(value: Any, evaluate: Evaluate | None = None) -> tuple[Any, ...] | None:
@@ -175,35 +202,3 @@ def with_none(value: Any, evaluate: Evaluate | None = None) -> bool:
     if members_of(whole, evaluate) is None:
         return False
     return any(a is type(None) or a is None for a in typing.get_args(whole))
-
-
-def not_classes(union: Union) -> Callable[[Span], Problem]:
-    """Give the mistake of a union with members that are no dataclasses."""
-    name = _name(union.others[0])
-    return lambda span: BadUnion(
-        span,
-        union.name,
-        f"`{name}` is no dataclass",
-        f"give it a frozen dataclass of its own, with a field for the `{name}`",
-    )
-
-
-def _name(value: Any) -> str:
-    return getattr(value, "__name__", repr(value))
-
-
-def unnamed(value: Any, union: Union, members: Sequence[Member]) -> Callable[[Span], Problem]:
-    """Give the mistake of a union that stands in an annotation and is no alias's."""
-    names = [m.cls.__name__ for m in members]
-    others = tuple(m for m in members_of(value) or () if member_of(m) is None)
-    text = " | ".join([*names, *map(_name, others)])
-    if others:
-        return not_classes(replace(union, name=text, others=others))
-    if len(union.key) > 1:
-        return lambda span: BadUnion(
-            span,
-            text,
-            f"`{names[0]}` belongs to the union {union.place}",
-            f"write `{union.name}`, and match on it",
-        )
-    return lambda span: UnnamedUnion(span, text, f"Either = {text}")

@@ -129,6 +129,34 @@ class BadField:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSuchField:
+    """A value does not have the field, or only some of the values of its type have it."""
+
+    span: Span
+    field: str
+    owner: str
+    fields: tuple[str, ...]
+    holders: tuple[str, ...]
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        names = ", ".join(f"`{f}`" for f in self.fields)
+        way = f"it has {names}" if self.fields else None
+        if self.holders:
+            some = " and ".join(f"`{h}`" for h in self.holders)
+            way = (
+                f"only {some} has it: take the value apart with `match`, or test "
+                f"`isinstance(x, {self.holders[0]})` first"
+            )
+        return Diagnostic(
+            code="RL157",
+            title=f"{self.owner} has no field `{self.field}`",
+            primary=Label(self.span, f"this is read of {self.owner}"),
+            help=way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RedefinedClass:
     """A name now means another class than the one that is used.
 

@@ -23,6 +23,7 @@ from . import (
     einsum,
     embedding,
     extrema,
+    field,
     host,
     index,
     join,
@@ -293,5 +294,5 @@ GENERATED: Final[tuple[Op, ...]] = (
 )
 """Operators on cells that passes call and nobody writes: `relay` has no such names."""
 
-BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED)}
+BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED, field.field)}
 """Every operator under its name in the text format."""

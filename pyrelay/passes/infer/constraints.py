@@ -7,7 +7,7 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
 
@@ -28,6 +28,7 @@ from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import Call, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
+from ...ir.ops.field import field
 from ...ir.types import (
     BOOL,
     DTypeHole,
@@ -43,10 +44,13 @@ from ...ir.types import (
 )
 from .blame import explain_argument, explain_operator
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
+from .optional import joined_optional
+from .records import explain_field
 from .solver import Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
+    from ...ir.module import AdtDef
 
 
 class Constraint(Protocol):
@@ -73,6 +77,7 @@ class OperatorConstraint:
 
     call: OperatorCall
     read: Callable[[OperatorCall], bool]
+    adts: Mapping[str, AdtDef]
 
     @property
     def span(self) -> Span:
@@ -86,6 +91,8 @@ class OperatorConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
+        if self.call.op is field:
+            return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
         return explain_operator(solver, self.call, clash)
 
 
@@ -254,6 +261,11 @@ class JoinConstraint:
 
 def _join(solver: Solver, left: Type, right: Type) -> Type:
     left, right = solver.shallow(left), solver.shallow(right)
+    optional = joined_optional(left, right)
+    if optional is not None:
+        solver.flow(left, optional)
+        solver.flow(right, optional)
+        return optional
     match left, right:
         case SizeType(a), SizeType(b):
             if solver.resolve_dim(a) == solver.resolve_dim(b):

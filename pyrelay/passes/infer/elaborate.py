@@ -69,6 +69,7 @@ from ...ir.types import (
 )
 from .generate import Generator
 from .operators import OperatorCall
+from .optional import as_optional, inner_of
 from .readings import Reading
 from .solver import is_closed
 
@@ -138,6 +139,12 @@ class Elaborator:
 
     def walk(self, expr: Expr, wanted: Type | None = None) -> Steps[Expr]:
         """Give the typed expression, converted to `wanted` where that takes a cast."""
+        inner = None if wanted is None else inner_of(wanted)
+        if inner is not None:
+            own = self.final(self._found.types[expr])
+            if inner_of(own) is None:
+                built = yield self.walk(expr, None if own == UNIT else inner)
+                return as_optional(built, inner, expr.span)
         if isinstance(expr, Atom):
             return self._atom(expr, wanted)
         built = yield self._inner(expr, wanted)

@@ -71,6 +71,7 @@ from .constraints import (
 from .operators import OperatorCall
 from .patterns import declare_pattern
 from .readings import reading
+from .records import maker_of, with_own_sizes
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -260,14 +261,15 @@ class Generator:
             return self.solver.fresh_dim_hole()
         return self.solver.fresh_wide()
 
-    def constructor(self, expr: Constructor) -> FnType:
-        """Give the type of a constructor at an instance of its own."""
+    def constructor(self, expr: Constructor, *, is_opened: bool = False) -> FnType:
+        """Give the type of a constructor at an instance of its own, for a match if it is opened."""
         adt = self.adts[expr.adt]
         args = tuple(self._fresh_arg(p) for p in adt.type_params)
         self.instances[expr] = args
+        constructor = adt.constructor(expr.name)
         replace = substitution(adt.type_params, args)
-        fields = tuple(replace(f) for f in adt.constructor(expr.name).fields)
-        return FnType(fields, AdtType(adt.name, args))
+        replace = with_own_sizes(self.solver, constructor, replace, is_opened=is_opened)
+        return FnType(tuple(replace(f) for f in constructor.fields), AdtType(adt.name, args))
 
     def _call(self, expr: Call) -> Steps[Type]:
         if isinstance(expr.callee, Op):
@@ -303,6 +305,8 @@ class Generator:
         match callee:
             case Var():
                 return self._functions.get(callee)
+            case Constructor(adt, name):
+                return maker_of(self.adts[adt], name)
             case GlobalVar(name) if name in self._schemes:
                 return self._schemes[name].function
             case GlobalVar(name):
@@ -320,7 +324,7 @@ class Generator:
             attr_types[inside] = yield self.walk(inside)
         call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types)
         self.calls[expr] = call
-        self.work.add(OperatorConstraint(call, self._read))
+        self.work.add(OperatorConstraint(call, self._read, self.adts))
         return call.result
 
     def _read(self, call: OperatorCall) -> bool:

@@ -30,6 +30,7 @@ from ...ir.types import (
     show,
 )
 from ...prelude.library import OPTION
+from .optional import inner_of
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ class PatternConstraint:
         value, literal = solver.shallow(self.value), isinstance(self.pattern, LiteralPattern)
         if literal and isinstance(value, TypeHole) and not solver.settling:
             raise Stuck(value)  # a number of whatever dtype the value turns out to have
-        solver.flow(self.value, self.wanted)
+        if inner_of(self.wanted) is None:
+            solver.flow(self.value, self.wanted)
+        else:
+            solver.unify(self.value, self.wanted)  # what is tested for None must be an optional
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
@@ -101,7 +105,9 @@ def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None
                     _matched(generator, current, ty, generator.declare_var(var))
                 pending += () if inner is None else ((inner, ty),)
             case ConstructorPattern(adt, name, fields):
-                made = generator.constructor(Constructor(adt, name, span=current.span))
+                made = generator.constructor(
+                    Constructor(adt, name, span=current.span), is_opened=True
+                )
                 _matched(generator, current, ty, made.result)
                 pending += reversed(_parts(generator, current, fields, made.params))
             case TuplePattern(fields):

@@ -29,6 +29,7 @@ from ...ir.expr import (
 from ...ir.op import Clash, Op, Stuck
 from ...ir.ops.arithmetic import add
 from ...ir.ops.compare import equal, less, not_equal
+from ...ir.ops.field import field
 from ...ir.ops.host import dim_size, no_element
 from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
@@ -43,11 +44,15 @@ from ...ir.ops.loop import (
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
-from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole
+from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole, show
 from ...prelude.library import LIST, qualified
 from .operators import OperatorCall
+from .records import read_field
 from .solver import Solver
 from .tree_map import mapped
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -125,6 +130,12 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
     if call.op is map_leaves:
         return _tree_map(call, solver, adts)
+    if call.op is field:
+        at = _Site(call, solver)
+        meant = read_field(call, at.operand(0), solver, adts)
+        return Reading(at.operands, meant)
+    if call.op in (equal, not_equal):
+        _check_compared(call, solver)
     on_list, on_tensor = _ON_LISTS.get(call.op), _ON_TENSORS.get(call.op)
     if on_list is None:
         return None
@@ -147,6 +158,17 @@ def _tree_map(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) ->
     operands = {Var("tree", span=t.span): t for t in trees.fields}
     pairs = list(zip(operands, whole.fields, strict=True))
     return Reading(operands, mapped(function, pairs, adts, call.call.span))
+
+
+def _check_compared(call: OperatorCall, solver: Solver) -> None:
+    for position, ty in enumerate(map(solver.shallow, call.types)):
+        if isinstance(ty, AdtType) and ty.name != LIST:
+            raise Clash(
+                "data is not compared by `==`",
+                labels={position: f"this is {show(ty)}"},
+                help="compare the fields that matter; outside of compiled code, "
+                "`relay.equal(a, b)` compares whole values",
+            )
 
 
 # Of tensors.

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption
-from ...ir.op import Clash
+from ...ir.op import Clash, Stuck
 from ...ir.types import (
+    UNIT,
     AdtType,
     AnyDType,
     DType,
@@ -34,6 +35,7 @@ from ...ir.types import (
     show,
     subtypes,
 )
+from .optional import inner_of
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -326,6 +328,10 @@ class Solver:
         Like `unify`, but a size may become a number and an integer may become a size.
         """
         actual, expected = self.shallow(actual), self.shallow(expected)
+        inner = inner_of(expected)
+        if inner is not None and inner_of(actual) is None:
+            self._flow_into_optional(actual, expected, inner)
+            return
         match actual, expected:
             case SizeType(), TensorType((), dtype):
                 self._number_meets(dtype)
@@ -339,6 +345,14 @@ class Solver:
                     self.flow(x, y)
             case _:
                 self.unify(actual, expected)
+
+    def _flow_into_optional(self, actual: Type, expected: Type, inner: Type) -> None:
+        if isinstance(actual, TypeHole):
+            if not self.settling:
+                raise Stuck(actual)
+            self.unify(actual, expected)
+        elif actual != UNIT:
+            self.flow(actual, inner)
 
     def _is_integer(self, dtype: AnyDType) -> bool:
         dtype = self.resolve_dtype(dtype)

@@ -148,7 +148,7 @@ def falls_off_the_end(x: Float) -> Float:
 def returns_nothing_somewhere(x: Float) -> Float:
     while x > 0:
         if x > 5:
-            return None
+            return  # noqa: RET502
         x = x - 1
     return x
 
@@ -304,7 +304,7 @@ CASES: list[tuple[Callable[..., Any], str, str]] = [
     (passes_a_running_value, "RL117", "s * 2.0"),
     (passes_the_wrong_type, "RL118", 'plain(x, scale="much")'),
     (falls_off_the_end, "RL104", "if x > 0:"),
-    (returns_nothing_somewhere, "RL104", "return None"),
+    (returns_nothing_somewhere, "RL104", "return"),
     (unbound_in_a_branch, "RL105", "y"),
     (unbound_after_a_loop, "RL105", "last"),
     (unbound_before_use, "RL105", "total"),

@@ -1,0 +1,90 @@
+"""What inference knows of data types: sizes of a value's own, fields by name, optionals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...diagnostics.catalogue.data import NoSuchField
+from ...diagnostics.diagnostic import Problem
+from ...ir.dims import Dim
+from ...ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    ConstructorPattern,
+    Expr,
+    Function,
+    Match,
+    RefRead,
+    Tuple,
+    Var,
+)
+from ...ir.expr import Wildcard as Anything
+from ...ir.op import Clash, Stuck
+from ...ir.types import AdtType, RefType, Substitution, Type, TypeHole, dim_names, show
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef, ConstructorDef
+    from .operators import OperatorCall
+    from .solver import Solver
+
+
+def with_own_sizes(
+    solver: Solver, constructor: ConstructorDef, replace: Substitution, *, is_opened: bool
+) -> Substitution:
+    """Give the replacement with the sizes in it that the data type does not quantify: a value that
+    is opened has its own, known only to the running program; one that is made may have any."""
+    own = frozenset[str]().union(*map(dim_names, constructor.fields)) - replace.dims.keys()
+    found: dict[str, Dim] = {}
+    for name in sorted(own):
+        found[name] = solver.fresh_dim(name) if is_opened else solver.fresh_dim_hole()
+    return Substitution({**replace.dims, **found}, replace.types)
+
+
+def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[str, AdtDef]) -> Expr:
+    """Give what an attribute of a value means. Raises Stuck while its type is not known, Clash."""
+    name, span = str(call.call.attrs["name"]), call.call.span
+    ty = solver.shallow(call.types[0])
+    match ty:
+        case TypeHole() if not (solver.settling and name == "value"):
+            raise Stuck(ty)
+        case TypeHole() | RefType() if name == "value":
+            return RefRead(value, span=span)
+        case AdtType() if (found := record_of(adts, ty)) and name in found.field_names:
+            var = Var(name, span=span)
+            fields = tuple(
+                BindPattern(var, span=span) if n == name else Anything(span=span)
+                for n in found.field_names
+            )
+            pattern = ConstructorPattern(ty.name, found.name, fields, span=span)
+            return Match(value, (Clause(pattern, var),), span=span)
+        case _:
+            raise Clash("no such field")
+
+
+def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
+    """Give the mistake of an attribute that a value does not have."""
+    name = str(call.attrs["name"])
+    if not isinstance(ty, AdtType):
+        return NoSuchField(call.span, name, show(ty), (), ())
+    cases = adts[ty.name].constructors
+    holders = tuple(c.name for c in cases if name in c.field_names)
+    fields = cases[0].field_names if len(cases) == 1 else ()
+    return NoSuchField(call.span, name, show(ty), fields, holders)
+
+
+def maker_of(adt: AdtDef, name: str) -> Function | None:
+    """Give a constructor with named fields as a function, for what is said about its arguments."""
+    found = adt.constructor(name)
+    if not found.field_names:
+        return None
+    typed = zip(found.field_names, found.fields, strict=True)
+    params = tuple(Var(n, ty, span=adt.span) for n, ty in typed)
+    return Function(params, Tuple((), span=adt.span), name=name, span=adt.span)
+
+
+def record_of(adts: Mapping[str, AdtDef], ty: AdtType) -> ConstructorDef | None:
+    """Give the one constructor of a record, None for a data type with several."""
+    cases = adts[ty.name].constructors
+    return cases[0] if len(cases) == 1 else None
