@@ -21,6 +21,7 @@ from ..diagnostics.source import SourceFile, Span
 from . import dims, expr, module, types
 from .dims import Dim
 from .expr import Expr
+from .json_fields import check_fields
 from .module import Module
 from .op import Op
 from .ops.table import BY_NAME
@@ -182,7 +183,9 @@ class _Decoder:
         for name, *values in document["nodes"]:
             names = _FIELDS[name]
             fields = dict(zip(names, map(self._value, values), strict=True))
-            self._nodes.append(_NODES[name](**fields))
+            node = _NODES[name](**fields)
+            check_fields(node)
+            self._nodes.append(node)
         return self._nodes[document["root"]]
 
     def _value(self, value: Json) -> Any:

@@ -1,8 +1,9 @@
 """Classes for the data types of a text: what their values are in a script.
 
 A constructor is a frozen dataclass, so values are made by calling it and taken apart by `match`:
-`module.classes["Cons"](1, module.classes["Nil"]())`. Fields without a name are `value`, or `field0`,
-`field1` and so on. Lists and optionals of our own prelude are `relay.List` and None, as everywhere.
+`module.classes["Cons"](1, module.classes["Nil"]())`. Fields without a name are `value`, or
+`field0`, `field1` and so on. Lists and optionals of our own prelude are `relay.List` and None, as
+everywhere.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def data_of(module: Module) -> UserData:
 
 
 def classes_of(data: UserData) -> Mapping[str, type]:
-    """Give the classes by the names of the constructors; where two data types share one, it stands
-    behind the name of its data type too: `List::Nil`."""
+    """Give the classes by the names of the constructors, alone and behind that of their data type,
+    `List::Nil`, which tells those apart that share a name."""
     found: dict[str, type] = {}
     for adt, form in data.representations.items():
         for made in form.classes if isinstance(form, Instances) else ():

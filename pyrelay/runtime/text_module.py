@@ -26,6 +26,7 @@ from ..ir.printer import to_text
 from ..ir.text.dialect import RELAY, dialect_of
 from ..ir.traverse import free_globals
 from ..ir.types import is_differentiable
+from ..ir.verify import Stage, VerifyError, verify
 from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
 from .arguments import Parameter
@@ -248,6 +249,10 @@ def parse(source: str | Path, name: str = "<text>") -> RelayModule:
         program = from_json(source)
         if not isinstance(program, Module):
             raise CheckError(DamagedData("it holds an expression, not a module"))
+        try:
+            verify(program, Stage.TRANSLATED)
+        except VerifyError as error:
+            raise CheckError(DamagedData(str(error))) from error
         return RelayModule(program)
     library = RELAY_LINKED if dialect_of(source) is RELAY else LINKED
     return RelayModule(parse_module(source, name, library=library))

@@ -1,0 +1,56 @@
+"""What the fields of nodes may hold, read off their dataclasses: a document that was changed must
+not make nodes that no other code would."""
+
+from __future__ import annotations
+
+import dataclasses
+import types as python_types
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from ..diagnostics.source import Span
+from . import dims, expr, module, types
+from .op import Op
+
+Check: TypeAlias = Callable[[Any], bool]
+
+_NAMES: Final = {**vars(dims), **vars(types), **vars(expr), **vars(module), "Span": Span, "Op": Op}
+
+
+def check_fields(node: Any) -> None:
+    """Raise TypeError if a field of a node holds what it may not."""
+    for name, fits in _checks(type(node)).items():
+        if not fits(getattr(node, name)):
+            raise TypeError(f"the field `{name}` of a {type(node).__name__}")
+
+
+@cache
+def _checks(cls: type) -> Mapping[str, Check]:
+    if cls is dims.Dim:
+        return {"terms": _check(tuple[tuple[tuple[dims.DimAtom, ...], int], ...])}
+    hints = get_type_hints(cls, _NAMES, _NAMES)
+    return {f.name: _check(hints[f.name]) for f in dataclasses.fields(cls)}
+
+
+def _check(hint: Any) -> Check:
+    origin, args = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda _: True
+    if origin in (Union, python_types.UnionType):
+        options = [_check(a) for a in args]
+        return lambda value: any(fits(value) for fits in options)
+    if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
+        inner = _check(args[0])
+        return lambda value: isinstance(value, tuple) and all(map(inner, value))  # pyright: ignore[reportUnknownArgumentType]
+    if origin is tuple:
+        parts = [_check(a) for a in args]
+        return lambda value: (
+            isinstance(value, tuple)
+            and len(value) == len(parts)  # pyright: ignore[reportUnknownArgumentType]
+            and all(fits(v) for fits, v in zip(parts, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        )
+    wanted: Any = origin or hint
+    if wanted is int:
+        return lambda value: type(value) is int
+    return lambda value: isinstance(value, wanted)
