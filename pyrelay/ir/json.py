@@ -32,6 +32,18 @@ Json: TypeAlias = Any
 _FORMAT: Final = "pyrelay-ir 1"
 
 
+_DAMAGE: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What nodes of a document that was changed may raise while they are put together."""
+
+
 def to_json(program: Module | Expr) -> str:
     """Give a module or an expression as JSON, one node a line."""
     encoder = _Encoder()
@@ -49,13 +61,13 @@ def from_json(text: str, *, operators: Mapping[str, Op] = BY_NAME) -> Module | E
     """
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckError(DamagedData(str(error))) from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise CheckError(DamagedData(f"its format is not `{_FORMAT}`"))
     try:
         program = _Decoder(document["sources"], operators).decode(document)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except _DAMAGE as error:
         raise CheckError(DamagedData(f"{type(error).__name__}: {error}")) from error
     if not isinstance(program, Module | Expr):
         raise CheckError(DamagedData(f"its root is a {type(program).__name__}"))

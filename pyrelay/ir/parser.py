@@ -28,6 +28,7 @@ from .ops.table import BY_NAME
 from .relay.imported import Imported
 from .relay.table import SUPPORTED
 from .text.dialect import OWN, RELAY, Dialect, dialect_of
+from .text.limits import check_limits
 from .text.metadata import Metadata
 from .text.place import Place
 from .text.read_module import Text, read_expr, read_module
@@ -152,6 +153,7 @@ def _parsed(
     assert isinstance(tree, Tree)
     section = None if metadata is None else file.text[metadata:]
     place = Place(file, dialect, {}, Metadata(section))
+    check_limits(place, tree)
     return Text(tree, place, known, library)
 
 

@@ -6,10 +6,12 @@ from hypothesis import given
 
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.json import from_json, to_json
+from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
 from tests.strategies import Program, as_trees, programs
+from tests.texts import modules
 
 
 @given(programs(effects=True))
@@ -43,3 +45,25 @@ def test_json_reads_back(program: Program) -> None:
 def test_random_programs_are_well_formed(program: Program) -> None:
     verify(program.module, Stage.ANF)
     verify(parse_module(to_text(program.module)), Stage.ANF)
+
+
+@given(modules())
+def test_whatever_can_be_built_reads_back(module: Module) -> None:
+    text = to_text(module)
+    again = parse_module(text)
+    assert alpha_equal(again, module)
+    assert to_text(again) == text
+
+
+@given(modules())
+def test_whatever_can_be_built_keeps_its_spans(module: Module) -> None:
+    text = to_text(module, spans=True)
+    assert to_text(parse_module(text), spans=True) == text
+
+
+@given(modules())
+def test_whatever_can_be_built_goes_through_json(module: Module) -> None:
+    text = to_json(module)
+    again = from_json(text)
+    assert alpha_equal(again, module)
+    assert to_json(again) == text

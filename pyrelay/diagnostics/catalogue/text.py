@@ -378,6 +378,23 @@ class BadMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class NestedTooDeep:
+    """A type, an attribute or a pattern nests deeper than any that a person writes."""
+
+    span: Span
+    most: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL619",
+            title=f"types and patterns nest at most {self.most} deep",
+            primary=Label(self.span, "this is deeper"),
+            help="define a data type for the inner part: `type Name { Name(...) }`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NotPython:
     """A program holds something that the language has no Python for.
 

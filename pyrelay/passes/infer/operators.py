@@ -244,8 +244,21 @@ class OperatorCall:
         for hidden in self.op.hidden:
             position = names.index(hidden.name)
             found = solver.shallow(self.types[position])
-            if isinstance(found, TypeHole) or (says_weight and isinstance(found, TensorType)):
-                solver.unify(self.types[position], hidden.type_rule(rule))
+            if isinstance(found, TypeHole):
+                solver.unify(found, hidden.type_rule(rule))
+            elif says_weight and isinstance(found, TensorType):
+                self._agree(solver, position, hidden.name, hidden.type_rule(rule))
+
+    def _agree(self, solver: Solver, position: int, name: str, said: TensorType) -> None:
+        """Make an operand that is given what its attributes say it is. Raises Clash."""
+        try:
+            solver.unify(self.types[position], said)
+        except Clash:
+            found = show(solver.resolve(self.types[position]))
+            raise Clash(
+                f"`{self.op.name}` has attributes for a `{name}` that is {show(said)}",
+                labels={position: f"this is {found}"},
+            ) from None
 
 
 def _collect(
