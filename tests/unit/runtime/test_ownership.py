@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -132,6 +134,17 @@ HELD = {
       let %a = zeros(size=(4,));
       @loop(0i64, %a, %x)
     }}""",
+    "what a loop in place starts from, each round": f"""def @main({X}) {{
+      let %a = zeros(size=(4,));
+      let rec %loop = fn (%i, %total) {{
+        if (less(%i, 3i64)) {{
+          let %b = put(%a, %i);
+          let %t = add(%total, %b);
+          %loop(add(%i, 1i64), %t)
+        }} else {{ %total }}
+      }};
+      %loop(0i64, %x)
+    }}""",
     "what one arm writes and code after both reads": f"""def @main({X}) {{
       let %a = zeros(size=(4,));
       let %s = sum(%x);
@@ -231,6 +244,69 @@ def test_what_is_handed_over_is_written_in_place(how: str) -> None:
     run_both(text(source), x)
     assert torch.equal(x, before)
     assert writes(text(source)) == count
+
+
+VECTOR = "Tensor[(4,), float32]"
+MADE = f"""type Box {{ Box({VECTOR}) }}
+def @same(%a: {VECTOR}) {{ reshape(%a, shape=(4,)) }}
+def @both(%a: {VECTOR}, %b: {VECTOR}) {{ let %c = put(%a, 0i64); let %s = add(%b, %c); (%c, %s) }}
+"""
+
+PASSED_ON = (
+    "let %v{k} = reshape(%{a}, shape=(4,));",
+    "let %v{k} = flip(%{a}, dims=(0,));",
+    "let %v{k} = @same(%{a});",
+    "let %t{k} = (%{a}, %{b}); let %v{k} = %t{k}.0;",
+    "let %t{k} = @both(%{b}, %{a}); let %v{k} = %t{k}.1;",
+    "let %r{k} = ref(%{a}); let %v{k} = ref_read(%r{k});",
+    "let %b{k} = Box::Box(%{a}); let %v{k} = match (%b{k}) {{ Box::Box(%c) => {{ %c }} }};",
+    "let %v{k} = if (less(%s, {i}f32)) {{ %{a} }} else {{ %{b} }};",
+    "let %v{k} = add(%{a}, %{b});",
+)
+WRITTEN = (
+    "let %v{k} = put(%{a}, {i}i64);",
+    'let %v{k} = index_accumulate(%{a}, ({i}i64,), 2f32, spec=(("int", 0),));',
+    'let %v{k} = index_accumulate(%{a}, (), %{b}, spec=(("slice", None, None, -1),));',
+    "let %t{k} = @fill(%{a}, {i}i64); let %v{k} = %t{k}.0;",
+    "let %t{k} = @both(%{a}, %{b}); let %v{k} = %t{k}.0;",
+    "let %v{k} = if (less(%s, {i}f32)) {{ put(%{a}, {i}i64) }} else {{ %{b} }};",
+    "let %v{k} = if (less(%s, {i}f32)) {{ put(%{a}, 1i64) }} else {{ put(%{a}, 2i64) }};",
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> str:
+    """Give a program that makes vectors, passes them on, changes them, and gives some of them."""
+    names = ["x", "y"]
+    lines: list[str] = []
+
+    def step(forms: tuple[str, ...], base: str) -> str:
+        other, place = draw(st.sampled_from(names[-4:])), draw(st.integers(0, 3))
+        form, k = draw(st.sampled_from(forms)), len(lines)
+        lines.append(form.format(k=k, a=base, b=other, i=place))
+        names.append(f"v{k}")
+        return names[-1]
+
+    for _ in range(draw(st.integers(1, 3))):
+        is_made = draw(st.booleans())
+        base = step(("let %v{k} = zeros(size=(4,));",), "") if is_made else names[-1]
+        for forms in draw(st.permutations([PASSED_ON, WRITTEN])):
+            step(forms, base)
+    given = draw(st.lists(st.sampled_from(names[2:]), max_size=2))
+    results = ", ".join(f"%{n}" for n in (*given, *names[-2:]))
+    body = "\n  ".join(lines)
+    head = f"def @main(%x: {VECTOR}, %y: {VECTOR}) {{\n  let %s = sum(%x);"
+    return text(LOOP + MADE + f"{head}\n  {body}\n  ({results},)\n}}")
+
+
+@settings(max_examples=200, deadline=None)
+@given(programs())
+def test_any_program_gives_the_values_of_the_evaluator(source: str) -> None:
+    x, y = torch.tensor([1.0, -2.0, 3.0, -0.5]), torch.arange(4.0)
+    before = x.clone(), y.clone()
+    run_both(source, x, y)
+    assert torch.equal(x, before[0])
+    assert torch.equal(y, before[1])
 
 
 class Allocated(TorchDispatchMode):
