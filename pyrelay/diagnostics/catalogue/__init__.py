@@ -1,13 +1,19 @@
 """All mistakes pyrelay can name, one file per family.
 
-    language  RL1xx  Python that is not the language, names, sources
-    data      RL15x  data types that users define
-    types     RL2xx  types and shapes
-    gradient  RL3xx  derivatives
-    model     RL4xx  models and their parameters
-    run       RL5xx  failures while a program runs
-    call      RL55x  calls of compiled functions from scripts
-    text      RL6xx  the IR's text form
+    language    RL1xx  Python that is not the language, sources
+    names       RL1xx  names that mean nothing where they stand
+    captures    RL1xx  objects from outside that cannot be used
+    signatures  RL1xx  annotations, and calls that do not fit
+    sites       RL1xx  mentions of models
+    data        RL15x  data types that users define
+    lists       RL17x  lists
+    types       RL2xx  types and shapes
+    patterns    RL2xx  patterns of `match`
+    gradient    RL3xx  derivatives
+    model       RL4xx  models and their parameters
+    run         RL5xx  failures while a program runs
+    call        RL55x  calls of compiled functions from scripts
+    text        RL6xx  the IR's text form
 
 An entry is a frozen dataclass whose fields are what happened, whose `diagnostic()` says it, and
 whose docstring explains it. Callers import entries from their family's file; `entries` finds them

@@ -15,7 +15,12 @@ from pyrelay.diagnostics.diagnostic import Problem
 
 ENTRIES = catalogue.entries()
 HUNDREDS = {
+    "captures": 1,
     "language": 1,
+    "names": 1,
+    "patterns": 2,
+    "signatures": 1,
+    "sites": 1,
     "types": 2,
     "gradient": 3,
     "model": 4,

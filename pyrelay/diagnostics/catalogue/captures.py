@@ -1,0 +1,75 @@
+"""Objects from outside that compiled code cannot use.
+
+Codes RL100 to RL149, with `language`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+def _a(noun: str) -> str:
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedTensor:
+    """A relay function uses a tensor or an array that it captures.
+
+    A captured array could change without the compiled program noticing, and whether it is a
+    weight, an input or a constant is not said. Pass it as an argument, or say it is a constant.
+    """
+
+    span: Span
+    name: str
+    kind: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL106",
+            title=f"`{self.name}` is {_a(self.kind)} from outside of the function",
+            primary=Label(self.span, "captured here"),
+            help=f"pass it as an argument, or write `relay.const({self.name})` if its elements "
+            "never change",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UndecoratedFunction:
+    """A relay function calls a Python function that is not one."""
+
+    span: Span
+    name: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL107",
+            title=f"`{self.name}` is not a relay function",
+            primary=Label(self.span, "called from compiled code"),
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedObject:
+    """A relay function uses a Python object that has no meaning in compiled code."""
+
+    span: Span
+    name: str
+    kind: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL116",
+            title=f"`{self.name}` is {_a(self.kind)}, which compiled code cannot use",
+            primary=Label(self.span, ""),
+            help=self.instead,
+        )

@@ -1,0 +1,139 @@
+"""Names that mean nothing where they stand, and assignments that would reach outside.
+
+Codes RL100 to RL149, with `language`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Fix, Label
+from ..source import Span
+
+
+def _near(near: str | None) -> str | None:
+    return None if near is None else f"did you mean `{near}`?"
+
+
+@dataclass(frozen=True, slots=True)
+class UndefinedName:
+    """A name is not defined anywhere: no parameter, local, enclosing or global name, no builtin."""
+
+    span: Span
+    name: str
+    near: str | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL101",
+            title=f"`{self.name}` is not defined",
+            primary=Label(self.span, "no such name here"),
+            help=_near(self.near),
+            fix=None if self.near is None else Fix(self.span, self.near),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnboundName:
+    """A local name is used where it has no value on some path that leads there."""
+
+    span: Span
+    name: str
+    place: Span
+    path: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL105",
+            title=f"`{self.name}` is not bound on every path",
+            primary=Label(self.span, "used here"),
+            secondary=(Label(self.place, self.path),),
+            help=f"give `{self.name}` a value before",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownAttribute:
+    """A value, a module or the `relay` namespace has no attribute or method of that name."""
+
+    span: Span
+    owner: str
+    name: str
+    near: str | None = None
+    instead: str | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL111",
+            title=f"{self.owner} has no `{self.name}`",
+            primary=Label(self.span, ""),
+            help=self.instead or _near(self.near),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OuterAssignment:
+    """A function assigns to a name or an object that it captures."""
+
+    span: Span
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL112",
+            title=f"`{self.name}` belongs to the outside, and cannot be assigned here",
+            primary=Label(self.span, ""),
+            help="return the new value, or keep it in a cell: `cell = relay.ref(v)`, "
+            "`cell.value = e`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedItem:
+    """An item is assigned in a value that another name may hold too.
+
+    `x[i] = e` makes `x` a new value and leaves every other value alone. Where another name may hold
+    the same tensor, Python would change that one too, so the program has to say what it means.
+    """
+
+    span: Span
+    name: str
+    holder: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL114",
+            title=f"the tensor in `{self.name}` may also be held elsewhere",
+            primary=Label(self.span, "an item is assigned here"),
+            secondary=(Label(self.holder, self.why),),
+            help=f"write `{self.name} = relay.set_at({self.name}, index, value)`, which changes "
+            "nothing but this name",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureReassigned:
+    """A name that a closure has captured is assigned again.
+
+    Python's closures see the new value, a compiled closure holds the value it was made with.
+    """
+
+    span: Span
+    name: str
+    closure: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL119",
+            title=f"`{self.name}` is assigned again after a function has captured it",
+            primary=Label(self.span, "assigned again here"),
+            secondary=(Label(self.closure, f"captures `{self.name}`"),),
+            help=f"use another name for the new value, or pass `{self.name}` as an argument",
+        )
