@@ -466,7 +466,7 @@ def _parameters(function: Function) -> tuple[Parameter, ...]:
 def _pullback(program: Program, translation: Translation) -> Program | None:
     """Give the program for torch autograd; None when no parameter can carry a gradient."""
     wrt = tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))
-    if not wrt:
+    if not wrt or not is_differentiable(program.type.result):
         return None
     module, name = derive(translation.module, translation.entry, Rule.VJP, wrt, single=False)
     return Program(module, name, UserData.of(translation.data))
