@@ -14,14 +14,18 @@ from typing import Final, TypeAlias, final
 from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,
+    BindPattern,
     Call,
     Clause,
+    ConstructorPattern,
     Expr,
     Flavour,
     Function,
     LetBlock,
     Match,
+    Pattern,
     Var,
+    Wildcard,
 )
 from ..ir.traverse import Steps, takes_all
 from .conditions import excluded_before, is_assert_never
@@ -32,12 +36,16 @@ from .flow import is_never
 from .narrowing import (
     entry_of,
     fields_bound,
+    is_none,
+    is_some,
+    note,
     note_class,
     note_not,
     of_class,
     only_class,
     parts,
     shared_params,
+    some,
 )
 from .patterns import Alternative, alternatives, apart, class_pattern, named, opened
 
@@ -84,14 +92,16 @@ class _Cases:
         self.functions: Final[list[Binding]] = []
         self._taken: Final[list[DataConstructor]] = []
         """The classes that unguarded cases take whole."""
+        self._is_there = False
+        """Whether a case takes None, so that the values left are not."""
 
     def add(self, case: ast.match_case, arm: Arm) -> Steps[None]:
         """Add the clauses of a case; what it tells of the subject holds for the cases after it."""
         cx = self._cx
         found = yield alternatives(cx, case.pattern)
         left = only_class(cx, self._subject)
-        if left is not None and len(found) == 1 and takes_all(found[0].pattern):
-            found = [self._only(found[0], left)]
+        if len(found) == 1 and takes_all(found[0].pattern):
+            found = [self._told(found[0], left)]
         mark = cx.env.mark()
         if len(found) == 1:
             yield self._one(found[0], case, arm)
@@ -100,16 +110,22 @@ class _Cases:
         cx.env.undo(mark)
         if case.guard is not None:
             self._forget(found[0], cx.span(case.pattern))
-        elif entry_of(cx, self._subject) is not None:
+        else:
             classes = [f.constructor for f in found if f.constructor and _takes_class(f)]
             note_not(cx, self._subject, classes)
             self._taken.extend(classes)
+            self._is_there = self._is_there or any(is_none(f.pattern) for f in found)
             if left is not None and found[0].constructor is left:
                 self.clauses.extend(excluded_before(cx, self._taken, cx.span(case.pattern)))
 
-    def _only(self, found: Alternative, left: DataConstructor) -> Alternative:
-        """Give the pattern that takes everything as one for the only class that is left."""
+    def _told(self, found: Alternative, left: DataConstructor | None) -> Alternative:
+        """Give the pattern that takes everything as one for what the cases before have left: the
+        only class, or a value that is not None."""
         span = found.pattern.span
+        if left is None and not self._is_there:
+            return found
+        if left is None:
+            return Alternative(some(found.pattern, span), found.names)
         whole = Alternative(of_class(left, span, fields_bound(left, span)), {}, left)
         for name, var in found.names.items():
             whole = named(whole, name, var)
@@ -126,8 +142,23 @@ class _Cases:
         if found.constructor is not None and entry_of(cx, self._subject) is not None:
             pattern = opened(pattern, found.constructor)
             note_class(cx, self._subject, found.constructor, class_pattern(pattern).fields)
+        elif is_some(pattern):
+            pattern = self._there(pattern)
         guard = None if case.guard is None else (yield cx.expression(case.guard))
         self.clauses.append(Clause(pattern, (yield arm()), guard))
+
+    def _there(self, pattern: Pattern) -> Pattern:
+        """Give the pattern for a value that is not None, under the name of the subject too."""
+        cx, entry = self._cx, entry_of(self._cx, self._subject)
+        if entry is None:
+            return pattern
+        assert isinstance(pattern, ConstructorPattern)
+        content = Var("content", span=pattern.span)
+        note(cx, self._subject, Bound(atom=content, holder=entry.holder))
+        (inner,) = pattern.fields
+        below = None if isinstance(inner, Wildcard) else inner
+        bound = BindPattern(content, below, span=inner.span)
+        return replace(pattern, fields=(bound,))
 
     def _several(self, found: Sequence[Alternative], case: ast.match_case, arm: Arm) -> Steps[None]:
         cx, span = self._cx, self._cx.span(case.pattern)

@@ -23,7 +23,6 @@ from ..ir.expr import (
     Call,
     Clause,
     Constant,
-    ConstructorPattern,
     Expr,
     Flavour,
     Function,
@@ -35,11 +34,20 @@ from ..ir.expr import (
 )
 from ..ir.ops.host import fail
 from ..ir.traverse import Steps
-from ..prelude.library import OPTION
 from .context import Context, in_turn
 from .data import DataConstructor
 from .environment import Bound
-from .narrowing import entry_of, fields_bound, note, note_class, note_not, of_class, only_class
+from .narrowing import (
+    entry_of,
+    fields_bound,
+    none,
+    note,
+    note_class,
+    note_not,
+    of_class,
+    only_class,
+    some,
+)
 from .static import static_value
 
 Continue: TypeAlias = Callable[[], Steps[Expr]]
@@ -262,9 +270,8 @@ def _is_none(
         note(cx, node, Bound(atom=content, holder=entry.holder))
     full = yield inside(cx, otherwise)
     cx.env.undo(mark)
-    some = ConstructorPattern(OPTION, "Some", (BindPattern(content, span=place),), span=place)
-    none = ConstructorPattern(OPTION, "None", (), span=place)
-    return Match(value, (Clause(none, empty), Clause(some, full)), span=span)
+    there = some(BindPattern(content, span=place), place)
+    return Match(value, (Clause(none(place), empty), Clause(there, full)), span=span)
 
 
 # What is never reached.

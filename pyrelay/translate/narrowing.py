@@ -13,6 +13,7 @@ from dataclasses import replace
 from ..diagnostics.source import Span
 from ..ir.expr import BindPattern, ConstructorPattern, Pattern, Var, Wildcard
 from ..ir.types import UNKNOWN
+from ..prelude.library import OPTION
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound, Holder
@@ -99,3 +100,31 @@ def shared_params(names: Sequence[str], span: Span) -> tuple[Var, ...]:
     """Give the parameters of a function that is called from several places. They are marked as
     inferred, so that inference does not take it for a function to copy for each call."""
     return tuple(Var(n, UNKNOWN, span=span) for n in names)
+
+
+def some(pattern: Pattern, span: Span) -> ConstructorPattern:
+    """Give the pattern for an optional that is not None."""
+    return ConstructorPattern(OPTION, "Some", (pattern,), span=span)
+
+
+def none(span: Span) -> ConstructorPattern:
+    """Give the pattern for None."""
+    return ConstructorPattern(OPTION, "None", (), span=span)
+
+
+def is_some(pattern: Pattern) -> bool:
+    """Tell whether a pattern is that of an optional that is not None."""
+    return _is_optional(pattern, "Some")
+
+
+def is_none(pattern: Pattern) -> bool:
+    """Tell whether a pattern is that of None."""
+    return _is_optional(pattern, "None")
+
+
+def _is_optional(pattern: Pattern, name: str) -> bool:
+    match pattern:
+        case ConstructorPattern(adt, found):
+            return adt == OPTION and found == name
+        case _:
+            return False

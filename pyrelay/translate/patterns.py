@@ -25,10 +25,10 @@ from ..ir.expr import (
     Wildcard,
 )
 from ..ir.traverse import Steps, map_pattern, pattern_vars
-from ..prelude.library import LIST, OPTION
+from ..prelude.library import LIST
 from .context import Context, in_turn
 from .data import DataConstructor
-from .narrowing import of_class
+from .narrowing import none, of_class
 from .scope import nearest
 from .static import static_value
 from .unions import is_data_class
@@ -165,7 +165,7 @@ def _value(cx: Context, node: ast.MatchValue, value: ast.expr) -> Alternative:
 
 def _literal(value: bool | float | str | None, span: Span) -> Pattern:
     if value is None:
-        return ConstructorPattern(OPTION, "None", (), span=span)
+        return none(span)
     return LiteralPattern(value, span=span)
 
 
@@ -181,12 +181,14 @@ def _bounded(cx: Context, node: ast.pattern, found: Iterator[Alternative]) -> li
 def _parts(
     cx: Context, nodes: Sequence[ast.pattern | None], span: Span
 ) -> Steps[list[list[Alternative]]]:
-    none = [_anything(span)]
-    return (yield in_turn(_or(cx, node, none) for node in nodes))
+    anything = [_anything(span)]
+    return (yield in_turn(_or(cx, node, anything) for node in nodes))
 
 
-def _or(cx: Context, node: ast.pattern | None, none: list[Alternative]) -> Steps[list[Alternative]]:
-    return none if node is None else (yield alternatives(cx, node))
+def _or(
+    cx: Context, node: ast.pattern | None, otherwise: list[Alternative]
+) -> Steps[list[Alternative]]:
+    return otherwise if node is None else (yield alternatives(cx, node))
 
 
 def _of_parts(

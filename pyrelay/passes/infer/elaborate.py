@@ -67,6 +67,7 @@ from ...ir.types import (
     TypeVar,
     map_type,
 )
+from ...prelude.library import OPTION
 from .generate import Generator
 from .operators import OperatorCall
 from .optional import as_optional, inner_of
@@ -398,20 +399,28 @@ class Elaborator:
         value = yield self.walk(expr.value)
         clauses: list[Clause] = []
         for clause in expr.clauses:
-            pattern = self._pattern(clause.pattern)
+            pattern = yield self._pattern(clause.pattern)
             guard = None if clause.guard is None else (yield self.walk(clause.guard))
             clauses.append(Clause(pattern, (yield self.walk(clause.body, target)), guard))
         return replace(expr, value=value, clauses=tuple(clauses), ty=target)
 
-    def _pattern(self, pattern: Pattern) -> Pattern:
+    def _pattern(self, pattern: Pattern) -> Steps[Pattern]:
+        built = pattern
         match pattern:
             case BindPattern(var, inner):
-                new = None if inner is None else self._pattern(inner)
-                return replace(pattern, var=self._var(var), inner=new)
+                new = None if inner is None else (yield self._pattern(inner))
+                built = replace(pattern, var=self._var(var), inner=new)
             case ConstructorPattern(fields=fields) | TuplePattern(fields):
-                return replace(pattern, fields=tuple(self._pattern(f) for f in fields))
+                inside: list[Pattern] = []
+                for field in fields:
+                    inside += ((yield self._pattern(field)),)
+                built = replace(pattern, fields=tuple(inside))
             case Wildcard() | LiteralPattern():
-                return pattern
+                pass
+        content = self._found.contents.get(pattern)
+        if content is None or not content.is_inside:
+            return built
+        return ConstructorPattern(OPTION, "Some", (built,), span=pattern.span)
 
 
 def _merge(own: Type, wanted: Type) -> Type:

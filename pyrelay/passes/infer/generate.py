@@ -27,6 +27,7 @@ from ...ir.expr import (
     If,
     LetBlock,
     Match,
+    Pattern,
     RefCreate,
     RefRead,
     RefWrite,
@@ -69,7 +70,7 @@ from .constraints import (
     Worklist,
 )
 from .operators import OperatorCall
-from .patterns import declare_pattern
+from .patterns import ContentConstraint, declare_pattern
 from .readings import reading
 from .records import maker_of, with_own_sizes
 from .solver import Solver
@@ -110,6 +111,8 @@ class Generator:
         self.literals: Final[dict[Var, Constant]] = {}
         self.monomorphic: Final[dict[str, FnType]] = {}
         """The functions of this group, whose types are still being found."""
+        self.contents: Final[dict[Pattern, ContentConstraint]] = {}
+        """The patterns that may stand inside of optionals."""
         self.transforms: Final[dict[Transform, TransformConstraint]] = {}
         self._functions: Final[dict[Var | str, Function]] = {}
         """The functions that names stand for, for what is said about their calls."""

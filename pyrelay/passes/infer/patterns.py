@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...diagnostics.catalogue.types import PatternArity, PatternMismatch
 from ...diagnostics.diagnostic import Problem
+from ...ir.dims import Dim
 from ...ir.expr import (
     BindPattern,
     Constructor,
@@ -18,8 +19,10 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Stuck
+from ...ir.traverse import takes_all
 from ...ir.types import (
     BOOL,
+    PRELUDE,
     STR,
     AdtType,
     DTypeKind,
@@ -67,7 +70,8 @@ class PatternConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
         value = solver.resolve(self.value)
-        cases = self.adts[value.name].constructors if isinstance(value, AdtType) else ()
+        is_own = isinstance(value, AdtType) and not value.name.startswith(PRELUDE)
+        cases = self.adts[value.name].constructors if isinstance(value, AdtType) and is_own else ()
         names = tuple(c.name for c in cases)
         is_option = isinstance(self.pattern, ConstructorPattern) and self.pattern.adt == OPTION
         way = f"annotate it `{show(value)} | None`" if is_option else None
@@ -78,13 +82,45 @@ class PatternConstraint:
             case ConstructorPattern(adt) if adt == OPTION:
                 return "`None`, or a value that may be `None`"
             case ConstructorPattern(adt, name):
-                return f"a `{name}` of {adt}"
+                return f"a `{name}`" if name == adt else f"a `{name}` of {adt}"
             case TuplePattern(fields):
                 return f"a tuple of {len(fields)}"
             case LiteralPattern(value):
                 return f"the {_KINDS[type(value)]} {value!r}"
             case _:
                 return show(solver.resolve(self.wanted))
+
+
+@final
+@dataclass(slots=True)
+class ContentConstraint:
+    """A pattern is tried on a value, or on what is in it if it is an optional."""
+
+    pattern: Pattern
+    value: Type
+    content: Type
+    is_inside: bool = False
+    """Whether the value is an optional, so that the pattern stands inside of one."""
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.pattern.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        value = solver.shallow(self.value)
+        if isinstance(value, TypeHole) and not solver.settling:
+            raise Stuck(value)
+        self.is_inside = isinstance(value, AdtType) and value.name == OPTION
+        if isinstance(value, AdtType) and self.is_inside:
+            (value,) = value.args
+            assert not isinstance(value, Dim)
+        solver.unify(self.content, value)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        return PatternMismatch(self.span, "another type", show(solver.resolve(self.value)))
 
 
 _KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", float: "float", str: "string"}
@@ -95,6 +131,11 @@ def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None
     pending = [(pattern, value)]
     while pending:
         current, ty = pending.pop()
+        if _may_be_in_an_optional(generator, current):
+            found = ContentConstraint(current, ty, generator.solver.fresh())
+            generator.contents[current] = found
+            generator.work.add(found)
+            ty = found.content
         match current:
             case Wildcard():
                 pass
@@ -118,6 +159,15 @@ def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None
                 _matched(generator, current, ty, _literal_type(generator.solver, literal))
             case _:
                 assert_never(current)
+
+
+def _may_be_in_an_optional(generator: Generator, pattern: Pattern) -> bool:
+    """Tell whether a pattern is for a value that is there, if it is tried on an optional."""
+    if OPTION not in generator.adts or takes_all(pattern):
+        return False
+    while isinstance(pattern, BindPattern) and pattern.inner is not None:
+        pattern = pattern.inner
+    return not isinstance(pattern, ConstructorPattern) or pattern.adt != OPTION
 
 
 def _matched(generator: Generator, pattern: Pattern, value: Type, wanted: Type) -> None:

@@ -14,6 +14,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.traverse import Steps, run
+from ...prelude.library import LIST, OPTION
 
 DEEPEST: Final = 12
 """How many patterns inside each other are written out."""
@@ -38,11 +39,31 @@ def _text(pattern: Pattern, is_python: bool, depth: int) -> Steps[str]:
         case TuplePattern(fields):
             inside = yield _each(fields, is_python, depth)
             return f"({inside},)" if len(fields) == 1 else f"({inside})"
+        case ConstructorPattern(adt, name, fields) if is_python and adt in (LIST, OPTION):
+            return (yield _of_prelude(name, fields, depth))
         case ConstructorPattern(name=name, fields=fields):
             inside = yield _each(fields, is_python, depth)
             return f"{name}({inside})" if fields or is_python else name
         case other:
             assert_never(other)
+
+
+def _of_prelude(name: str, fields: Sequence[Pattern], depth: int) -> Steps[str]:
+    """Give the pattern of a list, or of an optional, as Python writes it."""
+    elements: list[str] = []
+    while name == "Cons":
+        first, rest = fields
+        elements.append((yield _text(first, True, depth + 1)))
+        if not isinstance(rest, ConstructorPattern):
+            return f"[{', '.join((*elements, '*_'))}]"
+        name, fields = rest.name, rest.fields
+    match name:
+        case "Some":
+            return (yield _text(fields[0], True, depth))
+        case "None":
+            return "None"
+        case _:
+            return f"[{', '.join(elements)}]"
 
 
 def _each(fields: Sequence[Pattern], is_python: bool, depth: int) -> Steps[str]:
