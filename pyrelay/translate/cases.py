@@ -28,6 +28,7 @@ from ..ir.expr import (
     Wildcard,
 )
 from ..ir.traverse import Steps, takes_all
+from .atoms import placeholder
 from .conditions import excluded_before, is_assert_never
 from .context import Context
 from .data import DataConstructor
@@ -99,8 +100,9 @@ class _Cases:
         """Add the clauses of a case; what it tells of the subject holds for the cases after it."""
         cx = self._cx
         found = yield alternatives(cx, case.pattern)
-        left = only_class(cx, self._subject)
+        left: DataConstructor | None = None
         if len(found) == 1 and takes_all(found[0].pattern):
+            left = only_class(cx, self._subject)
             found = [self._told(found[0], left)]
         mark = cx.env.mark()
         if len(found) == 1:
@@ -115,7 +117,7 @@ class _Cases:
             note_not(cx, self._subject, classes)
             self._taken.extend(classes)
             self._is_there = self._is_there or any(is_none(f.pattern) for f in found)
-            if left is not None and found[0].constructor is left:
+            if left is not None:
                 self.clauses.extend(excluded_before(cx, self._taken, cx.span(case.pattern)))
 
     def _told(self, found: Alternative, left: DataConstructor | None) -> Alternative:
@@ -134,6 +136,7 @@ class _Cases:
     def _one(self, found: Alternative, case: ast.match_case, arm: Arm) -> Steps[None]:
         cx, pattern = self._cx, found.pattern
         self._bind(found.names)
+        self._bind_refused(found)
         for name, (constructor, fields) in found.classes.items():
             entry = cx.env.find(name)
             assert isinstance(entry, Bound)
@@ -173,6 +176,7 @@ class _Cases:
             self._define(guard, params, test)
         body, params = Var("case", span=span), shared_params(names, span)
         self._bind(dict(zip(names, params, strict=True)))
+        self._bind_refused(found[0])
         self._define(body, params, (yield arm()))
         for each in map(apart, found):
             calls = [
@@ -191,6 +195,12 @@ class _Cases:
         holder = Holder(cx.span(self._subject), "it is a part of this") if cx.writes_items else None
         for name, var in names.items():
             cx.bind(name, Bound(atom=var, holder=holder), var.span)
+
+    def _bind_refused(self, found: Alternative) -> None:
+        """Let names that a refused pattern binds stand for anything: its mistake is enough."""
+        span = found.pattern.span
+        for name in found.refused:
+            self._cx.bind(name, Bound(atom=placeholder(span)), span)
 
     def _forget(self, found: Alternative, span: Span) -> None:
         """Note that in Python names keep what a pattern bound though its guard was False."""

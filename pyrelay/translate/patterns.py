@@ -28,6 +28,7 @@ from ..ir.traverse import Steps, map_pattern, pattern_vars
 from ..prelude.library import LIST
 from .context import Context, in_turn
 from .data import DataConstructor
+from .flow import captures
 from .narrowing import none, of_class
 from .scope import nearest
 from .static import static_value
@@ -42,6 +43,8 @@ MOST: Final = 64
 class Alternative:
     """One pattern of the IR, the variables of the names it binds, and the class it is for.
 
+    `refused` are names of a pattern that was refused, which have no value.
+
     `classes` tells for a name that holds the value of a class pattern which class that is, and the
     patterns of its fields.
     """
@@ -52,6 +55,7 @@ class Alternative:
     classes: dict[str, tuple[DataConstructor, tuple[Pattern, ...]]] = field(
         default_factory=dict[str, tuple[DataConstructor, tuple[Pattern, ...]]]
     )
+    refused: tuple[str, ...] = ()
 
 
 def alternatives(cx: Context, node: ast.pattern) -> Steps[list[Alternative]]:
@@ -82,16 +86,24 @@ def _anything(span: Span) -> Alternative:
     return Alternative(Wildcard(span=span), {})
 
 
-def _refused(cx: Context, node: ast.pattern, what: str, instead: str) -> list[Alternative]:
-    cx.program.report(Unsupported(cx.span(node), what, instead))
-    return [_anything(cx.span(node))]
+def _refused(
+    cx: Context, node: ast.pattern, what: str, instead: str, place: ast.pattern | None = None
+) -> list[Alternative]:
+    cx.program.report(Unsupported(cx.span(place or node), what, instead))
+    return [_unknown(cx, node)]
+
+
+def _unknown(cx: Context, node: ast.pattern) -> Alternative:
+    """Give what stands for a pattern that was refused."""
+    return Alternative(Wildcard(span=cx.span(node)), {}, refused=tuple(captures(node)))
 
 
 def apart(found: Alternative) -> Alternative:
     """Give an alternative with new variables: several may have been made of the same parts."""
     renamed = {v: replace(v) for v in pattern_vars(found.pattern)}
     pattern = map_pattern(found.pattern, renamed.__getitem__)
-    return Alternative(pattern, {n: renamed[v] for n, v in found.names.items()})
+    names = {n: renamed[v] for n, v in found.names.items()}
+    return Alternative(pattern, names, refused=found.refused)
 
 
 def _named(
@@ -116,7 +128,8 @@ def named(found: Alternative, name: str, var: Var) -> Alternative:
         pattern = opened(pattern, found.constructor)
         classes = {**classes, name: (found.constructor, class_pattern(pattern).fields)}
     whole = BindPattern(var, pattern, span=var.span)
-    return Alternative(whole, {**found.names, name: var}, found.constructor, classes)
+    names = {**found.names, name: var}
+    return Alternative(whole, names, found.constructor, classes, found.refused)
 
 
 def class_pattern(pattern: Pattern) -> ConstructorPattern:
@@ -197,7 +210,8 @@ def _of_parts(
     """Give a pattern with what the patterns inside it bind and know."""
     names = {name: var for part in parts for name, var in part.names.items()}
     classes = {name: known for part in parts for name, known in part.classes.items()}
-    return Alternative(pattern, names, found, classes)
+    refused = tuple(name for part in parts for name in part.refused)
+    return Alternative(pattern, names, found, classes, refused)
 
 
 # Classes.
@@ -207,18 +221,22 @@ def _class(cx: Context, node: ast.MatchClass) -> Steps[list[Alternative]]:
     span = cx.span(node)
     found = _constructor(cx, node)
     if found is None:
-        yield _parts(cx, [*node.patterns, *node.kwd_patterns], span)
-        return [_anything(span)]
+        return [_unknown(cx, node)]
     fields = _fields(cx, node, found)
     each = yield _parts(cx, [fields.get(name) for name in found.field_names], span)
+    placed = [p for n, p in fields.items() if n in found.field_names]
+    surplus = [p for p in (*node.patterns, *node.kwd_patterns) if p not in placed]
+    each += [[_unknown(cx, p)] for p in surplus]
     return _bounded(
         cx,
         node,
-        (
-            _of_parts(of_class(found, span, tuple(p.pattern for p in parts)), parts, found)
-            for parts in product(*each)
-        ),
+        (_of_parts(_made(found, parts, span), parts, found) for parts in product(*each)),
     )
+
+
+def _made(found: DataConstructor, parts: Sequence[Alternative], span: Span) -> Pattern:
+    fields = parts[: len(found.field_names)]
+    return of_class(found, span, tuple(p.pattern for p in fields))
 
 
 def _constructor(cx: Context, node: ast.MatchClass) -> DataConstructor | None:
@@ -289,10 +307,10 @@ def _sequence(
     stars = [n for n in nodes if isinstance(n, ast.MatchStar)]
     rest = nodes[-1] if stars and nodes[-1] is stars[-1] else None
     if stars and (rest is None or len(stars) > 1):
-        return _refused(cx, stars[0], "`*` that is not the last", "write `[first, *rest]`")
+        return _refused(cx, node, "`*` that is not the last", "write `[first, *rest]`", stars[0])
     if stars and not is_list:
         instead = "write it in brackets for a list: `[first, *rest]`"
-        return _refused(cx, stars[0], "`*` in a tuple pattern", instead)
+        return _refused(cx, node, "`*` in a tuple pattern", instead, stars[0])
     each = yield _parts(cx, nodes[:-1] if rest is not None else nodes, span)
     name = rest.name if isinstance(rest, ast.MatchStar) else None
 

@@ -58,6 +58,28 @@ class PatternArity:
 
 
 @dataclass(frozen=True, slots=True)
+class AlternativesMismatch:
+    """The alternatives of a case bind one name to values of different types.
+
+    What follows `|` must bind the same names, and each of them to the same type.
+    """
+
+    span: Span
+    name: str
+    first: str
+    second: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL235",
+            title=f"`{self.name}` has two types in the alternatives of one case",
+            primary=Label(self.span, f"`{self.name}` is {self.first} and {self.second}"),
+            help="write a case for each",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MissingCases:
     """A `match` has no case for some value, so the program could stop there.
 
@@ -69,20 +91,23 @@ class MissingCases:
     cases: tuple[str, ...]
     more: bool
     is_python: bool
+    is_never: bool = False
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         first, *others = self.cases
         listed = "\n".join(others) + ("\n..." if self.more else "")
-        way = (
-            f"add `case {first}:`, or end with `case _:`"
-            if self.is_python
-            else f"add `{first} => ...`, or write `match?` if it need not be complete"
-        )
+        title, why = f"no case matches `{first}`", "this match must have a case for every value"
+        way = f"add `{first} => ...`, or write `match?` if it need not be complete"
+        if self.is_never:
+            title, why = f"`{first}` comes to `assert_never`", "every case must be done with here"
+            way = "test for it before, and return"
+        elif self.is_python:
+            way = f"add `case {first}:`, or end with `case _:`"
         return Diagnostic(
             code="RL231",
-            title=f"no case matches `{first}`",
-            primary=Label(self.span, "this match must have a case for every value"),
+            title=title,
+            primary=Label(self.span, why),
             notes=(f"these are not matched either:\n{listed}",) if others else (),
             help=way,
         )

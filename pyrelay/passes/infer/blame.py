@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.lists import MixedElements
+from ...diagnostics.catalogue.patterns import AlternativesMismatch
 from ...diagnostics.catalogue.types import (
     ArgumentMismatch,
     LoopMismatch,
@@ -35,6 +36,9 @@ from .solver import Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
+
+SHARED_CASE = "case"
+"""The name of the local function that the alternatives of a case are translated to."""
 
 LOOP_SUFFIX = "loop"
 """How the names of the local functions end that loops are translated to."""
@@ -127,6 +131,8 @@ def explain_argument(
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual))
+    if isinstance(call.callee, Var) and call.callee.span == call.span and name == SHARED_CASE:
+        return AlternativesMismatch(call.span, parameter, show(wanted), show(actual))
     # The span of a variable is where it is bound; its use is somewhere in the call.
     is_name = isinstance(argument, Var)
     return ArgumentMismatch(

@@ -37,7 +37,8 @@ def missing_cases(function: Function, adts: Mapping[str, AdtDef]) -> list[Proble
             is_python = match.span.file.is_python
             cases = tuple(case_text(p, is_python=is_python) for p in covered.missing[:LISTED])
             more = len(covered.missing) > LISTED
-            found[match.span] = MissingCases(match.span, cases, more, is_python)
+            is_never = is_python and "assert_never" in match.span.text
+            found[match.span] = MissingCases(match.span, cases, more, is_python, is_never)
         elif not covered.is_complete:
             found[match.span] = TangledCases(match.span)
     return list(found.values())

@@ -32,7 +32,7 @@ from ...ir.types import (
     TypeHole,
     show,
 )
-from ...prelude.library import OPTION
+from ...prelude.library import LIST, OPTION
 from .optional import inner_of
 from .solver import Solver
 
@@ -81,6 +81,8 @@ class PatternConstraint:
         match self.pattern:
             case ConstructorPattern(adt) if adt == OPTION:
                 return "`None`, or a value that may be `None`"
+            case ConstructorPattern(adt) if adt == LIST:
+                return "a list"
             case ConstructorPattern(adt, name):
                 return f"a `{name}`" if name == adt else f"a `{name}` of {adt}"
             case TuplePattern(fields):

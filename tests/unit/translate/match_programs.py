@@ -1,6 +1,7 @@
 """Programs with `match` and tests of classes: the same text is run by Python and compiled.
 
-Every function whose name begins with `run_` is one program of two numbers.
+Every function whose name begins with `run_` is one program of two numbers, with `link_` one of a
+chain or None.
 """
 
 # ruff: noqa: C901, RET505
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar, assert_never
+from typing import Generic, TypeAlias, TypeVar, Union, assert_never
 
 from pyrelay import relay
+from pyrelay.prelude import List
 
 T = TypeVar("T")
 
@@ -55,6 +57,12 @@ class Empty:
 
 
 Shape = Circle | Square | Empty
+
+
+@dataclass(frozen=True)
+class Link:
+    head: float
+    tail: Link | None
 
 
 class Colour(enum.IntEnum):
@@ -335,3 +343,118 @@ def run_closures(n: int, x: float) -> float:
         case Node(weight=w):
             add = lambda y: y * w  # noqa: E731
     return add(pick(x)) + pick(2.0)
+
+
+@relay
+def summed(c: Link | None) -> float:
+    match c:
+        case None:
+            return 0.0
+        case Link(h, t):
+            return h + summed(t)
+
+
+@relay
+def link_cases(c: Link | None) -> float:
+    match c:
+        case Link(a, Link(b, None)):
+            return a - b
+        case Link(a, Link(tail=Link(b, _)) as inner) if b > 0.0:
+            return a * b + inner.head
+        case None:
+            return 50.0
+        case Link(a, _) as rest:
+            return summed(rest.tail) + a
+
+
+@relay
+def link_tests(c: Link | None) -> float:
+    total = 0.0
+    d = c
+    while d is not None:
+        match d:
+            case Link(h, t):
+                total = total * 2.0 + h
+                d = t
+    if c is None or total < 0.0:
+        total = total + 100.0
+    if c is not None and isinstance(c, Link) and c.tail is not None:
+        total = total - c.head
+    found = 1.0 if c is None else total
+    match c:
+        case None:
+            pass
+        case x:
+            match x:
+                case Link(h, _):
+                    found = found + h
+    return found
+
+
+@relay
+def added(xs: List[float]) -> float:
+    match xs:
+        case []:
+            return 0.0
+        case [x]:
+            return x * 10.0
+        case [x, y, *rest]:
+            return x - y + added(rest)
+
+
+@relay
+def run_lists(n: int, x: float) -> float:
+    xs = [x * i for i in range(n)]
+    total = added(xs)
+    match xs, n:
+        case [_, a, *_], 3 | 4:
+            return total + a
+        case ([a, *rest], k) if k > 4:
+            return total + a + added(rest)
+        case (([] | [_]), _):
+            return total - 1.0
+        case _:
+            return -total
+
+
+@dataclass(frozen=True)
+class OK:
+    result: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    msg: str
+
+
+Result = Union[OK, Failure]  # noqa: UP007  as the blog post writes it
+
+
+@relay
+def show_by_tests(r: Result) -> str:
+    if isinstance(r, OK):
+        return str(r.result)
+    elif isinstance(r, Failure):
+        return "Failure: " + r.msg
+    else:
+        assert_never(r)
+
+
+@relay
+def show_by_cases(r: Result) -> str:
+    match r:
+        case OK(result):
+            return str(result)
+        case Failure(msg):
+            return "Failure: " + msg
+
+
+@relay
+def with_a_case_never_reached(t: Tree[float]) -> float:
+    match t:
+        case Leaf(v):
+            return v
+        case Leaf(1.0):
+            return 1.0
+        case Node(weight=w):
+            return w

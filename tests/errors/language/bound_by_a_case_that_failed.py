@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrelay import relay
+
+
+@dataclass(frozen=True)
+class Leaf:
+    value: float
+
+
+@dataclass(frozen=True)
+class Node:
+    left: Tree
+    right: Tree
+
+
+Tree = Leaf | Node
+
+
+@relay
+def total(t: Tree) -> float:
+    match t:
+        case Leaf(v) if v > 0.0:
+            return v
+        case _:
+            return v

@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrelay import relay
+
+
+@dataclass(frozen=True)
+class Leaf:
+    value: float
+
+
+@dataclass(frozen=True)
+class Node:
+    left: Tree
+    right: Tree
+
+
+Tree = Leaf | Node
+
+
+@relay
+def total(t: Tree):
+    match t:
+        case Leaf(v):
+            result = v
+        case Node(l, _):
+            result = l
+    return result
