@@ -260,6 +260,39 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
     return api.function(module, name)
 
 
+@final
+class Equality:
+    """`relay.equal`: in compiled code element by element, as an operator; called from a script on
+    data, tuples or lists, whether the whole values are equal."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.__relay__: Final = operator.__relay__
+        self.__name__: str = operator.__name__
+        self._operator: Final = operator
+
+    def __call__(self, left: Any, right: Any) -> Any:
+        """Compare tensors element by element, other values as wholes."""
+        if _is_number(left) and _is_number(right):
+            return self._operator(left, right)
+        from .runtime.equality import values_equal  # brings in torch
+
+        return values_equal(left, right)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.__name__}>"
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__torch_function__") or isinstance(value, bool | int | float)
+
+
+def _show(value: Any) -> str:
+    """Give a value as text, like `repr`, at any depth."""
+    from .runtime.written import value_text  # brings in torch
+
+    return value_text(value)
+
+
 def _members() -> dict[str, Any]:
     operators = {op.name: Operator(op) for op in ALL}
     found: dict[str, Any] = dict(operators)
@@ -272,7 +305,8 @@ def _members() -> dict[str, Any]:
     found["random"] = Group("random", random)
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"] = _operator
-    found["parse"], found["function"] = _parse, _function
+    found["parse"], found["function"], found["show"] = _parse, _function, _show
+    found["equal"] = Equality(operators["equal"])
     return {**MEMBERS, "List": List, "Cons": Cons, "Nil": Nil, **found}
 
 
