@@ -1,0 +1,252 @@
+"""Programs written down as data: a builder for each form of the language.
+
+    >>> from pyrelay.ir import builders as b
+    >>> x = b.var("x", b.tensor("float32", "N"))
+    >>> program = b.module({"main": b.function([x], b.call("add", x, b.call("tanh", x)))})
+    >>> print(program.functions["main"].params[0].name)
+    x
+
+`relay.function(program)` gives a function to call. A module is built through its text, so that
+mistakes found later show the place in it. Variables are objects: two of one name differ. What a
+builder is given in a wrong way is a `TypeError` or a `KeyError` at the call.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from ..diagnostics.source import NOWHERE
+from . import expr as e
+from .dims import Dim, DimVar
+from .expr import Clause, Expr, Flavour, Pattern, Var
+from .module import AdtDef, ConstructorDef, Module
+from .op import Op
+from .ops.table import BY_NAME
+from .parser import parse_module
+from .printer import to_text
+from .types import (
+    DTYPES,
+    AdtType,
+    FnType,
+    RefType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeParam,
+    TypeVar,
+    tensor_type,
+)
+
+Value: TypeAlias = "Expr | bool | int | float | str"
+"""An expression, or a number or string that stands for itself."""
+Callee: TypeAlias = "Expr | Op | str"
+"""What is called: an expression, an operator, an operator's name, or `@` and a function's name."""
+
+NAME: Final = "<built>"
+"""The name of the text that messages about a built module show."""
+
+
+# Types.
+
+
+def type_var(name: str) -> TypeVar:
+    """Give a type parameter."""
+    return TypeVar(name)
+
+
+def dim_var(name: str) -> DimVar:
+    """Give a parameter that is a size."""
+    return DimVar(name)
+
+
+def tensor(dtype: str, *shape: Dim | int | str) -> TensorType:
+    """Give the type of tensors, sizes as integers or names. Raises KeyError for another dtype."""
+    return tensor_type(DTYPES[dtype], *shape)
+
+
+def tuple_type(*fields: Type) -> TupleType:
+    """Give the type of tuples."""
+    return TupleType(fields)
+
+
+def fn_type(params: Sequence[Type], result: Type) -> FnType:
+    """Give the type of functions."""
+    return FnType(tuple(params), result)
+
+
+def ref_type(value: Type) -> RefType:
+    """Give the type of cells."""
+    return RefType(value)
+
+
+def data_type(definition: AdtDef | str, *args: Type | Dim) -> AdtType:
+    """Give a data type at its arguments."""
+    return AdtType(definition if isinstance(definition, str) else definition.name, args)
+
+
+def data(name: str, params: Sequence[TypeParam] = (), /, **constructors: Sequence[Type]) -> AdtDef:
+    """Give the definition of a data type; each constructor with the types of its fields."""
+    made = tuple(ConstructorDef(c, tuple(fields)) for c, fields in constructors.items())
+    return AdtDef(name, tuple(params), made, NOWHERE)
+
+
+# Expressions.
+
+
+def var(name: str, ty: Type | None = None) -> Var:
+    """Give a new variable."""
+    return Var(name, ty, span=NOWHERE)
+
+
+def constant(value: bool | float | str | e.TensorData, dtype: str | None = None) -> Expr:
+    """Give a constant; a number without a dtype takes the one it meets."""
+    ty = None if dtype is None else TensorType((), DTYPES[dtype])
+    return e.Constant(value, ty, span=NOWHERE)
+
+
+def call(callee: Callee, *args: Value, **attrs: Any) -> Expr:
+    """Give a call. Operands of an operator that are left out at the end are omitted.
+
+    Raises KeyError for an operator that does not exist.
+    """
+    given = tuple(map(_expr, args))
+    if isinstance(callee, str) and callee.startswith("@"):
+        return e.Call(e.GlobalVar(callee[1:], span=NOWHERE), given, span=NOWHERE)
+    if isinstance(callee, Op | str):
+        op = operator(callee) if isinstance(callee, str) else callee
+        missing = len(op.operands) - len(given)
+        given += (e.Tuple((), span=NOWHERE),) * missing
+        return e.Call(op, given, attrs, span=NOWHERE)
+    return e.Call(callee, given, span=NOWHERE)
+
+
+def operator(name: str) -> Op:
+    """Give an operator by name. Raises KeyError, which says what name is near."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, BY_NAME, 1)
+    raise KeyError(f"there is no operator {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near)))
+
+
+def global_function(name: str) -> Expr:
+    """Give a mention of a function of the module."""
+    return e.GlobalVar(name, span=NOWHERE)
+
+
+def constructor(definition: AdtDef, name: str) -> Expr:
+    """Give a constructor, as a function. Raises KeyError if the data type has none so named."""
+    definition.constructor(name)
+    return e.Constructor(definition.name, name, span=NOWHERE)
+
+
+def tuple_(*fields: Value) -> Expr:
+    """Give a tuple."""
+    return e.Tuple(tuple(map(_expr, fields)), span=NOWHERE)
+
+
+def field(value: Value, index: int) -> Expr:
+    """Give a field of a tuple, from 0."""
+    return e.TupleGet(_expr(value), index, span=NOWHERE)
+
+
+def let(variable: Var, value: Value, body: Value) -> Expr:
+    """Give `body` with a value named in it."""
+    return _block(((variable, _expr(value)),), body, Flavour.PURE)
+
+
+def lets(bindings: Sequence[tuple[Var, Value]], body: Value) -> Expr:
+    """Give `body` with values named one after another; each sees those before it."""
+    return _block([(v, _expr(value)) for v, value in bindings], body, Flavour.PURE)
+
+
+def let_rec(functions: Mapping[Var, Expr], body: Value) -> Expr:
+    """Give `body` with functions named that see each other."""
+    return _block(tuple(functions.items()), body, Flavour.REC)
+
+
+def _block(bindings: Sequence[tuple[Var, Expr]], body: Value, flavour: Flavour) -> Expr:
+    made = tuple(e.Binding(v, value) for v, value in bindings)
+    return e.LetBlock(made, _expr(body), flavour, span=NOWHERE)
+
+
+def if_(condition: Value, then: Value, otherwise: Value) -> Expr:
+    """Give a conditional."""
+    return e.If(_expr(condition), _expr(then), _expr(otherwise), span=NOWHERE)
+
+
+def function(
+    params: Sequence[Var],
+    body: Value,
+    result: Type | None = None,
+    type_params: Sequence[TypeParam] = (),
+) -> e.Function:
+    """Give a function."""
+    return e.Function(tuple(params), _expr(body), result, tuple(type_params), span=NOWHERE)
+
+
+def ref(value: Value) -> Expr:
+    """Give a new cell."""
+    return e.RefCreate(_expr(value), span=NOWHERE)
+
+
+def read(cell: Expr) -> Expr:
+    """Give the content of a cell."""
+    return e.RefRead(cell, span=NOWHERE)
+
+
+def write(cell: Expr, value: Value) -> Expr:
+    """Give the write of a value to a cell."""
+    return e.RefWrite(cell, _expr(value), span=NOWHERE)
+
+
+def match(value: Value, *clauses: tuple[Pattern, Value], partial: bool = False) -> Expr:
+    """Give a case analysis: patterns with bodies; the first that matches wins."""
+    made = tuple(Clause(pattern, _expr(body)) for pattern, body in clauses)
+    return e.Match(_expr(value), made, partial, span=NOWHERE)
+
+
+# Patterns.
+
+
+def anything() -> Pattern:
+    """Give the pattern that matches everything."""
+    return e.Wildcard(span=NOWHERE)
+
+
+def case(definition: AdtDef, name: str, *fields: Pattern | Var) -> Pattern:
+    """Give the pattern of a constructor; a variable stands for what it binds.
+
+    Raises KeyError if the data type has no constructor so named.
+    """
+    definition.constructor(name)
+    return e.ConstructorPattern(definition.name, name, tuple(map(_pattern, fields)), span=NOWHERE)
+
+
+def tuple_case(*fields: Pattern | Var) -> Pattern:
+    """Give the pattern of a tuple."""
+    return e.TuplePattern(tuple(map(_pattern, fields)), span=NOWHERE)
+
+
+def bind(variable: Var, inner: Pattern | None = None) -> Pattern:
+    """Give the pattern that matches what `inner` does, or everything, and names it."""
+    return e.BindPattern(variable, inner, span=NOWHERE)
+
+
+def _pattern(part: Pattern | Var) -> Pattern:
+    return bind(part) if isinstance(part, Var) else part
+
+
+# Modules.
+
+
+def module(functions: Mapping[str, e.Function], *definitions: AdtDef) -> Module:
+    """Give a module of functions and data types. Raises CheckError for one whose names are wrong:
+    a variable that nothing binds, a function that it does not have."""
+    built = Module(dict(functions), {d.name: d for d in definitions})
+    return parse_module(to_text(built), NAME)
+
+
+def _expr(value: Value) -> Expr:
+    return constant(value) if isinstance(value, bool | int | float | str) else value
