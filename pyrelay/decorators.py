@@ -19,7 +19,8 @@ from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
 from .ir.ops.table import ALL
 from .ir.types import DTYPES
 from .prelude import MEMBERS
-from .prelude.values import Cons, List, Nil
+from .prelude.names import CONSTRUCTORS
+from .prelude.values import List, Nat, Rose
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
@@ -307,7 +308,8 @@ def _members() -> dict[str, Any]:
     found["operator"] = _operator
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["equal"] = Equality(operators["equal"])
-    return {**MEMBERS, "List": List, "Cons": Cons, "Nil": Nil, **found}
+    classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}
+    return {**MEMBERS, **classes, "Tree": Rose, **found}
 
 
 _DTYPE_NAMES: Final = {"bool": "bool_"}

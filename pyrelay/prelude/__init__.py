@@ -9,6 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .names import NONE, SOME, Function, Option
+from .values import Nat as Nat
+from .values import Rose as Rose
+from .values import Succ as Succ
+from .values import Zero as Zero
 
 if TYPE_CHECKING:
     T = TypeVar("T")
@@ -52,11 +56,21 @@ _DOCS: Final = {
     "to right, the outputs the other way round: `map_accuml(f, start, xs)`.",
     "map_accumr": "The last state and the outputs of `f(state, x) -> (state, output)` from right "
     "to left, each output at its input's place: `map_accumr(f, start, xs)`.",
+    "nat_add": "The sum of two natural numbers: `nat_add(a, b)`.",
+    "nat_double": "Twice a natural number: `nat_double(n)`.",
+    "nat_from": "An integer as a natural number, a negative one as 0: `nat_from(n)`.",
+    "nat_iterate": "The function that applies `f` `n` times: `nat_iterate(f, n)`.",
+    "nat_nth": "The element at a natural number: `nat_nth(xs, n)`.",
+    "nat_to": "A natural number as an integer: `nat_to(n)`.",
+    "nat_update": "The list with another element at a natural number: `nat_update(xs, n, x)`.",
     "nth": "Element `n`, counted from the end where `n` is negative: `nth(xs, n)`.",
     "rev": "The list the other way round: `rev(xs)`.",
+    "size": "The number of values in a tree: `size(tree)`.",
     "sum": "The sum of integers: `sum(xs)`.",
     "take": "The first `n` elements: `take(xs, n)`.",
     "tl": "The list after its first element: `tl(xs)`. An error if it is empty.",
+    "tmap": "The tree of what a function gives for each value, a tree before its children, these "
+    "left to right: `tmap(f, tree)`.",
     "unfoldl": "What `f(state) -> Some((state, x))` gives until it gives none, the last in front: "
     "`unfoldl(f, start)`.",
     "unfoldr": "What `f(state) -> Some((state, x))` gives until there is none: `unfoldr(f, s)`.",
@@ -85,15 +99,26 @@ length: Final = _function("length")
 map: Final = _function("map")  # noqa: A001
 map_accuml: Final = _function("map_accuml")
 map_accumr: Final = _function("map_accumr")
+nat_add: Final = _function("nat_add")
+nat_double: Final = _function("nat_double")
+nat_from: Final = _function("nat_from")
+nat_iterate: Final = _function("nat_iterate")
+nat_nth: Final = _function("nat_nth")
+nat_to: Final = _function("nat_to")
+nat_update: Final = _function("nat_update")
 nth: Final = _function("nth")
 rev: Final = _function("rev")
+size: Final = _function("size")
 sum: Final = _function("sum")  # noqa: A001
 take: Final = _function("take")
 tl: Final = _function("tl")
+tmap: Final = _function("tmap")
 unfoldl: Final = _function("unfoldl")
 unfoldr: Final = _function("unfoldr")
 update: Final = _function("update")
 zip: Final = _function("zip")  # noqa: A001
+
+Tree = Rose
 
 Some: Final = Option(SOME)
 Nothing: Final = Option(NONE)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final, TypeAlias, final
 
-from .library import LIST, OPTION, qualified
-from .values import Cons, List, Nil
+from .library import LIST, NAT, OPTION, TREE, qualified
+from .values import Cons, List, Nat, Nil, Rose, Succ, Zero
 
 
 @final
@@ -33,10 +33,13 @@ LibraryValue: TypeAlias = LibraryFunction | LibraryConstructor
 CONSTRUCTORS: Final[dict[type, LibraryConstructor]] = {
     Cons: LibraryConstructor(LIST, "Cons", ("head", "tail")),
     Nil: LibraryConstructor(LIST, "Nil", ()),
+    Rose: LibraryConstructor(TREE, "Rose", ("value", "children")),
+    Zero: LibraryConstructor(NAT, "Zero", ()),
+    Succ: LibraryConstructor(NAT, "Succ", ("less",)),
 }
 """The classes that are constructors in programs."""
 
-TYPES: Final[dict[type, str]] = {List: LIST}
+TYPES: Final[dict[type, str]] = {List: LIST, Rose: TREE, Nat: NAT}
 """The classes that name a data type of the prelude in annotations."""
 
 

@@ -1,4 +1,4 @@
-"""Lists and optionals as Python objects: what scripts get, give, and take apart with `match`.
+"""Data of the prelude as Python objects: what scripts get, give, and take apart with `match`.
 
 A list keeps its elements in one tuple, so a long one is indexed, iterated and freed without
 recursion; the rest of a list is a view of the same tuple.
@@ -7,6 +7,7 @@ recursion; the rest of a list is a view of the same tuple.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, final, overload
 
 T_co = TypeVar("T_co", covariant=True)
@@ -114,6 +115,41 @@ class Nil(List[Any]):
         return found
 
     def __init__(self) -> None: ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rose(Generic[T_co]):
+    """A tree: a value and any number of trees below it. In annotations, `Tree[T]`."""
+
+    value: T_co
+    children: List[Rose[T_co]] | list[Rose[T_co]]
+
+
+class Nat:
+    """A natural number, `Zero()` or `Succ(n)`; `int(n)` is the number."""
+
+    __slots__ = ()
+
+    def __int__(self) -> int:
+        count, rest = 0, self
+        while isinstance(rest, Succ):
+            count, rest = count + 1, rest.less
+        return count
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Zero(Nat):
+    """The natural number 0."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Succ(Nat):
+    """The natural number after another."""
+
+    less: Nat
 
 
 def _view(items: tuple[Any, ...], start: int) -> List[Any]:

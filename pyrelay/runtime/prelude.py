@@ -32,9 +32,9 @@ from ..ir.types import (
     Type,
     is_differentiable,
 )
-from ..prelude.library import LIST, library, link
+from ..prelude.library import LIST, NAT, TREE, library, link
 from ..prelude.names import LibraryConstructor, LibraryFunction, library_value
-from ..prelude.values import List
+from ..prelude.values import List, Nat, Rose
 from ..translate.definition import Definition, DerivedFunction, meaning
 from ..translate.mentions import operator_function
 from ..translate.translator import translate
@@ -83,6 +83,11 @@ def _type(value: Any, function: str, name: str) -> Type | None:
         parts = cast("tuple[Any, ...]", value)
         fields = [_type(v, function, f"{name}[{i}]") for i, v in enumerate(parts)]
         return TupleType(tuple(f for f in fields if f is not None))
+    if isinstance(value, Rose):
+        inside = _type(cast("Any", value.value), function, f"{name}.value")
+        return None if inside is None else AdtType(TREE, (inside,))
+    if isinstance(value, Nat):
+        return AdtType(NAT)
     if isinstance(meaning(value), Op | Definition | DerivedFunction) or library_value(value):
         return None
     way = "decorate the function with @relay" if callable(value) else None
@@ -163,5 +168,6 @@ _IN_PYTHON: Final[dict[str, Callable[..., Any]]] = {
     "flip": _flip,
     "id": lambda x: x,
     "iterate": _iterate,
+    "nat_iterate": lambda f, n: _iterate(f, int(n)),
 }
 """The functions that give functions: each of these is compiled where it is called."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
-from ..prelude.library import OPTION
+from ..prelude.library import LIST, OPTION
+from ..prelude.names import CONSTRUCTORS
 
 if TYPE_CHECKING:
     from ..translate.data import DataType
@@ -121,9 +123,24 @@ TAGGED: Final = Tagged()
 NULLABLE: Final = Nullable()
 
 
+@cache
+def of_prelude() -> Mapping[str, Instances]:
+    """Give the representations of the prelude's data types that have classes; lists are chains."""
+    found: dict[str, list[type]] = {}
+    for cls, constructor in CONSTRUCTORS.items():
+        if constructor.adt != LIST:
+            found.setdefault(constructor.adt, []).append(cls)
+    return {
+        adt: Instances.of(classes, [CONSTRUCTORS[c].fields for c in classes])
+        for adt, classes in found.items()
+    }
+
+
 def representation(known: Representations, adt: str) -> Representation:
     """Give the representation of a data type by name."""
-    return NULLABLE if adt == OPTION else known.get(adt, TAGGED)
+    if adt == OPTION:
+        return NULLABLE
+    return of_prelude().get(adt) or known.get(adt, TAGGED)
 
 
 @final

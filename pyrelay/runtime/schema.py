@@ -26,7 +26,14 @@ from ..ir.types import (
 from ..lower_torch.constants import torch_dtype
 from ..prelude.library import LIST, OPTION
 from .elements import chained, elements, listed
-from .representation import Instances, Maker, UserData, some_value
+from .representation import (
+    Instances,
+    Maker,
+    Representation,
+    UserData,
+    representation,
+    some_value,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -122,7 +129,7 @@ class Schema:
                 if ty not in self._lists:
                     self._lists[ty] = Elements(ty, self.plan(inner))
                 return self._lists[ty]
-            case AdtType(name) if isinstance(self._representations.get(name), Instances):
+            case AdtType(name) if isinstance(self._form(name), Instances):
                 if ty not in self._data:
                     self._data[ty] = Data(ty, self)
                 return self._data[ty]
@@ -131,11 +138,15 @@ class Schema:
             case _:
                 return Leaf(ty, None, None)
 
+    def _form(self, adt: str) -> Representation:
+        return representation(self._representations, adt)
+
     def cases(self, ty: AdtType) -> dict[type, Case]:
         """Give the fields of the classes of a data type, at its arguments."""
-        definition, form = self._adts[ty.name], self._representations[ty.name]
+        definition, form = self._adts[ty.name], self._form(ty.name)
         assert isinstance(form, Instances)
-        numbers = self._numbers[ty.name]
+        none = tuple((None,) * len(n) for n in form.names)
+        numbers = self._numbers.get(ty.name, none)
         replace = substitution(definition.type_params, ty.args)
         taken = dim_names(ty)
         found: dict[type, Case] = {}

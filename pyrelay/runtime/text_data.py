@@ -15,14 +15,14 @@ from typing import Any
 
 from ..ir.module import ConstructorDef, Module
 from ..prelude.library import LIST, OPTION
-from .representation import Instances, UserData
+from .representation import Instances, UserData, of_prelude
 
 
 def data_of(module: Module) -> UserData:
     """Give classes for the data types of a module."""
     made: dict[str, Instances] = {}
     for adt in module.adts.values():
-        if adt.name in (LIST, OPTION):
+        if adt.name in (LIST, OPTION, *of_prelude()):
             continue
         names = [field_names(c) for c in adt.constructors]
         pairs = zip(adt.constructors, names, strict=True)

@@ -26,6 +26,7 @@ from ..ir.types import (
     FLOAT,
     INT,
     ITERABLE,
+    PRELUDE,
     STR,
     UNIT,
     UNKNOWN,
@@ -214,7 +215,10 @@ class AnnotationReader:
         if value is written.Ref:
             raise NotAType("what the cell holds is not said", "write `Ref[Float]`")
         if isinstance(value, type) and value in LIBRARY_TYPES:
-            raise NotAType("the type of its elements is not said", "write `List[Float]`")
+            if not getattr(value, "__parameters__", ()):
+                return AdtType(LIBRARY_TYPES[value])
+            shown = LIBRARY_TYPES[value].removeprefix(PRELUDE)
+            raise NotAType("the type of its elements is not said", f"write `{shown}[Float]`")
         found = None if self._data is None else self._data.annotation(value, self, self._span)
         if found is None:
             raise NotAType(*_reason(value, origin))
