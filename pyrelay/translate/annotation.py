@@ -47,6 +47,7 @@ from ..ir.types import (
 from ..prelude.names import TYPES as LIBRARY_TYPES
 from .definition import Definition, meaning
 from .scope import nearest
+from .unions import members_of
 
 if TYPE_CHECKING:
     from .data import DataTypes
@@ -73,6 +74,8 @@ class Annotation:
     ty: Type
     python: type | None = None
     """`float`, `int` or `bool` when it was annotated so, and for static parameters `str`."""
+    number: type | None = None
+    """`float`, `int` or `bool` when it was annotated so, optional or not."""
     model: written.ModelAnnotation | None = None
     is_optimizer: bool = False
     element: Type | None = None
@@ -152,7 +155,14 @@ class AnnotationReader:
         python = value if value in (float, int, bool, str) else None
         if python is str:
             return Annotation(STR, python=str)
-        return Annotation(self.type(value), python)
+        return Annotation(self.type(value), python, self.number(value))
+
+    def number(self, value: Any) -> type | None:
+        """Give float, int or bool where an annotation is that, optional or not: such values are
+        Python's own. Raises what evaluating text in it raises."""
+        value = self.evaluate(value) if isinstance(value, str) else value
+        whole = members_of(value, self.evaluate) or (value,)
+        return whole[0] if len(whole) == 1 and whole[0] in (float, int, bool) else None
 
     def _element(self, value: Any) -> Type:
         args = typing.get_args(value)

@@ -397,11 +397,9 @@ def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Di
 def _number(reader: AnnotationReader, annotation: Any) -> type | None:
     """Give the number type of Python that an annotation is, optional or not."""
     try:
-        value = reader.evaluate(annotation) if isinstance(annotation, str) else annotation
-        whole = members_of(value, reader.evaluate) or (value,)
+        return reader.number(annotation)
     except Exception:  # reported where the field is read
         return None
-    return whole[0] if len(whole) == 1 and whole[0] in (float, int, bool) else None
 
 
 def _namespace(cls: type, seen: Namespace) -> dict[str, Any]:

@@ -7,7 +7,7 @@ that calls it: its hidden parameters are captured.
 from __future__ import annotations
 
 import enum
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -25,16 +25,17 @@ from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Tr
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Missing, Op
 from ..ir.ops.host import size
+from ..ir.traverse import Steps, run
 from ..ir.types import DType
 from ..prelude.names import library_value
 from .atoms import placeholder
-from .context import Context
+from .context import Context, in_turn
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .instances import function_operands
 from .library import library_mention
 from .optimizers import Recipe
-from .scope import is_frozen
+from .scope import is_data, is_frozen
 from .unions import is_data_class
 
 
@@ -81,6 +82,8 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
             return Constant(data, ty, span=span)
         case None if is_data_class(value):
             return _constructor(cx, value, span)
+        case None if static.exact and is_frozen(value) and is_data(value):
+            return run(_instance(cx, value, span))
         case _:
             return refuse_value(cx, value, name, span)
 
@@ -126,6 +129,18 @@ def transform_of(cx: Context, layer: DerivedFunction, function: Expr, span: Span
         names = [p.name for p in values]
         wrt = tuple(names.index(n) for n in layer.wrt)
     return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
+
+
+def _instance(cx: Context, value: Any, span: Span) -> Steps[Expr]:
+    """Give captured data of numbers, bools and strings, at any depth."""
+    plain = _plain(value, span)
+    if plain is not None:
+        return plain
+    parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in fields(value)]
+    inside = yield in_turn(_instance(cx, part, span) for part in parts)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, tuple):
+        return Tuple(tuple(inside), span=span)
+    return Call(_constructor(cx, type(value), span), tuple(inside), span=span)
 
 
 def _constructor(cx: Context, cls: type, span: Span) -> Expr:

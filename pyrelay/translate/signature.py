@@ -105,7 +105,7 @@ def read_signature(
 def _result(annotation: Annotation | None) -> tuple[Type | None, type | None]:
     if annotation is None or annotation.model is not None:
         return None, None
-    return annotation.ty, annotation.python
+    return annotation.ty, annotation.number
 
 
 def _parameters(

@@ -113,11 +113,18 @@ class _Expansion:
             if site.owner in self._brought:
                 continue  # those that call it have its code
             if site.owner in reasons or not self._is_converted(site.owner):
-                why = site.why or ("the function comes from outside", None)
+                why = site.why or self._outside(site.owner)
                 why = reasons.get(site.owner, why)
                 self.problems.append(UnknownFunction(site.span, *why))
         if not self.problems:
             self._drop_open(reasons)
+
+    def _outside(self, owner: str) -> tuple[str, Span | None]:
+        """Give why a function that nobody in the program calls cannot be differentiated."""
+        names = [p.name for p in self.store.functions[owner].type_params if isinstance(p, TypeVar)]
+        if not names:
+            return "the function comes from outside", None
+        return f"what `{names[0]}` stands for is decided by who calls it from the program", None
 
     def _bring_to_callers(self) -> bool:
         """Bring pullbacks of functions that are passed in to where these are known; tell whether

@@ -112,6 +112,27 @@ def through(x: Float) -> Float:
     return applied(Box, x) + unboxed(boxed(x))
 
 
+NOWHERE = Point(0.5, 2.0, 1.0)
+NESTED = Box((Box(1.5), 3))
+
+
+@relay
+def captured(x: Float) -> tuple[Line, Box[tuple[Box[Float], Float]]]:
+    return Line(Point(x, NOWHERE.y, x), NOWHERE), NESTED
+
+
+@relay
+def next_number(x: int | None) -> int | None:
+    if x is None:
+        return None
+    return x + 1
+
+
+@relay
+def across(a: Row, b: Row) -> Float:
+    return a.items.sum() * b.weights.sum() * a.items.shape[0] + a.items.mean() * b.weights.mean()
+
+
 @relay
 def run_layer(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 4)]:
     layer = Layer(relay.ones(4, 3), lambda h: relay.tanh(h))
@@ -185,6 +206,29 @@ def test_constructors_are_functions_and_data_is_polymorphic() -> None:
     assert same(through, tensor(2.0)) == 4.0
     assert same(boxed, tensor(2.0)) == Box(Box(tensor(2.0)))
     assert same(unboxed, Box(Box((tensor(1), 2)))) == (tensor(1), 2)
+
+
+def test_captured_instances_are_constants() -> None:
+    line, nested = same(captured, tensor(2.0))
+    assert repr(line.end) == repr(Point(tensor(0.5), 2.0, tensor(1.0)))
+    assert repr(line.start) == repr(Point(tensor(2.0), 2.0, tensor(2.0)))
+    assert float(nested.content[0].content) == 1.5
+
+
+def test_numbers_that_may_be_none_are_pythons_own() -> None:
+    assert type(same(next_number, 3)) is int
+    assert next_number(3) == 4
+    assert same(next_number, None) is None
+
+
+def test_sizes_of_two_values_do_not_mix_in_gradients() -> None:
+    a, b = Row(torch.randn(3), torch.randn(3)), Row(torch.randn(5), torch.randn(5))
+    on_a, on_b = relay.grad(across)(a, b)
+    x, y = a.items.clone().requires_grad_(), b.weights.clone().requires_grad_()
+    (x.sum() * y.sum() * 3 + x.mean() * y.mean()).backward()
+    torch.testing.assert_close(on_a.items, x.grad)
+    torch.testing.assert_close(on_b.weights, y.grad)
+    assert on_b.items.tolist() == [0.0] * 5
 
 
 def test_a_record_holds_functions() -> None:
