@@ -54,6 +54,9 @@ DTYPES: Final = {
     d.name: d
     for d in (bool_, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64)
 }
+_UNSIGNED: Final = tuple(DType(f"uint{n}", DTypeKind.INT, n) for n in (16, 32, 64))
+TEXT_DTYPES: Final = {**DTYPES, **{d.name: d for d in _UNSIGNED}}
+"""The dtypes that a text may name: Relay's files mention some that no operator here takes."""
 DEFAULT_DTYPE: Final = {DTypeKind.BOOL: bool_, DTypeKind.INT: int64, DTypeKind.FLOAT: float32}
 """The dtype a weak number takes when it meets no tensor."""
 

@@ -255,7 +255,7 @@ def test_a_let_of_a_value_means_the_outer_name() -> None:
         ("def @f() { Z }", "RL604", "Z"),
         ("def @f() { @g() }", "RL603", "@g"),
         ("def @f() { meta[relay.Constant][0] }", "RL618", "meta[relay.Constant][0]"),
-        ("def @f(%x: Tensor[(1), uint64]) { %x }", "RL608", "uint64"),
+        ("def @f(%x: Tensor[(1), float8]) { %x }", "RL608", "float8"),
         ("def @f(%x: int8x4) { %x }", "RL607", "int8x4"),
         ("def @f(%x) { nn.dense(%x) }", "RL611", "nn.dense(%x)"),
         ("def @f(%x) { nn.softmax(%x, axes=1) }", "RL611", "nn.softmax(%x, axes=1)"),
@@ -335,6 +335,10 @@ def test_types_of_every_form_are_read() -> None:
         "Tensor[(2, 3, 4), float16]",
     ):
         assert parameter(text) is not None
+
+
+def test_dtypes_that_no_operator_takes_may_be_named() -> None:
+    assert to_text(module("type Any { Any(Tensor[(?), uint16]) }")).count("uint16") == 1
 
 
 def test_an_unknown_dim_is_any_dim() -> None:

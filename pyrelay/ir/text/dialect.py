@@ -11,7 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, final
 
-from ..types import DTYPES, DType, float16, float32, float64, int8, int16, int32, int64, uint8
+from ..types import (
+    DTYPES,
+    TEXT_DTYPES,
+    DType,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
 from .lexis import SUFFIXES, VERSION
 
 
@@ -48,7 +60,7 @@ OWN: Final = Dialect(
     header=("pyrelay", VERSION),
     words="words.lark",
     suffixes=SUFFIXES,
-    dtypes=DTYPES,
+    dtypes=TEXT_DTYPES,
     weak_numbers=True,
     escapes=True,
     bare_constructors=False,
@@ -70,7 +82,7 @@ RELAY: Final = Dialect(
         "i64": int64,
         "u8": uint8,
     },
-    dtypes={**DTYPES, "float": float32, "int": int32, "uint1": DTYPES["bool"]},
+    dtypes={**TEXT_DTYPES, "float": float32, "int": int32, "uint1": DTYPES["bool"]},
     weak_numbers=False,
     escapes=False,
     bare_constructors=True,

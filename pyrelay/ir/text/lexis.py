@@ -15,7 +15,7 @@ from typing import Final
 
 from ..expr import Rule, TensorData
 from ..types import (
-    DTYPES,
+    TEXT_DTYPES,
     DType,
     DTypeKind,
     bfloat16,
@@ -57,7 +57,7 @@ KEYWORDS: Final = frozenset(
 )
 """Names that the grammar takes for itself where a name may stand."""
 
-TYPE_WORDS: Final = frozenset({*DTYPES, "Tensor", "Size", "str", "Dim", "Type", "max", "min"})
+TYPE_WORDS: Final = frozenset({*TEXT_DTYPES, "Tensor", "Size", "str", "Dim", "Type", "max", "min"})
 """Names that mean something else in a type than a data type of that name would."""
 TYPE_RESERVED: Final = KEYWORDS | TYPE_WORDS
 
