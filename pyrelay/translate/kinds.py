@@ -50,6 +50,9 @@ def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
             case written.FnAnnotation(params, result):
                 pending += [*params, result]
                 continue
+            case written.RefAnnotation(content):
+                pending.append(content)
+                continue
             case _ if typing.get_origin(value) is typing.Annotated:
                 dims += _type_vars(typing.get_args(value)[1:])
                 continue

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final, final
 
 from ...ir.expr import (
@@ -38,6 +39,7 @@ from . import syntax
 from .expressions import Expressions, Surroundings, is_nothing, is_plain
 from .file import refuse
 from .operators import gives_first
+from .patterns import case_pattern
 
 _MOST_IN_AN_ARM: Final = 3
 """How many values an arm of a conditional expression computes at most."""
@@ -103,7 +105,8 @@ class _Body(Expressions):
             self.statements.append(ast.If(test, then.statements, []))
             body = body.otherwise
         if isinstance(body, Match):
-            refuse(body.span, "a match")
+            self._cases(body, lambda arm, inside: inside.returned(arm))
+            return
         value = self.value(body)
         self.flush()
         self.statements.append(ast.Return(None if is_nothing(body) and is_atom(body) else value))
@@ -115,7 +118,7 @@ class _Body(Expressions):
             case If():
                 self._branch(body, target)
             case Match():
-                refuse(body.span, "a match")
+                self._cases(body, lambda arm, inside: inside.given(arm, target))
             case _ if target is None and is_atom(body):
                 self.flush()
             case _ if target is None:
@@ -147,6 +150,8 @@ class _Body(Expressions):
         """Tell whether a binding has a name only in A-normal form, and is one expression."""
         if binding.var in self.around.kept or self.around.uses[binding.var] != 1:
             return False
+        if self.file.leaves_open(binding.value):
+            return False
         return isinstance(binding.value, Call | Tuple | TupleGet | RefCreate | RefRead | Transform)
 
     # Bindings
@@ -159,7 +164,7 @@ class _Body(Expressions):
             case If():
                 self._joined(var, value)
             case Match():
-                refuse(value.span, "a match")
+                self._joined_cases(var, value)
             case RefWrite(ref, new):
                 self._write(var, ref, new)
             case _ if is_atom(value):
@@ -170,6 +175,9 @@ class _Body(Expressions):
                 self._named(var, value)
 
     def _named(self, var: Var, value: Expr) -> None:
+        if self.file.leaves_open(value):
+            self.said(var, value)
+            return
         is_buffered = isinstance(value, Call) and gives_first(value)
         found = self.value(value)
         if is_buffered:
@@ -227,9 +235,44 @@ class _Body(Expressions):
         if not self.around.uses[var]:  # a name that is never read would not be joined
             self.statements.append(ast.Expr(syntax.name(name)))
 
+    # Cases
+
+    def _joined_cases(self, var: Var, value: Match) -> None:
+        if is_nothing(value):
+            self._cases(value, lambda arm, inside: inside.given(arm, None))
+            self.around.known[var] = syntax.tuple_of([])
+            return
+        name = self.around.names.fresh(var.name)
+        self._cases(value, lambda arm, inside: inside.given(arm, name))
+        self.around.known[var] = syntax.name(name)
+        if not self.around.uses[var]:
+            self.statements.append(ast.Expr(syntax.name(name)))
+
+    def _cases(self, value: Match, write: Callable[[Expr, _Body], None]) -> None:
+        """Write a match whose arms `write` writes."""
+        if value.partial:
+            refuse(value.span, "a match that need not be complete")
+        (subject,) = self.operands((value.value,))
+        self.flush()
+        self._limit(value)
+        cases: list[ast.match_case] = []
+        for clause in value.clauses:
+            pattern = case_pattern(self.file, clause.pattern, self.name)
+            guard = None
+            if clause.guard is not None:
+                # A guard has no place for statements, so what it names goes into it all the same.
+                unnamed = _Body(replace(self.around, kept=frozenset()), self._depth)
+                guard = unnamed.one_expression(clause.guard, most=None)
+                if guard is None or not _is_dynamic(guard):
+                    refuse(clause.guard.span, "a guard that is no expression")
+            inside = _Body(self.around, self._depth + 2)
+            write(clause.body, inside)
+            cases.append(ast.match_case(pattern, guard, inside.statements))
+        self.statements.append(ast.Match(subject, cases))
+
     def _chosen(self, value: If) -> ast.expr | None:
         """Give a branch as a conditional expression, `and` or `or`; None if its arms are more."""
-        arms = [self._arm(value.then), self._arm(value.otherwise)]
+        arms = [self.one_expression(value.then), self.one_expression(value.otherwise)]
         if arms[0] is None or arms[1] is None or is_nothing(value):
             return None
         (test,) = self.operands((value.condition,))
@@ -241,17 +284,17 @@ class _Body(Expressions):
             return ast.BoolOp(ast.Or(), [test, arms[1]])
         return ast.IfExp(test, arms[0], arms[1])
 
-    def _arm(self, body: Expr) -> ast.expr | None:
-        """Give an arm that is one expression; None for another."""
+    def one_expression(self, body: Expr, most: int | None = _MOST_IN_AN_ARM) -> ast.expr | None:
+        """Give a body that is one expression of at most so many values; None for another."""
         blocks, _ = spine(body)
         bindings = [b for block in blocks for b in block.bindings]
-        if len(bindings) > _MOST_IN_AN_ARM or not all(map(self._is_passing, bindings)):
+        is_small = most is None or len(bindings) <= most
+        if not is_small or not all(map(self._is_passing, bindings)):
             return None
         inside = _Body(self.around, self._depth)
         end = inside._bindings(body)
-        if isinstance(end, If | Match | Function) or (
-            isinstance(end, Constant) and not is_plain(end)
-        ):
+        is_typed = isinstance(end, Constant) and not is_plain(end)
+        if isinstance(end, If | Match | Function) or is_typed:
             return None
         value = inside.value(end)
         return None if inside.statements or inside.waiting else value

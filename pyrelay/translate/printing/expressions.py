@@ -109,8 +109,8 @@ class Expressions:
                 return syntax.name(name)
             case GlobalVar(name):
                 return self.file.function(name, atom.span)
-            case Constructor():
-                return refuse(atom.span, "a data type")
+            case Constructor(adt, name):
+                return self.file.constructor(adt, name, atom.span)
             case _:
                 return syntax.tuple_of([])
 
@@ -209,6 +209,16 @@ class Expressions:
         if annotation is None:
             refuse(value.span, "this value under another type")
         target = ast.Name(name, syntax.STORE)
+        self.statements.append(ast.AnnAssign(target, annotation, found, 1))
+
+    def said(self, var: Var, value: Expr) -> None:
+        """Write `name: type = value`: what the value is made of does not tell its type."""
+        found = self.value(value)
+        self.flush()
+        annotation = self.file.annotation(type_of(var))
+        if annotation is None:
+            refuse(value.span, "this value, whose parts do not tell its type")
+        target = ast.Name(self.name(var), syntax.STORE)
         self.statements.append(ast.AnnAssign(target, annotation, found, 1))
 
     def _may_wait(self, var: Var, value: ast.expr) -> bool:

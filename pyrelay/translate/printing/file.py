@@ -16,11 +16,12 @@ from ...diagnostics.catalogue.text import NotPython
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constant, Expr, Function, TensorData
-from ...ir.module import Module
+from ...ir.expr import Call, Constant, Constructor, Expr, Function, TensorData
+from ...ir.module import AdtDef, Module
 from ...ir.text.lexis import elements
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import (
+    AdtType,
     DType,
     FnType,
     RefType,
@@ -31,16 +32,18 @@ from ...ir.types import (
     TypeVar,
     bool_,
     dim_names,
+    dims,
     float32,
     int64,
     subtypes,
 )
 from . import syntax
+from .data import DataNames, definitions
 from .names import Identifiers
 from .untold import untold
 
 _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
-_IMPORTED: Final = ("Dim", "Fn", "Ref", "Tensor", "TypeVar", "base64", "math", "relay", "torch")
+_LIBRARY: Final = ("Generic", "TypeVar", "annotations", "base64", "dataclass", "math", "torch")
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
 _OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
 
@@ -50,14 +53,14 @@ class File:
     """The names of one file, and its text around the functions."""
 
     def __init__(self, module: Module) -> None:
-        known = (*_IMPORTED, *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16")
-        self.names: Final = Identifiers(known)
+        self.names: Final = Identifiers((*_LIBRARY, *sorted(_OURS), "relay"))
         self._untold: Final = {n: untold(f) for n, f in module.functions.items()}
         self._module: Final = module
         self.functions: Final = {n: self.names.fresh(n) for n in module.functions}
         self._used: Final[dict[str, None]] = {}
-        self._dims: Final = {n: self.names.fresh(n) for n in _dim_names(module)}
-        self._variables: Final = {n: self.names.fresh(n) for n in _type_variables(module)}
+        self._dims = {n: self.names.fresh(n) for n in _dim_names(module)}
+        self._variables = {n: self.names.fresh(n) for n in _type_variables(module)}
+        self.data: Final = DataNames(module, self.names)
         self._constants: Final[dict[TensorData, str]] = {}
         for constant in _constants(module):
             if constant not in self._constants:
@@ -71,10 +74,26 @@ class File:
             refuse(span, f"a mention of `{name}`, whose arguments do not tell {sizes}")
         return syntax.name(self.functions[name])
 
+    def leaves_open(self, value: Expr) -> bool:
+        """Tell whether a value is made by a constructor whose fields do not tell its type."""
+        if not isinstance(value, Call) or not isinstance(value.callee, Constructor):
+            return False
+        adt = self._module.adts[value.callee.adt]
+        fields = adt.constructor(value.callee.name).fields
+        told = {part.name for ty in fields for part in subtypes(ty) if isinstance(part, TypeVar)}
+        told |= {d.name for ty in fields for d in dims(ty) if d.name is not None}
+        return any(p.name not in told for p in adt.type_params)
+
     def parameters(self, name: str) -> tuple[str, ...]:
         """Give the names of a global function's parameters, the first names it takes."""
         names = self.names.inside()
         return tuple(names.fresh(p.name) for p in self._module.functions[name].params)
+
+    def constructor(self, adt: str, name: str, span: Span) -> ast.Name:
+        """Give the class that a constructor is. Raises CheckError for one of the prelude's."""
+        if (adt, name) not in self.data.classes:
+            refuse(span, f"`{name}` of {adt}")
+        return syntax.name(self.data.classes[adt, name])
 
     def use(self, name: str) -> ast.Name:
         """Mention a name of the file, which is then defined or imported."""
@@ -101,6 +120,14 @@ class File:
                 return syntax.item(self.use("Tensor"), inside)
             case SizeType(dim):
                 return None if dim.constant is not None else self.dim(dim)
+            case TypeVar(name):
+                return self.use(self._variables[name])
+            case _:
+                return self._compound(ty)
+
+    def _compound(self, ty: Type) -> ast.expr | None:
+        """Give a type made of others."""
+        match ty:
             case TupleType(()):
                 return ast.Constant(None)
             case TupleType(fields):
@@ -110,10 +137,21 @@ class File:
             case RefType(content):
                 inside = self.annotation(content)
                 return inside and syntax.item(self.use("Ref"), inside)
-            case TypeVar(name):
-                return self.use(self._variables[name])
+            case AdtType(name, args) if name in self.data.types:
+                return self._applied(self.data.types[name], args)
             case _:
                 return None
+
+    def _applied(self, name: str, args: tuple[Type | Dim, ...]) -> ast.expr | None:
+        """Give a data type at its arguments."""
+        given = [self.dim(a) if isinstance(a, Dim) else self.annotation(a) for a in args]
+        known = [a for a in given if a is not None]
+        if len(known) < len(args):
+            return None
+        if not known:
+            return syntax.name(name)
+        inside = known[0] if len(known) == 1 else syntax.tuple_of(known)
+        return syntax.item(syntax.name(name), inside)
 
     def _annotations(self, types: Iterable[Type]) -> list[ast.expr] | None:
         found = [self.annotation(t) for t in types]
@@ -173,16 +211,41 @@ class File:
         for data, kept in self._constants.items():
             if kept in self._used:
                 body.append(syntax.assign(kept, self._tensor(data)))
-        groups = [*self._imports(), body]
-        return "\n\n".join("\n".join(map(ast.unparse, g)) for g in groups if g)
+        classes = [g for adt in self._module.adts.values() for g in self._classes(adt)]
+        groups = [*self._imports(), body, *classes]
+        return "\n\n".join(
+            "\n".join(ast.unparse(ast.fix_missing_locations(s)).strip() for s in g)
+            for g in groups
+            if g
+        )
+
+    def _classes(self, adt: AdtDef) -> Iterator[list[ast.stmt]]:
+        """Give the definition of a data type. Raises CheckError."""
+        if adt.name not in self.data.types:
+            return
+        params, dims, variables = self.data.params[adt.name], self._dims, self._variables
+        # In the fields the parameters are type variables, also those that stand for sizes.
+        self._dims, self._variables = {**dims, **params}, {**variables, **params}
+
+        def annotation(ty: Type) -> ast.expr:
+            found = self.annotation(ty)
+            return refuse(adt.span, f"a field of `{adt.name}`") if found is None else found
+
+        yield from definitions(adt, self.data, annotation)
+        self._dims, self._variables = dims, variables
 
     def _imports(self) -> list[list[ast.stmt]]:
         """Give the imports in groups: of the standard library, of torch, of pyrelay."""
         library: list[ast.stmt] = [
             ast.Import([ast.alias(n)]) for n in ("base64", "math") if n in self._used
         ]
-        if "TypeVar" in self._used:
-            library.append(ast.ImportFrom("typing", [ast.alias("TypeVar")], 0))
+        if self.data.types:
+            library.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
+            library.append(ast.ImportFrom("dataclasses", [ast.alias("dataclass")], 0))
+        generic = ["Generic"] if any(self.data.params.values()) else []
+        if generic or "TypeVar" in self._used:
+            names = [ast.alias(n) for n in (*generic, "TypeVar")]
+            library.append(ast.ImportFrom("typing", names, 0))
         torch: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
         names = sorted(n for n in self._used if n in _OURS)
         return [
@@ -245,6 +308,11 @@ def _types(module: Module) -> Iterator[Type]:
 
 def _dim_names(module: Module) -> list[str]:
     names: dict[str, None] = {}
+    for adt in module.adts.values():
+        own = {p.name for p in adt.type_params}
+        for constructor in adt.constructors:
+            for ty in constructor.fields:
+                names |= dict.fromkeys(sorted(dim_names(ty) - own))
     for ty in _types(module):
         names |= dict.fromkeys(sorted(dim_names(ty)))
     for node in _nodes(module):

@@ -106,3 +106,13 @@ def dim(value: Dim, names: Mapping[str, str]) -> ast.expr | None:
 
 
 _DIM_OPERATORS: Final[dict[str, ast.operator]] = {"floordiv": ast.FloorDiv(), "mod": ast.Mod()}
+
+
+def class_of(
+    title: str, bases: Sequence[ast.expr], body: list[ast.stmt], decorators: Sequence[ast.expr]
+) -> ast.ClassDef:
+    """Give a class."""
+    given: dict[str, Any] = {}
+    if "type_params" in ast.ClassDef._fields:  # Python 3.12 and later
+        given["type_params"] = []
+    return ast.ClassDef(title, list(bases), [], body, list(decorators), **given)

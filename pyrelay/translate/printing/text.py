@@ -9,6 +9,7 @@ from ...ir.expr import Var
 from ...ir.module import Module
 from .body import Surroundings, printed_function, uses_of
 from .file import File
+from .patterns import with_tuples
 
 
 def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
@@ -28,4 +29,4 @@ def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> 
     around = Surroundings(file, file.names.inside(), kept, uses_of(function))
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
-    return ast.unparse(ast.fix_missing_locations(printed)).strip()
+    return with_tuples(ast.unparse(ast.fix_missing_locations(printed)).strip())

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import pytest
 
-from pyrelay import Dim, Float, Fn, Int, Tensor
+from pyrelay import Dim, Float, Fn, Int, Ref, Tensor
 from pyrelay.diagnostics.diagnostic import Problem
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.types import show
@@ -285,3 +285,11 @@ class Plain:
 )
 def test_what_cannot_be_a_data_type_is_refused(annotation: Any, title: str) -> None:
     assert title in mistake(annotation)
+
+
+def test_a_size_in_a_cell_is_a_size() -> None:
+    @dataclass(frozen=True)
+    class Held(Generic[K]):
+        cell: Ref[Tensor[Float, (K,)]]
+
+    assert definitions(Held[M], Held=Held) == ["Held[K: DimVar] = Held(Ref[Tensor[Float, (K,)]])"]

@@ -22,6 +22,7 @@ from pyrelay import (
     relay,
     relay_model,
 )
+from pyrelay.decorators import RelayFunction
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
@@ -36,6 +37,7 @@ from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
 from tests.python_text import as_python, assert_reads_back, load
 from tests.scale.programs import chain, nested
+from tests.unit.translate import data_programs
 
 NOT_ALONE = {"param", "batch_norm"}
 """Operators that Python calls only for a model, or of whose result it gives the first field."""
@@ -214,3 +216,19 @@ def test_names_of_the_file_are_not_hidden(tmp_path: Path) -> None:
         return match + torch
 
     assert_reads_back(typed(relay_1), "relay_1", tmp_path)
+
+
+DATA = {f.__name__: f for f in vars(data_programs).values() if isinstance(f, RelayFunction)}
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_programs_over_data_read_back(name: str, tmp_path: Path, golden: Golden) -> None:
+    text = assert_reads_back(typed(DATA[name]), name, tmp_path)
+    golden(f"{name}.txt", text)
+    assert_reads_back(load(text, tmp_path)[name].module, name, tmp_path)
+
+
+def test_a_case_that_takes_a_part_of_the_last_class_leaves_the_rest_to_the_next() -> None:
+    leaf = data_programs.Leaf(torch.tensor(2.0))
+    two = data_programs.Node(leaf, leaf)
+    assert data_programs.total(data_programs.Node(two, leaf)) == 2.0
