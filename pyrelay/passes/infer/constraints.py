@@ -423,10 +423,11 @@ class Worklist:
         while True:
             self._retry_equations()
             self._drain()
-            if not self._settle_one():
+            if not self._settle_one() and not self._settle_one(guessing=True):
                 return
 
-    def _settle_one(self) -> bool:
+    def _settle_one(self, *, guessing: bool = False) -> bool:
+        self._solver.guessing = guessing
         for _ in range(len(self._stuck)):
             constraint = self._stuck.pop(next(iter(self._stuck)))
             self._solver.settling = True

@@ -233,7 +233,7 @@ class Elaborator:
             case TupleGet():
                 return self._field(expr)
             case Function():
-                return self.function(expr)
+                return self._local(expr)
             case Match():
                 return self._match(expr, wanted)
             case RefCreate() | RefRead() | RefWrite():
@@ -373,6 +373,11 @@ class Elaborator:
         params = tuple(self._var(p) for p in expr.params)
         body = yield self.walk(expr.body, ty.result)
         return replace(expr, params=params, body=body, result=ty.result, ty=ty)
+
+    def _local(self, expr: Function) -> Steps[Expr]:
+        """Give a local function typed: it has one type, whatever it was written with."""
+        typed = yield self.function(expr)
+        return replace(typed, type_params=())
 
     def _ref(self, expr: RefCreate | RefRead | RefWrite) -> Steps[Expr]:
         ty = self.final(self._found.types[expr])

@@ -380,9 +380,19 @@ class Generator:
         if known is None:
             params = tuple(self.declare_var(p, wide=True) for p in function.params)
             known = FnType(params, self._annotation(function.result, wide=recursive))
+            if function.type_params:
+                known = self._instance(function, known)
             self.types[function] = known
         assert isinstance(known, FnType)
         return known
+
+    def _instance(self, function: Function, signature: FnType) -> FnType:
+        """Give the one instance of a local function with type parameters: it has a copy a use."""
+        args = tuple(self._fresh_arg(p) for p in function.type_params)
+        replace = substitution(function.type_params, args)
+        for param in function.params:
+            self.vars[param] = replace(self.vars[param])
+        return FnType(tuple(map(replace, signature.params)), replace(signature.result))
 
     def _function(self, expr: Function) -> Steps[Type]:
         signature = self._signature(expr)

@@ -47,7 +47,7 @@ def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[st
     name, span = str(call.call.attrs["name"]), call.call.span
     ty = solver.shallow(call.types[0])
     match ty:
-        case TypeHole() if not (solver.settling and name == "value"):
+        case TypeHole() if not (solver.settling and solver.guessing and name == "value"):
             raise Stuck(ty)
         case TypeHole() | RefType() if name == "value":
             return RefRead(value, span=span)

@@ -61,6 +61,8 @@ class Solver:
         """Holes filled since the work-list last looked."""
         self.assumptions: Final[list[Assumption]] = []
         self.settling = False
+        self.guessing = False
+        """Whether, settling, no rule had a reason to choose."""
         self.span: Span | None = None
         """The place that a new assumption is blamed on."""
 

@@ -1,5 +1,6 @@
-"""Let-polymorphism by copying: a local function whose parameters have no types, called from
-several places, gets one copy a place, so each may be inferred at types of its own.
+"""Let-polymorphism by copying: a local function whose parameters have no types, or types with
+parameters of their own, called from several places, gets one copy a place, so each may be inferred
+at types of its own.
 
 Only functions that are never mentioned but to be called are copied; one that is passed around is
 monomorphic. A bound on the number of copies keeps nested templates from exploding.
@@ -61,8 +62,8 @@ def _templates(function: Function) -> dict[Var, int]:
 def _is_local(expr: Expr) -> TypeGuard[LetBlock]:
     """Tell whether an expression binds one local function that could be a template."""
     match expr:
-        case LetBlock((Binding(value=Function(params)),)):
-            return any(p.ty is None for p in params)
+        case LetBlock((Binding(value=Function(params, type_params=own)),)):
+            return bool(own) or any(p.ty is None for p in params)
         case _:
             return False
 
