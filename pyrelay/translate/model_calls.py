@@ -37,7 +37,7 @@ from .environment import Bound, LocalFunction
 from .functions import explicit_parts, model_named, use_instance
 from .gradients import parameter_names, supplied, with_models
 from .instances import complete_statics, function_operands
-from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
+from .models import Instance, ModelSpec, SubModelSpec, ValueSpec, no_state
 from .places import CreatedPlace
 from .scope import nearest
 from .static import static_value
@@ -305,7 +305,7 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
         instead = "name a relay function that mentions exactly one model"
         return cx.refuse(Unsupported(span, what, instead))
     spec = cx.program.spec(required)
-    if spec.state:
+    if spec.has_state:
         what = f"`relay.with_params` where `{spec.definition.name}` has state"
         instead = "pass the model: `relay.grad(model, f, args)`"
         return cx.refuse(Unsupported(span, what, instead))
@@ -321,7 +321,7 @@ def _define_pure(cx: Context, function: Definition, required: Instance, span: Sp
     name = cx.program.fresh_name(f"{function.name}_of_params")
     params = Var("params", span=span)
     cx.program.model_vars.append(ModelVar(name, params, "params", required))
-    parts = ModelParts(params, Tuple((), span=span), required)
+    parts = ModelParts(params, no_state(cx.program.spec(required), span), required)
     callee, hidden = with_models(cx, [parts], lambda: function_operands(cx, function, span, {}))
     signature = cx.program.signature(function)
     values = tuple(Var(p.name, p.ty, span=p.span) for p in signature.values)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias, final
 from ..diagnostics.catalogue.language import RepeatedName
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
+from ..ir.expr import Tuple
 from ..ir.op import Holder, Init
 from ..ir.ops.random import KEY
 from ..ir.traverse import Steps, run
@@ -77,6 +78,23 @@ class ModelSpec:
     statics: tuple[tuple[str, StaticValue], ...]
     params: tuple[ValueSpec | SubModelSpec, ...]
     state: tuple[ValueSpec | SubModelSpec, ...]
+
+    @property
+    def has_state(self) -> bool:
+        """Whether there is a buffer or a key in it, or in a model inside."""
+        pending = list(self.state)
+        while pending:
+            part = pending.pop()
+            if isinstance(part, ValueSpec):
+                return True
+            pending += part.model.state
+        return False
+
+
+def no_state(spec: ModelSpec, span: Span) -> Tuple:
+    """Give the state of a model that has none: tuples of tuples. Models nest as deep as written."""
+    inside = (no_state(p.model, span) for p in spec.state if isinstance(p, SubModelSpec))
+    return Tuple(tuple(inside), span=span)
 
 
 @final

@@ -71,7 +71,7 @@ def torch_binary(w: dict[str, torch.Tensor], tree: Tree) -> tuple[torch.Tensor, 
 def torch_child_sum(w: dict[str, torch.Tensor], tree: Rooted) -> tuple[torch.Tensor, torch.Tensor]:
     states = [torch_child_sum(w, child) for child in tree.children]
     x = w["x.weight"][tree.word]
-    hidden = sum((h for h, _ in states), torch.zeros(SIZE))
+    hidden = sum((h for h, _ in states), torch.zeros(SIZE, dtype=x.dtype))
     entry, leave, new = (linear(w, "from_word", x) + linear(w, "from_children", hidden)).chunk(3)
     memory = torch.sigmoid(entry) * torch.tanh(new)
     forget_word = linear(w, "forget_word", x)
