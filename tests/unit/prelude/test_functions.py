@@ -139,6 +139,11 @@ def test_unfolds_from_both_ends() -> None:
 
         return prelude.unfoldr(down, n), prelude.unfoldl(down, n)
 
+    @relay
+    def written(n: Int) -> List[Int]:
+        return prelude.unfoldr(lambda k: None if k == 0 else (k - 1, k), n)
+
+    assert agree(written, 3) == [3, 2, 1]
     assert agree(counted, 3) == ([3, 2, 1], [1, 2, 3])
     assert agree(counted, 0) == ([], [])
 
@@ -166,6 +171,14 @@ def test_functions_over_functions() -> None:
 
     assert agree(composed, 2) == (5, 8, 8, 2)
     assert agree(composed, 3) == (7, 12, 7, 3)
+
+
+def test_optionals_are_taken_out_of_a_list() -> None:
+    @relay
+    def present(xs: List[Int | None]) -> List[Int]:
+        return prelude.foldr(lambda x, rest: rest if x is None else Cons(x, rest), Nil(), xs)
+
+    assert agree(present, [3, None, 1]) == [3, 1]
 
 
 def test_orders_of_effects(order: Callable[..., list[int]]) -> None:

@@ -96,7 +96,7 @@ def test_a_missing_case_is_shown() -> None:
             case Cons(x, Nil()):
                 return x
 
-    with pytest.raises(CheckError, match=r"no case matches `Nil\(\)`"):
+    with pytest.raises(CheckError, match=r"no case matches `\[\]`"):
         some.check()
 
 
