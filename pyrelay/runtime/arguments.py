@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NoReturn, TypeAlias, cast
@@ -42,6 +42,7 @@ from ..ir.types import (
     show,
 )
 from ..lower_torch.constants import torch_dtype
+from ..prelude.values import List
 from ..translate.scope import is_frozen
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
@@ -155,6 +156,8 @@ class Binder:
             return torch.from_numpy(np.array(value)).to(self.device)
         if isinstance(value, torch.Tensor | bool | int | float | str | tuple):
             return value  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(value, list | List):
+            return List.of(cast("Iterable[Any]", value))
         if not is_frozen(value) and not callable(value):
             self.wrong(parameter, value)
         return value

@@ -16,7 +16,7 @@ from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.traverse import run, substitute
-from ..ir.types import Type
+from ..ir.types import UNKNOWN, Type, TypeVar, map_type, subtypes
 from ..prelude.library import link
 from .annotation import AnnotationReader, type_names
 from .context import Context, ModelParts, ModelVar, Program
@@ -397,13 +397,15 @@ def _specialised(
     span = original.span
     hidden = len(original.params) - len(signature.values)
     names = [*[""] * hidden, *(p.name for p in signature.values)]
+    taken = [p.ty for p, n in zip(original.params, names, strict=True) if n in program.passed]
+    open_ = {s for ty in taken if ty is not None for s in subtypes(ty) if isinstance(s, TypeVar)}
     args: list[Expr] = []
     params: list[Var] = []
     for param, name in zip(original.params, names, strict=True):
         if name in program.passed:
             args.append(program.passed[name])
             continue
-        params.append(replace(param))
+        params.append(replace(param, ty=_opened(param.ty, open_)))
         args.append(params[-1])
     name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
     body = Call(GlobalVar(base, span=span), tuple(args), span=span)
@@ -411,6 +413,14 @@ def _specialised(
     types = tuple(p for p in original.type_params if p in mentioned)
     made = Function(tuple(params), body, None, types, original.name, span=span)
     return name, {**functions, name: made}
+
+
+def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:
+    """Give the type of a parameter with the type parameters left open that the functions passed
+    beside it decide."""
+    if ty is None:
+        return None
+    return map_type(ty, lambda t: UNKNOWN if t in params else None, lambda d: d)
 
 
 @final

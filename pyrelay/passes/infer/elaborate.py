@@ -155,7 +155,7 @@ class Elaborator:
         match expr:
             case Var():
                 literal = self._found.literals.get(expr)
-                if literal is not None and wanted is not None:
+                if literal is not None and isinstance(wanted, TensorType | SizeType):
                     return self._literal(literal, wanted)
                 return self._convert(self._var(expr), wanted)
             case Constant():

@@ -147,7 +147,7 @@ class Solver:
     def _known_part(self, ty: Type) -> Type | None:
         if isinstance(ty, TypeHole):
             head = self.shallow(ty)
-            return ty if isinstance(head, TypeHole) else self.resolve(head)
+            return head if isinstance(head, TypeHole) else self.resolve(head)
         if isinstance(ty, TensorType):
             return self.resolve(ty)
         return None

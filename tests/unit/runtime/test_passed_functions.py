@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import pytest
 import torch
 
-from pyrelay import CheckError, Dim, Float, Fn, Tensor, relay
+from pyrelay import CheckError, Dim, Float, Fn, Int, RunError, Tensor, relay
+from pyrelay.prelude import List
 
+A = TypeVar("A")
+B = TypeVar("B")
 N = Dim("N")
 
 
@@ -62,6 +67,32 @@ def test_torch_autograd_goes_through_functions_that_are_passed() -> None:
     twice(square, x).backward()
     assert x.grad is not None
     assert float(x.grad) == 108.0
+
+
+@relay
+def folded(f: Fn[[A, B], A], start: A, xs: List[B]) -> A:
+    return start if len(xs) == 0 else folded(f, f(start, xs[0]), xs[1:])
+
+
+@relay
+def longer(n: Int, x: Tensor[Float, (N,)]) -> Int:
+    return n + len(x)
+
+
+@relay
+def both(x: Float, y: Float) -> Float:
+    return x * y
+
+
+def test_a_function_that_is_passed_decides_the_types_of_the_others() -> None:
+    assert float(folded(both, 1.5, [2.0, 4.0])) == 12.0
+    assert int(folded(longer, 1, [torch.ones(2), torch.ones(2)])) == 5
+    x = torch.tensor(2.0, requires_grad=True)
+    folded(both, x, [3.0, x]).backward()
+    assert x.grad is not None
+    assert float(x.grad) == 12.0
+    with pytest.raises(RunError):
+        folded(both, "text", [1.0])
 
 
 def test_each_function_gives_a_program_of_its_own() -> None:
