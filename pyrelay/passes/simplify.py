@@ -1,14 +1,15 @@
 """The passes that make work for each other, repeated until none finds any.
 
-Inlining exposes constants and known constructors, folding removes calls and branches, sharing and
-dead code shrink functions until they are small enough to inline. The number of rounds is bounded,
-and every pass is linear, so the whole is.
+Inlining exposes constants, known constructors and cells that are not passed around, folding
+removes calls and branches, sharing and dead code shrink functions until they are small enough to
+inline. The number of rounds is bounded, and every pass is linear, so the whole is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from .cells import cells_to_values
 from .cse import share
 from .dce import remove_dead
 from .fold import fold
@@ -31,6 +32,7 @@ def simplify(module: Module, entry: str, evaluate: Evaluate | None = None) -> Mo
     for _ in range(MAX_ROUNDS):
         before = module
         module = inline(module, entry)
+        module = cells_to_values(module)
         module = fold(module, evaluate)
         module = share(module)
         module = remove_dead(module, entry)

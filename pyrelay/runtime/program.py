@@ -17,6 +17,7 @@ from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
 from ..passes.blame import blame_callers
+from ..passes.cells import cells_to_values
 from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
 from ..passes.grad import expand_transforms
@@ -79,14 +80,15 @@ class Program:
     @cached_property
     def derived(self) -> Module:
         """The program with its transforms expanded. Raises CheckError."""
-        return self._step(
-            Stage.DERIVED, self.anf, lambda m: expand_transforms(pool_first(m), self.entry)
-        )
+        return self._step(Stage.DERIVED, self.anf, self._derive)
 
     @cached_property
     def simplified(self) -> Module:
         """The program that is compiled."""
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
+
+    def _derive(self, module: Module) -> Module:
+        return expand_transforms(pool_first(cells_to_values(module)), self.entry)
 
     def _simplify(self, module: Module) -> Module:
         simplified = simplify(module, self.entry, _fold)

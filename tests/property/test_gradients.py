@@ -13,6 +13,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.cells import cells_to_values
 from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.infer import infer
@@ -106,6 +107,15 @@ def test_a_gradient_flows_through_cells(program: Program) -> None:
     expected = evaluate(program.module, "main", inputs, grad=True)
     assert_same(value, expected.detach())
     assert_same(gradients, by_autograd(expected, inputs))
+
+
+@given(programs(differentiable=True, effects=True))
+def test_a_gradient_flows_through_cells_that_became_values(program: Program) -> None:
+    bare = to_text(program.module).replace(", typed]", "]", 1)
+    module = expand_transforms(cells_to_values(to_anf(infer(parse_module(bare + FIRST)))))
+    verify(module, Stage.DERIVED)
+    expected = evaluate(derived(program, FIRST), "derived", program.arguments())
+    assert_same(evaluate(module, "derived", program.arguments()), expected)
 
 
 @HALF

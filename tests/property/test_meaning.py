@@ -18,6 +18,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.cells import cells_to_values
 from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
 from pyrelay.passes.effects import with_flavours
@@ -36,6 +37,7 @@ CPU = torch.device("cpu")
 PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {
     "effects": (with_flavours, Stage.FLAVOURED),
     "normal form": (to_anf, Stage.ANF),
+    "cells": (cells_to_values, Stage.ANF),
     "share": (share, Stage.ANF),
     "remove dead": (lambda m: remove_dead(m, "main"), Stage.ANF),
     "first order": (lambda m: first_order(m, "main"), Stage.FIRST_ORDER),
