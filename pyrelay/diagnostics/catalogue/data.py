@@ -157,6 +157,30 @@ class NoSuchField:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeNotShown:
+    """A size is needed when the program runs, and stands only in a type.
+
+    A value of a data type need not hold a tensor of that size, so the size cannot be read off it.
+    """
+
+    span: Span
+    name: str
+    holder: str
+    place: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL158",
+            title=f"nothing shows the size `{self.name}` when the program runs",
+            primary=Label(self.span, "its value is needed here"),
+            secondary=(Label(self.place, f"`{self.holder}` has it only in its type"),),
+            help=f'take the size as a parameter, `n: Dim("{self.name}")`, or read it off a tensor '
+            "that has it",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class RedefinedClass:
     """A name now means another class than the one that is used.
 

@@ -29,6 +29,7 @@ from .cases import missing_cases
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
 from .generate import Generator, Scheme
+from .hidden_sizes import hidden_sizes
 from .solver import Solver
 from .templates import copy_templates
 
@@ -92,6 +93,7 @@ def _infer_all(
         schemes |= {n: Scheme(_type(f), f) for n, f in found.items()}
         for function in found.values():
             problems += missing_cases(function, module.adts)
+            problems += hidden_sizes(function)
         if strict:
             problems += _refused(found)
     return linked | schemes, problems
