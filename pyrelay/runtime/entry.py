@@ -18,7 +18,7 @@ from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
-from .schema import Schema, has_data
+from .schema import Data, Schema, has_data
 from .stream import as_raised
 from .structure import lowered
 
@@ -98,13 +98,23 @@ class Entry:
         """Run the program on arguments of which some are data: each call walks over them."""
         device = self._device_of(values)
         binder, host = self._bound(values, device)
-        if self._pullback is not None and requires_grad(host):
+        # What the walk over data has met is not looked for again.
+        rest = [v for v, p in zip(host, self.parameters, strict=True) if not self._is_data(p)]
+        given = (tuple(binder.leaves), *rest)
+        if self._pullback is not None and requires_grad(given):
             return self._joined(self._pullback, Plan(None, device), host)
         compiled = self.program.compiled(device)
-        with torch.no_grad():
-            result = compiled(*host)
-        owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
-        return self.finish(result, host, owner)
+        try:
+            with torch.no_grad():
+                result = compiled(*host)
+            owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
+            return self.finish(result, host, owner, given)
+        finally:
+            if self._cells:
+                separate(values, host)
+
+    def _is_data(self, parameter: Parameter) -> bool:
+        return isinstance(self._schema.plan(parameter.type), Data)
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""
@@ -120,15 +130,22 @@ class Entry:
             if self._cells:
                 separate(values, host)
 
-    def finish(self, result: Any, host: Sequence[Any], owner: Owner) -> Any:
-        """Give a program's result as the caller gets it: fresh, in the annotated form."""
+    def finish(
+        self,
+        result: Any,
+        host: Sequence[Any],
+        owner: Owner,
+        given: Sequence[Any] | None = None,
+    ) -> Any:
+        """Give a program's result as the caller gets it: fresh, in the annotated form. `given` has
+        the tensors of the arguments where `host` is slow to walk."""
         if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
             return result
         if self._finish is None:
             self._finish = converter(
                 self.program.type.result, self._python, self._exports, self._schema
             )
-        return self._finish(result, host, owner)
+        return self._finish(result, host if given is None else given, owner)
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
         """Tell whether all results are tensors that certainly share storage with nothing."""

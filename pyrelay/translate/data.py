@@ -291,11 +291,26 @@ class DataTypes:
     ) -> ConstructorDef:
         reader = AnnotationReader(_namespace(member.cls, seen), _ignore, self)
         types = tuple(self._field(reader, constructor, f, span) for f in constructor.fields)
+        self._check_kinds(constructor, types, span)
         return ConstructorDef(
             constructor.name,
             self._applied(union, member, types, reader),
             constructor.field_names,
         )
+
+    def _check_kinds(
+        self, constructor: DataConstructor, types: tuple[Type, ...], span: Span
+    ) -> None:
+        """Report a type parameter that is a size in one field and a type in another."""
+        sizes = frozenset[str]().union(*map(dim_names, types))
+        for field, ty in zip(constructor.fields, types, strict=True):
+            both = [p.name for p in subtypes(ty) if isinstance(p, TypeVar) and p.name in sizes]
+            if both:
+                why = f"`{both[0]}` is a type here, and a size in a shape"
+                place = place_of(constructor.cls, span, field.name)
+                names = constructor.cls.__name__, field.name
+                way = "use two type variables"
+                self._report(BadField(span, *names, why, way, place))
 
     def _field(
         self, reader: AnnotationReader, constructor: DataConstructor, field: Field, span: Span
