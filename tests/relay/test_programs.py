@@ -257,6 +257,23 @@ def test_a_function_without_annotations_is_used_at_several_types() -> None:
     assert of("let %id = fn (%x) { %x }; (%id(1), %id(()))") == (1, ())
 
 
+def test_a_local_function_with_type_parameters_is_used_at_several_types() -> None:
+    assert of("let %id = fn [A](%x: A) -> A { %x }; (%id(1), %id(()))") == (1, ())
+    assert of("let %id = fn [A](%x: A) -> A { %x }; %id(1)") == 1
+    length = """
+    let %len = fn [A](%xs: List[A]) -> int32 {
+      match (%xs) { Cons(_, %t) => { 1 + %len(%t) }, Nil => { 0 } }
+    };
+    (%len(Cons(1, Nil)), %len(Cons((), Cons((), Nil))))
+    """
+    assert of(length) == (1, 2)
+    applied = """
+    let %apply = fn [A, B](%f: fn (A) -> B, %x: A) -> B { let %y = %x; %f(%y) };
+    (%apply(fn (%n: int32) { %n + 1 }, 3), %apply(fn (%u: ()) { 5f }, ()))
+    """
+    assert of(applied) == (4, 5.0)
+
+
 def test_a_global_function_is_polymorphic() -> None:
     assert of("(@id(1), @id((2, 3)))") == (1, (2, 3))
 
