@@ -334,6 +334,7 @@ def _named_end(arm: Expr) -> Expr:
 def assert_reads_back(typed: Module, entry: str, folder: Path) -> str:
     """Check that the Python of a typed module compiles to it; give the Python."""
     text = as_python(typed)
+    typed = renamed(typed, File(to_anf(typed)).functions)
     again = compiled(text, entry, folder)
     typed, again = with_classes(typed), with_classes(again)
     same = alpha_equal(canonical(again), canonical(typed))

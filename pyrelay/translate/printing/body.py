@@ -39,7 +39,7 @@ from . import syntax
 from .expressions import Expressions, Surroundings, is_nothing, is_plain
 from .file import refuse
 from .operators import gives_first
-from .patterns import case_pattern
+from .patterns import case_pattern, takes_none
 
 _MOST_IN_AN_ARM: Final = 3
 """How many values an arm of a conditional expression computes at most."""
@@ -256,8 +256,10 @@ class _Body(Expressions):
         self.flush()
         self._limit(value)
         cases: list[ast.match_case] = []
+        is_there = False
         for clause in value.clauses:
-            pattern = case_pattern(self.file, clause.pattern, self.name)
+            pattern = case_pattern(self.file, clause.pattern, self.name, is_there=is_there)
+            is_there = is_there or (takes_none(clause.pattern) and clause.guard is None)
             guard = None
             if clause.guard is not None:
                 # A guard has no place for statements, so what it names goes into it all the same.

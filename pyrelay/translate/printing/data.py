@@ -11,8 +11,23 @@ from typing import Final, final
 
 from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.types import PRELUDE, Type
+from ...prelude.library import LIST, NAT, OPTION, TREE
 from . import syntax
 from .names import Identifiers
+
+LIBRARY_TYPES: Final = {LIST: "List", TREE: "Rose", NAT: "Nat"}
+"""What data types of the prelude are called in `pyrelay.prelude`; the optional is `T | None`."""
+
+LIBRARY_CLASSES: Final = {
+    (LIST, "Cons"): "Cons",
+    (LIST, "Nil"): "Nil",
+    (TREE, "Rose"): "Rose",
+    (NAT, "Zero"): "Zero",
+    (NAT, "Succ"): "Succ",
+    (OPTION, "Some"): "Some",
+    (OPTION, "None"): "Nothing",
+}
+"""What constructors of the prelude are called there."""
 
 
 @final

@@ -26,6 +26,7 @@ from ...ir.types import (
     FnType,
     RefType,
     SizeType,
+    StrType,
     TensorType,
     TupleType,
     Type,
@@ -37,14 +38,16 @@ from ...ir.types import (
     int64,
     subtypes,
 )
+from ...prelude.library import OPTION
 from . import syntax
-from .data import DataNames, definitions
+from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
 from .names import Identifiers
 from .untold import untold
 
 _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
 _LIBRARY: Final = ("Generic", "TypeVar", "annotations", "base64", "dataclass", "math", "torch")
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
+_PRELUDE: Final = {*LIBRARY_TYPES.values(), *LIBRARY_CLASSES.values()}
 _OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
 
 
@@ -53,7 +56,7 @@ class File:
     """The names of one file, and its text around the functions."""
 
     def __init__(self, module: Module) -> None:
-        self.names: Final = Identifiers((*_LIBRARY, *sorted(_OURS), "relay"))
+        self.names: Final = Identifiers((*_LIBRARY, *sorted(_OURS | _PRELUDE), "relay"))
         self._untold: Final = {n: untold(f) for n, f in module.functions.items()}
         self._module: Final = module
         self.functions: Final = {n: self.names.fresh(n) for n in module.functions}
@@ -91,6 +94,8 @@ class File:
 
     def constructor(self, adt: str, name: str, span: Span) -> ast.Name:
         """Give the class that a constructor is. Raises CheckError for one of the prelude's."""
+        if (adt, name) in LIBRARY_CLASSES:
+            return self.use(LIBRARY_CLASSES[adt, name])
         if (adt, name) not in self.data.classes:
             refuse(span, f"`{name}` of {adt}")
         return syntax.name(self.data.classes[adt, name])
@@ -130,6 +135,8 @@ class File:
         match ty:
             case TupleType(()):
                 return ast.Constant(None)
+            case StrType():
+                return syntax.name("str")
             case TupleType(fields):
                 return self._tuple(fields)
             case FnType(params, result, ()):
@@ -137,6 +144,11 @@ class File:
             case RefType(content):
                 inside = self.annotation(content)
                 return inside and syntax.item(self.use("Ref"), inside)
+            case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
+                found = self.annotation(inner)
+                return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))
+            case AdtType(name, args) if name in LIBRARY_TYPES:
+                return self._applied(self.use(LIBRARY_TYPES[name]).id, args)
             case AdtType(name, args) if name in self.data.types:
                 return self._applied(self.data.types[name], args)
             case _:
@@ -248,10 +260,14 @@ class File:
             library.append(ast.ImportFrom("typing", names, 0))
         torch: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
         names = sorted(n for n in self._used if n in _OURS)
+        prelude = [ast.alias(n) for n in sorted(self._used) if n in _PRELUDE]
         return [
             library,
             torch,
-            [ast.ImportFrom("pyrelay", [ast.alias(n) for n in (*names, "relay")], 0)],
+            [
+                ast.ImportFrom("pyrelay", [ast.alias(n) for n in (*names, "relay")], 0),
+                *([ast.ImportFrom("pyrelay.prelude", prelude, 0)] if prelude else []),
+            ],
         ]
 
     def _tensor(self, data: TensorData) -> ast.expr:

@@ -15,11 +15,21 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
+from ...ir.traverse import takes_all
+from ...prelude.library import OPTION
 from . import syntax
-from .file import File
+from .file import File, refuse
 
 _TUPLE: Final = "\ue000"
 _LAST: Final = "\ue001"
+
+
+def takes_none(pattern: Pattern) -> bool:
+    """Tell whether a pattern is the one for None."""
+    return isinstance(pattern, ConstructorPattern) and (pattern.adt, pattern.name) == (
+        OPTION,
+        "None",
+    )
 
 
 def with_tuples(text: str) -> str:
@@ -32,15 +42,24 @@ def with_tuples(text: str) -> str:
     return text.replace(f", {_LAST})", ",)").replace(_TUPLE, "")
 
 
-def case_pattern(file: File, pattern: Pattern, bind: Callable[[Var], str]) -> ast.pattern:
-    """Give a pattern; `bind` gives a variable its name. Patterns nest only as deep as a user
-    writes them. Raises CheckError."""
+def case_pattern(
+    file: File, pattern: Pattern, bind: Callable[[Var], str], *, is_there: bool = False
+) -> ast.pattern:
+    """Give a pattern; `bind` gives a variable its name, `is_there` tells that a case before has
+    taken None. Patterns nest only as deep as a user writes them. Raises CheckError."""
     match pattern:
         case Wildcard():
             return ast.MatchAs()
         case BindPattern(var, inner):
             inside = None if inner is None else case_pattern(file, inner, bind)
             return ast.MatchAs(inside, bind(var))
+        case ConstructorPattern(adt, "None", ()) if adt == OPTION:
+            return ast.MatchSingleton(None)
+        case ConstructorPattern(adt, "Some", (inner,)) if adt == OPTION:
+            # Python's pattern is that of the value, which alone would take None too.
+            if isinstance(inner, Wildcard | BindPattern) and takes_all(inner) and not is_there:
+                refuse(pattern.span, "a case for any value that is not None before that for None")
+            return case_pattern(file, inner, bind)
         case ConstructorPattern(adt, name, fields):
             inside = [case_pattern(file, f, bind) for f in fields]
             return ast.MatchClass(file.constructor(adt, name, pattern.span), inside, [], [])
@@ -48,11 +67,14 @@ def case_pattern(file: File, pattern: Pattern, bind: Callable[[Var], str]) -> as
             inside = [case_pattern(file, f, bind) for f in fields]
             last = [ast.MatchAs(name=_LAST)] if len(fields) == 1 else []
             return ast.MatchClass(syntax.name(_TUPLE), [*inside, *last], [], [])
-        case LiteralPattern(bool() as value):
-            return ast.MatchSingleton(value)
-        case LiteralPattern(int() | float() as value):
-            return ast.MatchValue(syntax.number(value))
         case LiteralPattern(value):
-            return ast.MatchValue(ast.Constant(value))
+            return _literal(value)
         case other:
             assert_never(other)
+
+
+def _literal(value: bool | float | str) -> ast.pattern:
+    if isinstance(value, bool):
+        return ast.MatchSingleton(value)
+    literal = ast.Constant(value) if isinstance(value, str) else syntax.number(value)
+    return ast.MatchValue(literal)

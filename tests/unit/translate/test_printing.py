@@ -19,6 +19,7 @@ from pyrelay import (
     Ref,
     Tensor,
     float64,
+    prelude,
     relay,
     relay_model,
 )
@@ -30,6 +31,7 @@ from pyrelay.ir.op import Clash, Op
 from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType, dim_names
 from pyrelay.passes.infer import infer
+from pyrelay.prelude import List
 from pyrelay.translate.annotation import type_names
 from tests.golden import Golden
 from tests.ops.checks import samples
@@ -37,7 +39,7 @@ from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
 from tests.python_text import as_python, assert_reads_back, load
 from tests.scale.programs import chain, nested
-from tests.unit.translate import data_programs
+from tests.unit.translate import data_programs, match_programs
 
 NOT_ALONE = {"param", "batch_norm"}
 """Operators that Python calls only for a model, or of whose result it gives the first field."""
@@ -216,6 +218,24 @@ def test_names_of_the_file_are_not_hidden(tmp_path: Path) -> None:
         return match + torch
 
     assert_reads_back(typed(relay_1), "relay_1", tmp_path)
+
+
+MATCHES = {n: f for n, f in vars(match_programs).items() if isinstance(f, RelayFunction)}
+
+
+@pytest.mark.parametrize("name", MATCHES)
+def test_programs_with_matches_lists_and_optionals_read_back(name: str, tmp_path: Path) -> None:
+    assert_reads_back(typed(MATCHES[name]), name, tmp_path)
+
+
+def test_functions_of_the_prelude_are_printed_with_what_uses_them(tmp_path: Path) -> None:
+    @relay
+    def doubled(xs: List[Float], k: Int) -> tuple[List[Float], Float]:
+        ys = prelude.map(lambda x: x * 2.0, [xs[k], 1.0] if k > 0 else xs)
+        return ys, prelude.foldl(relay.maximum, 0.0, ys)
+
+    text = assert_reads_back(typed(doubled), "doubled", tmp_path)
+    assert "from pyrelay.prelude import Cons, List, Nil" in text
 
 
 DATA = {f.__name__: f for f in vars(data_programs).values() if isinstance(f, RelayFunction)}
