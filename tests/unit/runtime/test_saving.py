@@ -311,6 +311,43 @@ def test_where_a_class_is_not_known_one_like_it_is_made(tmp_path: Path) -> None:
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
 
+@dataclass(frozen=True)
+class Leaf:
+    value: Tensor[Float, (4,)]
+
+
+@dataclass(frozen=True)
+class Node:
+    left: Tree
+    right: Tree
+
+
+Tree = Leaf | Node
+
+
+@relay_model
+def folded(tree: Tree) -> Tensor[Float, (4,)]:
+    match tree:
+        case Leaf(value):
+            return relay.tanh(relay.linear(value, out_features=4))
+        case Node(left, right):
+            both = relay.cat((folded(left), folded(right)))
+            return relay.tanh(relay.linear(both, out_features=4))
+
+
+def test_a_recursive_model_is_loaded_for_trees_of_any_shape_and_depth(tmp_path: Path) -> None:
+    exported = relay.export_model(relay.create_model(folded))
+    exported.save(tmp_path / "model")
+    loaded = relay.load_model(tmp_path / "model")
+    assert loaded.classes == {"Leaf": Leaf, "Node": Node}
+    tree: Leaf | Node = Leaf(X[0])
+    for depth in range(20_000):
+        if depth in (0, 1, 5, 200):
+            assert torch.equal(loaded(tree), exported(tree))
+        tree = Node(tree, Leaf(X[depth % 5])) if depth % 2 else Node(Leaf(X[depth % 5]), tree)
+    assert torch.equal(loaded(tree), exported(tree))
+
+
 # What is refused.
 
 SAVED = exported_tower().to_bytes()
