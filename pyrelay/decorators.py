@@ -263,8 +263,8 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
 
 @final
 class Equality:
-    """`relay.equal`: in compiled code element by element, as an operator; called from a script on
-    data, tuples or lists, whether the whole values are equal."""
+    """`relay.equal`: of tensors and numbers element by element, as an operator; of data, tuples,
+    lists and strings, whether the whole values are equal."""
 
     def __init__(self, operator: Operator) -> None:
         self.__relay__: Final = operator.__relay__
@@ -272,7 +272,8 @@ class Equality:
         self._operator: Final = operator
 
     def __call__(self, left: Any, right: Any) -> Any:
-        """Compare tensors element by element, other values as wholes."""
+        """Compare tensors element by element, other values as wholes. Raises RunError for what is
+        not compared, such as functions."""
         if _is_number(left) and _is_number(right):
             return self._operator(left, right)
         from .runtime.equality import values_equal  # brings in torch

@@ -21,6 +21,7 @@ from ..ir.expr import (
     Var,
 )
 from ..ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
+from ..ir.ops.loop import equal_values
 from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
 from ..ir.traverse import Steps, let
@@ -59,13 +60,13 @@ def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = N
     operands = {p.name for p in op.operands}
     for name, argument in given.args.items():
         if name in operands and name not in given.hyper:
-            written[name] = yield _operand(cx, argument)
+            written[name] = yield _operand(cx, op, argument)
     return _Site(cx, node, op, wanted, given).build(written, attrs)
 
 
-def _operand(cx: Context, node: ast.expr) -> Steps[Expr]:
+def _operand(cx: Context, op: Op, node: ast.expr) -> Steps[Expr]:
     """Translate an operand; a list is the tuple of tensors that `cat` and its like take."""
-    if isinstance(node, ast.List | ast.Tuple):
+    if isinstance(node, ast.List | ast.Tuple) and op is not equal_values:
         fields = yield cx.expressions(node.elts)
         return Tuple(fields, span=cx.span(node))
     return (yield cx.expression(node))

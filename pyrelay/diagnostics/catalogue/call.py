@@ -123,3 +123,20 @@ class CyclicArgument:
             primary=Label(self.declared, "declared here"),
             help="number its parts, and pass what refers to what as a tensor of numbers",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NotComparable:
+    """`relay.equal` in a script meets something that is not compared, such as a function."""
+
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL557",
+            title=f"`relay.equal` does not compare {self.actual}",
+            primary=None,
+            help="it compares tensors, numbers, strings, lists, tuples and data of these: compare "
+            "the parts that are such",
+        )

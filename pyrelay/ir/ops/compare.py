@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
+    Library,
     NoGradient,
     Op,
     Pointwise,
@@ -21,6 +22,7 @@ from ..op import (
 )
 from ..rules import broadcast_shapes, predicate
 from ..types import (
+    BOOL,
     DType,
     TensorType,
     Type,
@@ -102,6 +104,49 @@ greater_equal: Final = _comparison(
     doc="Whether elements of `input` are larger or equal.",
     body=lambda k, x, y: k.ge(x, y),
     torch_name="greater_equal",
+)
+
+
+def _arrays() -> Iterable[Sample]:
+    yield Sample((TensorSpec((3, 4)), TensorSpec((3, 4))))
+    yield Sample((TensorSpec((2, 1), "int64", 1, 2), TensorSpec((2, 1), "int64", 1, 2)))
+    yield Sample((TensorSpec((2, 1)), TensorSpec((2,))))
+    yield Sample((TensorSpec((0, 3)), TensorSpec((0, 3))))
+    yield Sample((TensorSpec((0,)), TensorSpec((2,))))
+    yield Sample((TensorSpec((6,), "bool"), TensorSpec((6,), "bool", contiguous=False)))
+    yield Sample((TensorSpec((), "int64", 0, 2), 1))
+
+
+def _array_equal(torch: Any, left: Any, right: Any) -> Any:
+    shapes = [getattr(v, "shape", ()) for v in (left, right)]
+    if shapes[0] != shapes[1]:
+        tensor = left if shapes[0] else right
+        return torch.zeros((), dtype=torch.bool, device=tensor.device)
+    same = left == right
+    return same.all() if isinstance(same, torch.Tensor) else same
+
+
+def _array_equal_type(call: RuleCall) -> Type:
+    for position in range(2):
+        call.tensor(position)
+    return BOOL
+
+
+array_equal: Final = Op(
+    name="array_equal",
+    doc="Whether two tensors have the same shape and the same elements, as one Bool; NaN is equal "
+    "to nothing.",
+    params=(operand("input", promote=True), operand("other", promote=True)),
+    promotion=Promotion.COMMON,
+    type_rule=_array_equal_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.COMPOSITE,
+    lowering=Library(_array_equal),
+    grad=NoGradient("a truth value"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_arrays,
 )
 
 

@@ -1,4 +1,5 @@
-"""What a program does to something before inference knows what that is: loops, and maps of trees.
+"""What a program does to something before inference knows what that is: loops, maps of trees,
+comparisons.
 
 A loop over something of unknown type keeps a *place*: the number of the round where it runs over a
 tensor, what is left where it runs over a list. Inference puts the operators of the one or the other
@@ -78,4 +79,28 @@ map_leaves: Final = Op(
     samples=lambda: (Sample((0, (0,))),),
 )
 
-UNDECIDED: Final = (first_place, is_inside, element_at, next_place, backwards, map_leaves)
+equal_values: Final = Op(
+    name="equal_values",
+    doc="`relay.equal` as it is written: of tensors element by element, of data as a whole.",
+    params=(operand("input"), operand("other")),
+    promotion=Promotion.NONE,
+    type_rule=_undecided,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_never),
+    grad=NoGradient("no checked program has it"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((0, 0)),),
+)
+
+UNDECIDED: Final = (
+    first_place,
+    is_inside,
+    element_at,
+    next_place,
+    backwards,
+    map_leaves,
+    equal_values,
+)

@@ -121,6 +121,7 @@ ALL: Final[tuple[Op, ...]] = (
     compare.less_equal,
     compare.greater,
     compare.greater_equal,
+    compare.array_equal,
     compare.logical_and,
     compare.logical_or,
     compare.logical_xor,

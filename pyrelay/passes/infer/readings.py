@@ -36,6 +36,7 @@ from ...ir.ops.join import stack
 from ...ir.ops.loop import (
     backwards,
     element_at,
+    equal_values,
     first_place,
     is_inside,
     map_leaves,
@@ -46,13 +47,11 @@ from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
 from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole, show
 from ...prelude.library import LIST, qualified
+from .equality import compared, is_data
 from .operators import OperatorCall
 from .records import read_field
 from .solver import Solver
 from .tree_map import mapped
-
-if TYPE_CHECKING:
-    from ...ir.module import AdtDef
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -130,6 +129,8 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
     if call.op is map_leaves:
         return _tree_map(call, solver, adts)
+    if call.op is equal_values:
+        return _equal(call, solver, adts)
     if call.op is field:
         at = _Site(call, solver)
         meant = read_field(call, at.operand(0), solver, adts)
@@ -160,14 +161,27 @@ def _tree_map(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) ->
     return Reading(operands, mapped(function, pairs, adts, call.call.span))
 
 
+def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
+    """Read `relay.equal`: of tensors it is the operator of that name."""
+    left, right = map(solver.shallow, call.types)
+    if not is_data(left) and not is_data(right):
+        for ty in (left, right):
+            if isinstance(ty, TypeHole):
+                raise Stuck(ty)
+        call.op = equal
+        return None
+    at = _Site(call, solver)
+    pair = (at.operand(0), at.operand(1))
+    return Reading(at.operands, compared(pair, (left, right), solver, adts, at.span))
+
+
 def _check_compared(call: OperatorCall, solver: Solver) -> None:
     for position, ty in enumerate(map(solver.shallow, call.types)):
         if isinstance(ty, AdtType) and ty.name != LIST:
             raise Clash(
                 "data is not compared by `==`",
                 labels={position: f"this is {show(ty)}"},
-                help="compare the fields that matter; outside of compiled code, "
-                "`relay.equal(a, b)` compares whole values",
+                help="`relay.equal(a, b)` compares whole values",
             )
 
 
@@ -260,7 +274,7 @@ def _not_compared(site: _Site) -> Expr:
     raise Clash(
         "lists are not compared by `==`",
         labels={0: "this is a list"},
-        help="take them apart with `match`; whether one is empty is `len(xs) == 0`",
+        help="`relay.equal(xs, ys)` compares them whole; whether one is empty is `len(xs) == 0`",
     )
 
 
