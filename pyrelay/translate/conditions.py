@@ -265,13 +265,24 @@ def _is_none(
     name = node.id if isinstance(node, ast.Name) else "content"
     content = Var(name, span=place)
     empty = yield inside(cx, then)
-    entry, mark = entry_of(cx, node), cx.env.mark()
+    mark = cx.env.mark()
+    entry = _holding(cx, node)
     if entry is not None:
         note(cx, node, Bound(atom=content, holder=entry.holder))
     full = yield inside(cx, otherwise)
     cx.env.undo(mark)
     there = some(BindPattern(content, span=place), place)
     return Match(value, (Clause(none(place), empty), Clause(there, full)), span=span)
+
+
+def _holding(cx: Context, node: ast.expr) -> Bound | None:
+    """Give what is known of a name that is tested for None, or of the owner of a field that is. A
+    field need not be known before; what may be the content of a cell can change, and is not."""
+    if not isinstance(node, ast.Attribute):
+        return entry_of(cx, node)
+    owner = entry_of(cx, node.value)
+    is_cell = owner is not None and owner.parts is None and node.attr == "value"
+    return None if is_cell else owner
 
 
 # What is never reached.

@@ -38,8 +38,7 @@ def note(cx: Context, node: ast.expr, entry: Bound) -> None:
     while isinstance(node, ast.Attribute):
         owner = entry_of(cx, node.value)
         assert owner is not None
-        assert owner.parts is not None
-        entry = replace(owner, parts={**owner.parts, node.attr: entry})
+        entry = replace(owner, parts={**(owner.parts or {}), node.attr: entry})
         node = node.value
     assert isinstance(node, ast.Name)
     cx.env.set(node.id, entry)

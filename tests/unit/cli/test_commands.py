@@ -41,6 +41,21 @@ WRONG = """
         return relay.tanhh(x)
 """
 
+WARNED = """
+    from pyrelay import relay
+
+    @relay
+    def sign(n: int) -> int:
+        match n:
+            case 0: return 0
+            case 0: return 1
+            case _: return 2
+
+    @relay
+    def twice(n: int) -> int:
+        return sign(n) * 2
+"""
+
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run `python -m pyrelay` in a folder."""
@@ -57,6 +72,7 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "right.py").write_text(dedent(RIGHT))
     (tmp_path / "wrong.py").write_text(dedent(WRONG))
+    (tmp_path / "warned.py").write_text(dedent(WARNED))
     return tmp_path
 
 
@@ -74,6 +90,17 @@ def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path
     assert "tanh" in done.stdout
     assert done.stdout.endswith("wrong.py: 3 functions checked, 2 errors, 0 warnings\n")
     assert "\x1b[" not in done.stdout
+
+
+def test_warnings_are_shown_once_beside_the_report(folder: Path) -> None:
+    done = run("check", "warned.py", cwd=folder)
+    assert done.returncode == 0
+    assert done.stderr.count("warning[RL233]: this case is never reached") == 1
+    assert "--> warned.py:8:" in done.stderr
+    assert done.stdout == "warned.py: 2 functions checked, 0 errors, 1 warning\n"
+    data = json.loads(run("check", "warned.py", "--json", cwd=folder).stdout)
+    assert (data["errors"], data["warnings"]) == (0, 1)
+    assert data["diagnostics"][0]["severity"] == "warning"
 
 
 def test_json_holds_the_same_mistakes(folder: Path) -> None:

@@ -417,6 +417,40 @@ def run_lists(n: int, x: float) -> float:
             return -total
 
 
+@relay
+def chain(n: int, x: float) -> Link | None:
+    if n <= 0:
+        return None
+    return Link(x, chain(n - 1, x - 1.0))
+
+
+@relay
+def run_fields(n: int, x: float) -> float:
+    c = chain(n, x)
+    s = shape(n, x)
+    total = 0.0
+    if c is not None and c.tail is not None:
+        total = c.head - c.tail.head + summed(c.tail)
+    if isinstance(s, Circle) and s.centre.x < 2.0:
+        total = total + s.centre.y
+    while c is not None:
+        total = total * 0.5 + c.head
+        c = c.tail
+    match s:
+        case Circle(p, _) | Square(p, _):
+            return total + p.x - p.y
+        case _:
+            return total
+
+
+@relay
+def run_left_over(n: int, x: float) -> float:
+    t = tree(n, x)
+    if isinstance(t, Node):
+        return t.weight + (t.left.value if isinstance(t.left, Leaf) else t.left.weight)
+    return t.value
+
+
 @dataclass(frozen=True)
 class OK:
     result: int
