@@ -394,3 +394,22 @@ class UnpackMismatch:
             primary=Label(self.span, f"this is {self.actual}"),
             help="name its parts: `a, b = x[0], x[1]`" if "Tensor[" in self.actual[:7] else None,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class UntoldSize:
+    """A size is computed with although nothing tells its value."""
+
+    span: Span
+    name: str
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL236",
+            title=f"nothing tells the size {self.name}",
+            primary=Label(self.span, f"no parameter of `{self.function}` has {self.name} in it"),
+            help=f"use it in the shape of a parameter, or pass it: "
+            f'`{self.name.lower()}: Dim("{self.name}")`',
+        )

@@ -32,6 +32,7 @@ from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .solver import Solver
 from .templates import copy_templates
+from .untold import untold_sizes
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -165,6 +166,9 @@ def _infer_group(
         built = run(elaborator.function(function))
         assert isinstance(built, Function)
         done[name] = built
+    untold = untold_sizes(done.values(), solver)
+    if untold:
+        return untold
     assumptions = tuple(elaborator.assumption(a) for a in solver.assumptions)
     if annotated:
         return {

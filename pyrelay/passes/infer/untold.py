@@ -1,0 +1,41 @@
+"""Sizes that a function computes with although nothing tells their value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...diagnostics.catalogue.types import UntoldSize
+from ...diagnostics.diagnostic import Problem
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Function
+from ...ir.traverse import post_order
+from ...ir.types import dim_names
+from .solver import Solver
+
+
+def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]:
+    """Give a mistake for each size in the attributes of a call that no parameter of its function
+    mentions and that the running program does not find."""
+    found: dict[tuple[str, int], Problem] = {}
+    for function in functions:
+        told = frozenset[str]().union(*(dim_names(p.ty) for p in function.params if p.ty))
+        for node in post_order(function.body):
+            if not isinstance(node, Call) or not node.attrs:
+                continue
+            for name in _names(node.attrs.values()):
+                if name not in told and not solver.is_existential(name):
+                    place = name, id(function)
+                    found.setdefault(place, UntoldSize(node.span, name, function.name))
+    return list(found.values())
+
+
+def _names(values: Iterable[Any]) -> Iterator[str]:
+    """Give the names of sizes in attributes."""
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += value  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, Dim):
+            yield from (a.name for a in value.atoms() if isinstance(a, DimVar))
