@@ -16,6 +16,13 @@ from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
 
 from .dims import Dim
+from .lowering import Contraction as Contraction
+from .lowering import Host as Host
+from .lowering import Library as Library
+from .lowering import Lowering as Lowering
+from .lowering import Pointwise as Pointwise
+from .lowering import Reduction as Reduction
+from .lowering import View as View
 from .types import (
     AnyDType,
     DTypeHole,
@@ -278,86 +285,6 @@ _SAID: Final = {
 """The Python that stands for operators with names of their own."""
 
 TypeRule: TypeAlias = Callable[[RuleCall], Type]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Pointwise:
-    """Each element of the result depends on one element of each operand (broadcast).
-
-    `body(scalars, *operands, *attributes)`, arguments in the order of the signature; it is
-    written over `scalars.Scalars`.
-    """
-
-    body: Callable[..., Any]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """Elements along some dims combine: `combine` is add, mul, max, min, and, or; or mean, which
-    is add and then a division by their number. With max or min the result may be a pair, the
-    second of which is the position of the first.
-
-    `body(torch, *operands, *attributes)` is its meaning in torch.
-    """
-
-    combine: str
-    body: Callable[..., Any]
-    is_fresh: bool = True
-    """False where there may be nothing to combine, and the operand itself is the result."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Contraction:
-    """Products summed over shared dims. `body(torch, *operands, *attributes)`."""
-
-    body: Callable[..., Any]
-    is_fresh: bool = True
-    """False where there may be no sum, and the result is a view."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class View:
-    """The same elements under another shape. `body(torch, *operands, *attributes)` may alias."""
-
-    body: Callable[..., Any]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Library:
-    """A call into torch: `body(torch, *operands, *attributes)`.
-
-    In every body a missing operand is None, a dim is an int and a dtype is torch's. A factory's
-    body gets the device of the call after torch: `body(torch, device, *operands, *attributes)`.
-
-    `is_fresh` says that the result never shares storage with an operand or with anything else.
-    `in_place`, called as `body`, writes the result into operand `overwrites` and gives it back.
-    """
-
-    body: Callable[..., Any]
-    is_fresh: bool = False
-    overwrites: int | None = None
-    in_place: Callable[..., Any] | None = None
-
-    @staticmethod
-    def updating(body: Callable[..., Any], in_place: Callable[..., Any]) -> Library:
-        """Give the lowering of an operator that changes elements of its first operand."""
-        return Library(body, is_fresh=True, overwrites=0, in_place=in_place)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Host:
-    """Runs on the host, for its effect or on host values: `body(*operands, *attributes)`."""
-
-    body: Callable[..., Any]
-
-
-Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Host
 
 
 @final

@@ -100,7 +100,7 @@ def torch_leaves(tree: Any) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 6])
-def test_the_binary_tree_lstm(leaves: int) -> None:
+def test_the_binary_tree_lstm_is_differentiated_twice(leaves: int) -> None:
     model = relay.create_model(binary_tree_lstm, seed=1, words=WORDS, size=TREE_SIZE)
     tree = random_tree(random.Random(leaves), leaves)
     value, grads = binary_stepped(model, tree)
@@ -108,7 +108,7 @@ def test_the_binary_tree_lstm(leaves: int) -> None:
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 6])
-def test_the_child_sum_tree_lstm(nodes: int) -> None:
+def test_the_child_sum_tree_lstm_is_differentiated_twice(nodes: int) -> None:
     model = relay.create_model(child_sum_tree_lstm, seed=1, words=WORDS, size=TREE_SIZE)
     tree = random_rooted(random.Random(nodes), nodes)
     value, grads = child_sum_stepped(model, tree)
@@ -116,7 +116,7 @@ def test_the_child_sum_tree_lstm(nodes: int) -> None:
 
 
 @pytest.mark.parametrize("length", [1, 4])
-def test_the_lstm(length: int) -> None:
+def test_the_lstm_is_differentiated_twice(length: int) -> None:
     model = relay.create_model(lstm_code, seed=1, dims={D: INPUT, H: SIZE})
     inputs, start = inputs_of(length), torch.randn(2, SIZE)
     value, grads = lstm_stepped(model, inputs, start)

@@ -36,18 +36,18 @@ def with_a_size_of_the_result(x: Tensor[Float, (4,)]) -> Tensor[Float, (K,)]:
     return more(x)
 
 
-def test_sizes() -> None:
+def test_each_use_has_sizes_of_its_own() -> None:
     args = torch.ones(4), torch.ones(3)
     assert float(of_two_sizes(*args)) == 34
     assert float(of_two_sizes.interpret(*args)) == 34
 
 
-def test_types() -> None:
+def test_each_use_has_types_of_its_own() -> None:
     vector, number = of_two_types(torch.zeros(2))
     assert vector.tolist() == [2.0, 2.0]
     assert float(number) == 9
 
 
-def test_a_size_of_the_result() -> None:
+def test_a_size_of_the_result_alone_is_found() -> None:
     assert with_a_size_of_the_result.type.endswith("-> Tensor[Float, (4,)]")
     assert with_a_size_of_the_result(torch.zeros(4)).tolist() == [1.0] * 4
