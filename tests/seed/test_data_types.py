@@ -228,7 +228,7 @@ def second_maybe(xss: Maybe[List[A]]) -> Maybe[A]:
             return Nothing()
 
 
-def test_patterns_nest() -> None:
+def test_patterns_nest_in_patterns() -> None:
     assert agree(second_opt, [1]) is None
     assert agree(second_opt, [1, 2]) == 2
     assert agree(second_opt, []) is None
