@@ -1,19 +1,16 @@
 """Let-polymorphism by copying: a local function whose parameters have no types, or types with
-parameters of their own, called from several places, gets one copy a place, so each may be inferred
-at types of its own.
-
-Only functions that are never mentioned but to be called are copied; one that is passed around is
-monomorphic. A bound on the number of copies keeps nested templates from exploding.
+parameters of their own, mentioned in several places, gets one copy a place, so each may be inferred
+at types of its own. A bound on the number of copies keeps nested templates from exploding.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final, TypeGuard, final
+from typing import Final, final
 
-from ...ir.expr import Binding, Call, Expr, Function, LetBlock, Var
+from ...ir.expr import Binding, Expr, Flavour, Function, LetBlock, Var
 from ...ir.traverse import Steps, children, post_order, rebuild, refresh, run, substitute
 
 _ROUNDS: Final = 4
@@ -21,7 +18,7 @@ _LIMIT: Final = 64
 
 
 def copy_templates(function: Function) -> Function:
-    """Give the function with local untyped functions copied for each place that calls them."""
+    """Give the function with local untyped functions copied for each place that mentions them."""
     for _ in range(_ROUNDS):
         templates = _templates(function)
         if not templates:
@@ -33,46 +30,42 @@ def copy_templates(function: Function) -> Function:
 
 
 def _templates(function: Function) -> dict[Var, int]:
-    """Give the local functions to copy, with the number of places outside that call them."""
-    names = {n.bindings[0].value: n.bindings[0].var for n in post_order(function) if _is_local(n)}
+    """Give the local functions to copy, with the number of places outside that mention them."""
+    names = {b.value: b.var for n in post_order(function) for b in _local(n)}
     if not names:
         return {}
     mentioned: Counter[Var] = Counter()
-    called: Counter[Var] = Counter()
     own: dict[Var, int] = {}
     for node in post_order(function):
         match node:
             case Function() if node in names:
                 # Its body has just been walked, and where it is in scope has not.
-                own[names[node]] = called[names[node]]
+                own[names[node]] = mentioned[names[node]]
             case Var():
                 mentioned[node] += 1
-            case Call(Var() as callee):
-                called[callee] += 1
             case _:
                 pass
-    outside = {var: called[var] - count for var, count in own.items()}
-    return {
-        var: count
-        for var, count in outside.items()
-        if mentioned[var] == called[var] and 1 < count <= _LIMIT
-    }
+    outside = {var: mentioned[var] - count for var, count in own.items()}
+    return {var: count for var, count in outside.items() if 1 < count <= _LIMIT}
 
 
-def _is_local(expr: Expr) -> TypeGuard[LetBlock]:
-    """Tell whether an expression binds one local function that could be a template."""
-    match expr:
-        case LetBlock((Binding(value=Function(params, type_params=own)),)):
-            return bool(own) or any(p.ty is None for p in params)
-        case _:
-            return False
+def _local(expr: Expr) -> Iterator[Binding]:
+    """Give the bindings of local functions that could be templates."""
+    if not isinstance(expr, LetBlock) or (expr.flavour is Flavour.REC and len(expr.bindings) > 1):
+        return
+    for binding in expr.bindings:
+        match binding.value:
+            case Function(params, type_params=own) if own or any(p.ty is None for p in params):
+                yield binding
+            case _:
+                pass
 
 
 @final
 class _Copier:
-    """Gives every place outside that calls a template a copy of its own.
+    """Gives every place outside that mentions a template a copy of its own.
 
-    Top down, so that it is known inside of which templates a call stands: those it makes to them
+    Top down, so that it is known inside of which templates a place stands: its mentions of them
     are recursive, and stay within a copy.
     """
 
@@ -84,8 +77,10 @@ class _Copier:
     def walk(self, expr: Expr) -> Steps[Expr]:
         """Give the expression with its templates copied."""
         match expr:
-            case LetBlock((Binding(var, value),)) if var in self._copies:
-                return (yield self._block(expr, var, value))
+            case LetBlock() if any(b.var in self._copies for b in expr.bindings):
+                return (yield self._block(expr))
+            case Var() if expr in self._copies and expr not in self._inside:
+                return next(self._unused[expr])
             case _:
                 return (yield self._node(expr))
 
@@ -93,22 +88,31 @@ class _Copier:
         inside: list[Expr] = []
         for child in children(expr):
             inside += ((yield self.walk(child)),)
-        built = rebuild(expr, inside)
-        if isinstance(built, Call) and isinstance(built.callee, Var):
-            return self._call(built, built.callee)
-        return built
+        return rebuild(expr, inside)
 
-    def _call(self, call: Call, callee: Var) -> Call:
-        if callee not in self._copies or callee in self._inside:
-            return call
-        return replace(call, callee=next(self._unused[callee]))
-
-    def _block(self, block: LetBlock, var: Var, value: Expr) -> Steps[Expr]:
-        self._inside.add(var)
-        template = yield self.walk(value)
-        self._inside.remove(var)
+    def _block(self, block: LetBlock) -> Steps[Expr]:
+        if block.flavour is Flavour.REC:
+            (binding,) = block.bindings
+            return (yield self._recursive(block, binding))
+        bindings: list[Binding] = []
+        for binding in block.bindings:
+            value = yield self.walk(binding.value)
+            bindings += self._bindings(binding.var, value)
         body = yield self.walk(block.body)
-        for copy in reversed(self._copies[var]):
-            own = substitute(refresh(template), {var: copy})
+        return replace(block, bindings=tuple(bindings), body=body)
+
+    def _bindings(self, var: Var, value: Expr) -> list[Binding]:
+        copies = self._copies.get(var)
+        if copies is None:
+            return [Binding(var, value)]
+        return [Binding(copy, refresh(value)) for copy in copies]
+
+    def _recursive(self, block: LetBlock, binding: Binding) -> Steps[Expr]:
+        self._inside.add(binding.var)
+        template = yield self.walk(binding.value)
+        self._inside.remove(binding.var)
+        body = yield self.walk(block.body)
+        for copy in reversed(self._copies[binding.var]):
+            own = substitute(refresh(template), {binding.var: copy})
             body = replace(block, bindings=(Binding(copy, own),), body=body)
         return body

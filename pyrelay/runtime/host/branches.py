@@ -21,8 +21,10 @@ from ...ir.expr import (
     Pattern,
     TuplePattern,
     Var,
+    type_of,
 )
 from ...ir.traverse import Steps
+from ...ir.types import UNIT
 from . import functions
 from .exits import Assigned, Exit, is_last
 from .liveness import Region
@@ -226,6 +228,7 @@ class _Cases:
                     target = writer.target(var)
                     if target is not None:
                         writer.assign(target, self._reach(path))
+                    if target is not None or type_of(var) == UNIT:
                         writer.define(var)
                     pending += () if inner is None else ((inner, path),)
                 case _:
