@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 
 from ..ir.expr import Constant, TensorData
-from ..ir.types import DType, SizeType, TensorType, is_float
+from ..ir.types import DTYPES, DType, SizeType, TensorType, is_float
+
+_BY_NAME: Final[dict[str, torch.dtype]] = {name: getattr(torch, name) for name in DTYPES}
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """Give torch's dtype of the same name."""
-    found = getattr(torch, dtype.name)
-    assert isinstance(found, torch.dtype)
-    return found
+    return _BY_NAME[dtype.name]
 
 
 def dtype_of(constant: Constant) -> DType:

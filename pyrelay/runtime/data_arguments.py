@@ -6,6 +6,7 @@ be converted, such as a Python float where a tensor is wanted, the value is rebu
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, final
 
@@ -14,10 +15,11 @@ import torch
 from ..diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ..diagnostics.diagnostic import RunError
 from ..ir.dims import Dim
-from ..ir.types import Substitution, Type
+from ..ir.types import Substitution, Type, TypeVar
 from ..prelude.values import List
 from .representation import some_value
 from .schema import Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
+from .structure import tensors
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
@@ -28,6 +30,9 @@ Trail: TypeAlias = "tuple[Trail | None, str]"
 
 Names: TypeAlias = dict[str, str]
 """What the sizes in the types of one value's fields are called among all sizes of the call."""
+
+_SHOWN: Final = 8
+"""How many steps of a long path are shown at its start, and at its end."""
 
 _NO_NAMES: Final[Names] = {}
 
@@ -57,7 +62,7 @@ class DataWalk:
         self._binder: Final = binder
         self._parameter: Final = parameter
         self._seen: Final[dict[int, Plan]] = {}
-        self._converted: Final[dict[tuple[int, Leaf], Any]] = {}
+        self._converted: Final[defaultdict[Leaf, dict[int, Any]]] = defaultdict(dict)
         self._shared = False
         self._has_lists = False
 
@@ -84,7 +89,7 @@ class DataWalk:
             raise RunError(CyclicArgument(self._binder.function, self._parameter.name, where))
         if not self._converted and not self._has_lists:
             return value
-        return transform(value, plan, lambda v, leaf: self._converted.get((id(v), leaf), v))
+        return transform(value, plan, lambda v, leaf: self._converted[leaf].get(id(v), v))
 
     def _fields(
         self, value: Any, plan: Data, trail: Trail, names: Names
@@ -163,12 +168,14 @@ class DataWalk:
         at = self._at(trail, plan.type, names)
         host = self._binder.convert(at, value, at.type)
         if host is not value:
-            self._converted[id(value), plan] = host
+            self._converted[plan][id(value)] = host
         if isinstance(host, torch.Tensor):
             if host.device != self._binder.device:
                 devices = {str(host.device), str(self._binder.device)}
                 raise RunError(MixedDevices(self._binder.function, tuple(sorted(devices))))
             self._binder.leaves.append(host)
+        elif isinstance(plan.type, TypeVar):
+            self._binder.leaves.extend(tensors(host))
 
     def _named(self, ty: Type, names: Names) -> Type:
         return Substitution({n: Dim.of(m) for n, m in names.items()}, {})(ty) if names else ty
@@ -195,7 +202,11 @@ def _path(trail: Trail) -> str:
     while current is not None:
         current, name = current
         parts.append(name if current is None or name.startswith("[") else f".{name}")
-    return "".join(reversed(parts))
+    parts.reverse()
+    if len(parts) > 2 * _SHOWN:
+        left_out = f" ...({len(parts) - 2 * _SHOWN} more)... "
+        parts[_SHOWN:-_SHOWN] = [left_out]
+    return "".join(parts)
 
 
 def _is_cyclic(value: Any, plan: Plan) -> bool:

@@ -18,7 +18,7 @@ from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
-from .schema import Data, Schema, has_data
+from .schema import Data, Elements, Maybe, Schema, has_data
 from .stream import as_raised
 from .structure import lowered
 
@@ -63,6 +63,9 @@ class Entry:
         self._finish: Converter | None = None
         self._schema: Final = Schema(program.translated.adts, program.data)
         self._data: Final = any(has_data(self._schema.plan(p.type)) for p in parameters[models:])
+        self._walked: Final = [
+            isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
+        ]
         self._plans: Final[dict[Key, Plan]] = {}
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
         self._models: Final = models
@@ -99,7 +102,7 @@ class Entry:
         device = self._device_of(values)
         binder, host = self._bound(values, device)
         # What the walk over data has met is not looked for again.
-        rest = [v for v, p in zip(host, self.parameters, strict=True) if not self._is_data(p)]
+        rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
         given = (tuple(binder.leaves), *rest)
         if self._pullback is not None and requires_grad(given):
             return self._joined(self._pullback, Plan(None, device), host)
@@ -112,9 +115,6 @@ class Entry:
         finally:
             if self._cells:
                 separate(values, host)
-
-    def _is_data(self, parameter: Parameter) -> bool:
-        return isinstance(self._schema.plan(parameter.type), Data)
 
     def interpret(self, values: Sequence[Any]) -> Any:
         """Run the program in the reference evaluator."""

@@ -6,6 +6,7 @@ types have plans; walks over values keep a stack of their own and take values of
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -193,7 +194,7 @@ def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any
         else:
             walk.frames.pop()
             result = frame.finished()
-            walk.done[id(frame.value), frame.plan] = result
+            walk.done[frame.plan][id(frame.value)] = result
     return result
 
 
@@ -231,7 +232,7 @@ class _Transform:
 
     def __init__(self, change: Callable[[Any, Leaf], Any]) -> None:
         self.frames: Final[list[_Frame]] = []
-        self.done: Final[dict[tuple[int, Plan], Any]] = {}
+        self.done: Final[defaultdict[Plan, dict[int, Any]]] = defaultdict(dict)
         self._change: Final = change
 
     def enter(self, value: Any, plan: Plan) -> Any:
@@ -246,8 +247,9 @@ class _Transform:
                     value, plan = some_value(value), inner
                     continue
                 case Data():
-                    if (id(value), plan) in self.done:
-                        return self.done[id(value), plan]
+                    done = self.done[plan]
+                    if id(value) in done:
+                        return done[id(value)]
                     case = plan.cases[type(value)]
                     parts, plans, make = case.read(value), case.plans, case.make
                 case Items() | Elements():
