@@ -20,7 +20,7 @@ from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongM
 from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
-from ..ir.types import FnType, is_differentiable
+from ..ir.types import FnType
 from ..passes.infer import find_mistakes
 from ..translate.data import DataTypes
 from ..translate.definition import (
@@ -47,6 +47,7 @@ from .interface import Interface
 from .model import Model
 from .optim import Optimizer
 from .program import Program
+from .pullback import pullback_of
 from .records import Grads
 from .representation import TAGGED, UserData
 from .show import stage_text, type_text
@@ -303,7 +304,7 @@ class Dispatcher:
         program = Program(module, name, UserData.of(translation.data))
         parameters = _parameters(program.function)
         warn(program.warnings)
-        pullback = None if transformed is not None else _pullback(program, translation)
+        pullback = None if transformed is not None else pullback_of(program)
         python = None if transformed is not None else translation.signature.python
         exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
         entry = Entry(
@@ -461,15 +462,6 @@ def _parameters(function: Function) -> tuple[Parameter, ...]:
         assert var.ty is not None
         found.append(Parameter(var.name, var.ty, var.span))
     return tuple(found)
-
-
-def _pullback(program: Program, translation: Translation) -> Program | None:
-    """Give the program for torch autograd; None when no parameter can carry a gradient."""
-    wrt = tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))
-    if not wrt or not is_differentiable(program.type.result):
-        return None
-    module, name = derive(translation.module, translation.entry, Rule.VJP, wrt, single=False)
-    return Program(module, name, UserData.of(translation.data))
 
 
 def _with_grads(

@@ -20,6 +20,7 @@ from .autograd import with_tensors
 from .entry import Entry
 from .interface import Interface
 from .program import Program
+from .pullback import pullback_of
 from .representation import Instances
 from .show import type_text
 from .structure import tensors
@@ -60,7 +61,12 @@ class Exported:
         self._params: Final = params
         self._state: Final = state
         self._entry: Final = Entry(
-            interface.name, base.program, base.parameters, interface.result, models=2
+            interface.name,
+            base.program,
+            base.parameters,
+            interface.result,
+            pullback_of(base.program),
+            models=2,
         )
 
     @staticmethod

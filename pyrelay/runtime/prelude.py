@@ -17,7 +17,7 @@ from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import NOWHERE, Span
 from ..ir.build import Names
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constructor, Expr, Function, GlobalVar, Rule, Var
+from ..ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
 from ..ir.module import EMPTY, Module
 from ..ir.op import Op
 from ..ir.types import (
@@ -30,7 +30,6 @@ from ..ir.types import (
     TensorType,
     TupleType,
     Type,
-    is_differentiable,
 )
 from ..prelude.library import LIST, NAT, TREE, library, link
 from ..prelude.names import LibraryConstructor, LibraryFunction, library_value
@@ -39,9 +38,9 @@ from ..translate.definition import Definition, DerivedFunction, meaning
 from ..translate.mentions import operator_function
 from ..translate.translator import translate
 from .arguments import Parameter, describe
-from .derive import derive
 from .entry import Entry
 from .program import Program
+from .pullback import pullback_of
 
 _NUMBERS: Final[dict[type, Type]] = {bool: BOOL, int: INT, float: FLOAT}
 _entries: Final[dict[Any, Entry]] = {}
@@ -117,13 +116,7 @@ def _entry(
     parameters = tuple(
         Parameter(v.name, v.ty, v.span) for v in program.function.params if v.ty is not None
     )
-    return Entry(main.name, program, parameters, None, _pullback(program, linked, entry))
-
-
-def _pullback(program: Program, module: Module, entry: str) -> Program | None:
-    """Give the program for torch autograd; None when no argument can carry a gradient."""
-    wrt = tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))
-    return Program(*derive(module, entry, Rule.VJP, wrt, single=False)) if wrt else None
+    return Entry(main.name, program, parameters, None, pullback_of(program))
 
 
 def _function(value: Any, module: Module, span: Span) -> tuple[Expr, Module]:

@@ -25,7 +25,6 @@ from ..ir.parser import parse_module
 from ..ir.printer import to_text
 from ..ir.text.dialect import RELAY, dialect_of
 from ..ir.traverse import free_globals
-from ..ir.types import is_differentiable
 from ..ir.verify import Stage, VerifyError, verify
 from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
@@ -34,6 +33,7 @@ from .derive import derive
 from .dispatch import CacheInfo
 from .entry import Entry
 from .program import Program
+from .pullback import pullback_of
 from .representation import UserData
 from .show import stage_text, type_text
 from .text_data import classes_of, data_of
@@ -194,16 +194,8 @@ class ModuleFunction:
         parameters = tuple(
             Parameter(p.name, p.ty, p.span) for p in program.function.params if p.ty is not None
         )
-        return Entry(self.__name__, program, parameters, None, self._pullback())
-
-    def _pullback(self) -> Program | None:
-        """Give the program for torch autograd; None when no parameter can carry a gradient."""
-        params = self._program.type.params
-        wrt = tuple(i for i, ty in enumerate(params) if is_differentiable(ty))
-        if not wrt or not self._joins:
-            return None
-        derived = derive(self._given, self._entry_name, Rule.VJP, wrt, single=False)
-        return Program(*derived, self._data)
+        pullback = pullback_of(program) if self._joins else None
+        return Entry(self.__name__, program, parameters, None, pullback)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and len(args) == len(self._function.params):
