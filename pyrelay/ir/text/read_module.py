@@ -22,7 +22,7 @@ from ..traverse import run
 from ..types import Type, dim_names, dims, map_type
 from .dialect import OWN, RELAY
 from .implied import Implied
-from .place import Place, Syntax, tree_of, word_of
+from .place import Place, Syntax, tree_of, trees_of, word_of
 from .read_exprs import ExprReader, Signature
 from .read_types import TypeReader
 from .types import TypeScope
@@ -58,7 +58,9 @@ def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
     type_defs = _by_name(place, tree, "type_def", "data type")
     function_defs = _by_name(place, tree, "function_def", "function")
     others = {n: d for n, d in library.adts.items() if n not in type_defs}
-    types = TypeReader(place, TypeScope({**others, **type_defs}), closed=True)
+    arities = {n: len(d.type_params) for n, d in others.items()}
+    arities |= {n: _arity(d) for n, d in type_defs.items()}
+    types = TypeReader(place, TypeScope(arities, arities), closed=True)
     own_adts = {name: _adt(place, types, name, d) for name, d in type_defs.items()}
     if place.dialect.flat_constructors:
         _refuse_shared_names(place, type_defs)
@@ -124,6 +126,12 @@ def _by_name(place: Place, tree: Syntax, rule: str, what: str) -> dict[str, Synt
             raise CheckError(DefinedTwice(place.of(token), what, str(token), first))
         found[name] = definition
     return found
+
+
+def _arity(tree: Syntax) -> int:
+    """Give the number of type parameters of a data type."""
+    _, _, generics, *_ = tree.children
+    return len(list(trees_of(generics))) if isinstance(generics, Tree) else 0
 
 
 def _adt(place: Place, types: TypeReader, name: str, tree: Syntax) -> AdtDef:

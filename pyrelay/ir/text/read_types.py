@@ -178,6 +178,16 @@ class TypeReader:
             raise CheckError(
                 UnknownType(self._place.of(word), name, nearest(name, self.scope.type_names()))
             )
+        takes = self.scope.arities.get(name, len(args))
+        if takes != len(args):
+            parameters = ", ".join(f"A{i}" for i in range(1, takes + 1))
+            raise CheckError(
+                MalformedType(
+                    self._place.of(word),
+                    f"`{name}` takes {takes} type argument{'s' * (takes != 1)}, not {len(args)}",
+                    f"`{name}[{parameters}]`" if takes else f"`{name}`",
+                )
+            )
         return AdtType(name, args)
 
     def _of(self, tree: Syntax) -> Type:

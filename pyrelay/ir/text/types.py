@@ -11,7 +11,7 @@ variable that nothing in scope binds, `1*N` a dim, `Tree[]` a data type.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, final
 
@@ -44,8 +44,10 @@ if TYPE_CHECKING:
 class TypeScope:
     """The type parameters in scope, innermost last, and the data types of the module."""
 
-    def __init__(self, adts: Collection[str]) -> None:
+    def __init__(self, adts: Collection[str], arities: Mapping[str, int] | None = None) -> None:
+        """`arities` tells how many type arguments data types take, where it is known."""
         self.adts: Final = adts
+        self.arities: Final = {} if arities is None else arities
         self._kinds: Final[dict[str, list[Kind]]] = {}
 
     @contextmanager

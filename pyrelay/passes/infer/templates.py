@@ -1,6 +1,10 @@
 """Let-polymorphism by copying: a local function whose parameters have no types, or types with
 parameters of their own, mentioned in several places, gets one copy a place, so each may be inferred
-at types of its own. A bound on the number of copies keeps nested templates from exploding.
+at types of its own.
+
+Only functions that are called and passed to functions are copied: these places tell the types. One
+that is a result, or stands in a tuple, is monomorphic. A bound on the number of copies keeps nested
+templates from exploding.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final, final
 
-from ...ir.expr import Binding, Expr, Flavour, Function, LetBlock, Var
+from ...ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Var
+from ...ir.op import Op
 from ...ir.traverse import Steps, children, post_order, rebuild, refresh, run, substitute
 
 _ROUNDS: Final = 4
@@ -35,6 +40,7 @@ def _templates(function: Function) -> dict[Var, int]:
     if not names:
         return {}
     mentioned: Counter[Var] = Counter()
+    told: Counter[Var] = Counter()
     own: dict[Var, int] = {}
     for node in post_order(function):
         match node:
@@ -43,10 +49,16 @@ def _templates(function: Function) -> dict[Var, int]:
                 own[names[node]] = mentioned[names[node]]
             case Var():
                 mentioned[node] += 1
+            case Call(callee, args) if not isinstance(callee, Op):
+                told.update(part for part in (callee, *args) if isinstance(part, Var))
             case _:
                 pass
     outside = {var: mentioned[var] - count for var, count in own.items()}
-    return {var: count for var, count in outside.items() if 1 < count <= _LIMIT}
+    return {
+        var: count
+        for var, count in outside.items()
+        if mentioned[var] == told[var] and 1 < count <= _LIMIT
+    }
 
 
 def _local(expr: Expr) -> Iterator[Binding]:
