@@ -271,14 +271,14 @@ class Equality:
         self.__name__: str = operator.__name__
         self._operator: Final = operator
 
-    def __call__(self, left: Any, right: Any) -> Any:
+    def __call__(self, input: Any, other: Any) -> Any:  # noqa: A002  torch's own name
         """Compare tensors element by element, other values as wholes. Raises RunError for what is
         not compared, such as functions."""
-        if _is_number(left) and _is_number(right):
-            return self._operator(left, right)
+        if _is_number(input) and _is_number(other):
+            return self._operator(input, other)
         from .runtime.equality import values_equal  # brings in torch
 
-        return values_equal(left, right)
+        return values_equal(input, other)
 
     def __repr__(self) -> str:
         return f"<operator {self.__name__}>"

@@ -19,9 +19,8 @@ from ..ir.expr import Call, Constant, Expr, RefCreate
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Op
 from ..ir.ops.activation import stop_gradient
-from ..ir.ops.compare import cast, equal
+from ..ir.ops.compare import cast
 from ..ir.ops.host import dim_size, rank, shape
-from ..ir.ops.loop import equal_values
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
 from ..prelude.names import library_value
@@ -76,7 +75,7 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
 def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:
     match meaning(known.value):
         case Op() as op:
-            return (yield operator_call(cx, node, equal_values if op is equal else op))
+            return (yield operator_call(cx, node, op))
         case Definition() as definition:
             return (yield definition_call(cx, node, definition))
         case DerivedFunction() as function:

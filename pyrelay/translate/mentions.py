@@ -24,7 +24,9 @@ from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Missing, Op
+from ..ir.ops.compare import equal
 from ..ir.ops.host import size
+from ..ir.ops.loop import equal_values
 from ..ir.traverse import Steps, run
 from ..ir.types import DType
 from ..prelude.names import library_value
@@ -175,7 +177,13 @@ def operator_function(op: Op, span: Span) -> Function:
     params = {p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED}
     args = tuple(params.get(p.name, unit(span)) for p in op.operands)
     attrs = {p.name: False if p.default is Missing.MODE else p.default for p in op.attributes}
-    return Function(tuple(params.values()), Call(op, args, attrs, span=span), span=span)
+    return Function(tuple(params.values()), Call(as_called(op), args, attrs, span=span), span=span)
+
+
+def as_called(op: Op) -> Op:
+    """Give what a call of an operator by its name means: `relay.equal`, unlike `==`, compares data
+    too."""
+    return equal_values if op is equal else op
 
 
 def operator_text(op: Op) -> str:

@@ -21,7 +21,7 @@ from ..ir.expr import (
     Var,
 )
 from ..ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
-from ..ir.ops.loop import equal_values
+from ..ir.ops.compare import equal
 from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
 from ..ir.traverse import Steps, let
@@ -30,7 +30,7 @@ from .atoms import placeholder
 from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import meaning
-from .mentions import operator_text, unit
+from .mentions import as_called, operator_text, unit
 from .models import ValueSpec
 from .static import static_value
 from .tables import VARIADIC
@@ -66,7 +66,7 @@ def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = N
 
 def _operand(cx: Context, op: Op, node: ast.expr) -> Steps[Expr]:
     """Translate an operand; a list is the tuple of tensors that `cat` and its like take."""
-    if isinstance(node, ast.List | ast.Tuple) and op is not equal_values:
+    if isinstance(node, ast.List | ast.Tuple) and op is not equal:
         fields = yield cx.expressions(node.elts)
         return Tuple(fields, span=cx.span(node))
     return (yield cx.expression(node))
@@ -212,7 +212,7 @@ class _Site:
         def call(args: Mapping[str, Expr]) -> Expr:
             operands = {**args, **hidden}
             fields = tuple(operands.get(n, unit(self.span)) for n in order)
-            return Call(self.op, fields, attrs, span=self.span)
+            return Call(as_called(self.op), fields, attrs, span=self.span)
 
         buffers = [h for h in self.op.hidden if h.holder is Holder.BUFFER]
         result = let(before, in_order(written, order, call))

@@ -43,6 +43,7 @@ from ...ir.types import (
     TupleType,
     Type,
     TypeHole,
+    TypeVar,
     show,
     substitution,
 )
@@ -212,6 +213,9 @@ class _Walk:
 
 def _refusal(left: Type, right: Type) -> Clash:
     """Give why values of two types are not compared."""
+    if isinstance(left, TypeVar) and isinstance(right, TypeVar):
+        what = f"`equal` cannot tell what values of the type parameter {show(left)} are made of"
+        return Clash(what, help="take the comparison as a parameter: `same: Fn[[T, T], bool]`")
     if type(left) is type(right) and not isinstance(left, AdtType | TupleType):
         return Clash(
             f"`equal` does not compare values of type {show(left)}",

@@ -176,12 +176,14 @@ def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
 
 
 def _check_compared(call: OperatorCall, solver: Solver) -> None:
+    negated = call.op is not_equal
+    sign = "!=" if negated else "=="
     for position, ty in enumerate(map(solver.shallow, call.types)):
         if isinstance(ty, AdtType) and ty.name != LIST:
             raise Clash(
-                "data is not compared by `==`",
+                f"data is not compared by `{sign}`",
                 labels={position: f"this is {show(ty)}"},
-                help="`relay.equal(a, b)` compares whole values",
+                help=f"`{'not ' * negated}relay.equal(a, b)` compares whole values",
             )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 import torch
 
-from pyrelay import Bool, CheckError, Dim, Float, Int, Tensor, relay, relay_model
+from pyrelay import Bool, CheckError, Dim, Float, Fn, Int, Tensor, relay, relay_model
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
@@ -174,6 +174,32 @@ def test_records_tuples_optionals_and_generic_data(run: Callable[[Any], Any]) ->
     assert [run(is_missing)(v) for v in (3, None)] == [False, True]
     assert [run(starts)(v) for v in ([1, 2], [1], [2, 1])] == [True, False, False]
     assert [run(empty)(v) for v in ([1, 2], [])] == [False, True]
+
+
+@relay
+def holds(same: Fn[[Point, Point], bool], points: List[Point], wanted: Point) -> bool:
+    found = False
+    for point in points:
+        found = found or same(point, wanted)
+    return found
+
+
+@relay
+def has(points: List[Point], wanted: Point) -> bool:
+    return holds(relay.equal, points, wanted)
+
+
+def test_the_comparison_is_a_function_to_pass() -> None:
+    points = [Point(1.0, True), Point(2.0, False)]
+    for run in (has, has.interpret):
+        assert run(points, Point(2.0, False)) is True
+        assert run(points, Point(2.0, True)) is False
+    assert holds(relay.equal, points, Point(1.0, True))
+
+
+def test_operands_have_the_names_of_torch() -> None:
+    assert relay.equal(input=[1], other=[1])
+    assert relay.equal(input=torch.ones(1), other=torch.ones(1)).tolist() == [True]
 
 
 @relay
