@@ -265,6 +265,22 @@ class CannotInfer:
 
 
 @dataclass(frozen=True, slots=True)
+class EndlessType:
+    """A type would have to contain itself, as that of a function that is applied to itself."""
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL220",
+            title="no type fits here: it would have to contain itself",
+            primary=Label(self.span, "a value would be a part of its own type"),
+            help="what contains more of its own kind is a data type: a union of dataclasses",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MixedWidths:
     """Two tensors of one kind but different widths meet, such as float32 and float64.
 

@@ -32,6 +32,7 @@ from ...ir.types import (
 )
 from ...prelude.library import LIST
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
+from .optional import inner_of
 from .solver import Solver
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             help_ = clash.help
             if not labels:
                 labels = _operand_types(solver, call)
+            if help_ is None and any(inner_of(solver.shallow(t)) is not None for t in call.types):
+                help_ = "test it first: `if x is None`, or `match x` with `case None`"
             return OperatorMismatch(span, clash.message, labels, help_)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")

@@ -17,6 +17,7 @@ from ...diagnostics.catalogue.types import (
     CellMismatch,
     ConditionMismatch,
     DimsMismatch,
+    EndlessType,
     NotACell,
     NotAFunction,
     NotATuple,
@@ -46,7 +47,7 @@ from .blame import explain_argument, explain_operator
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .optional import joined_optional
 from .records import explain_field
-from .solver import Solver
+from .solver import Endless, Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -456,6 +457,8 @@ class Worklist:
         except Stuck as stuck:
             self._wait(constraint, stuck)
             return False
+        except Endless:
+            self.problems.append(EndlessType(constraint.span))
         except (Clash, StaticNeeded, WidthsMixed) as clash:
             # The result's hole stays open: what waits for it is not blamed for this mistake.
             self.problems.append(constraint.explain(self._solver, clash))

@@ -44,6 +44,11 @@ Key: TypeAlias = tuple[str, int]
 
 
 @final
+class Endless(Clash):
+    """A type would have to contain itself."""
+
+
+@final
 class Solver:
     """Everything known about the holes of one group of functions."""
 
@@ -180,7 +185,7 @@ class Solver:
             if hole.number in self._wide:
                 self._wide.add(ty.number)
         elif _occurs(hole, self.resolve(ty)):
-            raise Clash(f"the type would contain itself: {show(self.resolve(ty))}")
+            raise Endless(f"the type would contain itself: {show(self.resolve(ty))}")
         elif hole.number in self._wide:
             ty = self.widen(ty)
         self._types[hole.number] = ty
