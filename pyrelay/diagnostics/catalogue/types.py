@@ -108,16 +108,18 @@ class BranchMismatch:
     second: Span
     second_type: str
     why: str
+    are_tensors: bool
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        way = "make both branches give the same shape and dtype, for example with relay.cast"
         return Diagnostic(
             code="RL204",
             title="the branches give different types",
             primary=Label(self.second, f"here it is {self.second_type}"),
             secondary=(Label(self.first, f"here it is {self.first_type}"),),
             notes=(self.why,),
-            help="make both branches give the same shape and dtype, for example with relay.cast",
+            help=way if self.are_tensors else None,
         )
 
 

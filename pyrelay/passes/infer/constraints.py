@@ -250,14 +250,10 @@ class JoinConstraint:
             if solver.resolve(ty) != solver.resolve(first):
                 second, second_span = ty, span
                 break
-        return BranchMismatch(
-            self.span,
-            first_span,
-            show(solver.resolve(first)),
-            second_span,
-            show(solver.resolve(second)),
-            str(clash),
-        )
+        first, second = solver.resolve(first), solver.resolve(second)
+        are_tensors = isinstance(first, TensorType) and isinstance(second, TensorType)
+        places = (first_span, show(first), second_span, show(second))
+        return BranchMismatch(self.span, *places, str(clash), are_tensors)
 
 
 def _join(solver: Solver, left: Type, right: Type) -> Type:
