@@ -121,6 +121,19 @@ def test_folds_go_from_the_left_and_from_the_right() -> None:
 
 
 @relay
+def several(xs: List[Int], yss: List[List[Int]]):
+    def same(x):
+        return x
+
+    first = lambda x, _: x  # noqa: E731
+    return map_(same, xs), map_(same, yss), foldl(first, 0, yss), foldl(first, Nil(), xs)
+
+
+def test_a_local_function_is_passed_at_several_types() -> None:
+    assert agree(several, [1, 2], [[3], []]) == ([1, 2], [[3], []], 0, [])
+
+
+@relay
 def increment(x: Int) -> Int:
     return x + 1
 
