@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias, final
 
 import torch
@@ -76,7 +77,7 @@ def _python_number(value: Any, python: type) -> Any:
     return python(value.item() if isinstance(value, torch.Tensor) else value)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Call:
     """The call whose result is converted: its arguments, their tensors by identity, what ran it."""
 
@@ -90,14 +91,21 @@ class _Call:
         """Give a result in storage of its own."""
         if id(value) in self.held or id(value) in self.owner.constants:
             return value.clone()
-        streams = [a for a in self.arguments if isinstance(a, Stream)]
-        if not value._is_view() and not streams:  # noqa: SLF001  torch has no public name for it
+        if not value._is_view() and not self._streams:  # noqa: SLF001  torch has no public name
             return value
         storage = value.untyped_storage().data_ptr()
-        given = distinct_tensors(self.arguments)
-        shares = any(t.untyped_storage().data_ptr() == storage for t in given)
-        shares = shares or any(storage in s.storages for s in streams)
+        shares = storage in self._storages or any(storage in s.storages for s in self._streams)
         return value.clone() if shares and storage else value
+
+    @cached_property
+    def _streams(self) -> Sequence[Stream]:
+        return [a for a in self.arguments if isinstance(a, Stream)]
+
+    @cached_property
+    def _storages(self) -> frozenset[int]:
+        """Where the tensors of the arguments are stored."""
+        given = distinct_tensors(self.arguments)
+        return frozenset(t.untyped_storage().data_ptr() for t in given)
 
 
 def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:

@@ -12,10 +12,11 @@ from typing import Any, Generic, TypeVar
 import pytest
 import torch
 
-from pyrelay import Float, Int, RunError, Tensor, relay, relay_model
+from pyrelay import Dim, Float, Int, RunError, Tensor, relay, relay_model
 from pyrelay.prelude import List
 
 DEEP = 20_000
+N = Dim("N")
 
 
 @dataclass(frozen=True)
@@ -215,6 +216,18 @@ def test_a_long_list_is_folded_shown_compared_and_differentiated() -> None:
     assert relay.equal(twice, doubled(xs))
     grads = relay.grad(summed)(xs)
     assert [float(g) for g in grads] == [1.0] * DEEP
+
+
+@relay
+def rows(x: Tensor[Float, (N, 2)], _: List[Float]) -> List[Tensor[Float, (2,)]]:
+    return [row for row in x]  # noqa: C416  `list` is no function of the language
+
+
+def test_a_long_list_of_views_of_an_argument_comes_back_in_storage_of_its_own() -> None:
+    x = torch.zeros(DEEP, 2)
+    found = rows(x, list(torch.zeros(DEEP).unbind()))
+    x += 1
+    assert sum(float(row.sum()) for row in found) == 0.0
 
 
 @relay_model
