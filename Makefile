@@ -42,6 +42,8 @@ newer:
 
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
+	    -m "not slow and not gpu and not alone" tests/models tests/seed tests/unit
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py

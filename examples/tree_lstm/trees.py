@@ -74,8 +74,8 @@ def _text(chance: random.Random, operands: int) -> str:
 def _phrase(node: ast.expr) -> Tree:
     """Give the tree of an expression; conditions are shallow, so recursion is enough here."""
     match node:
-        case ast.Constant(value=value):
-            return _word(str(value))
+        case ast.Constant(value=constant):
+            return _word(str(constant))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return Node(_word("not"), _phrase(operand))
         case ast.BoolOp(op=op, values=values):

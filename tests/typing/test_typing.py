@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,13 @@ def test_mypy_accepts_users_files_and_the_examples(folder: Path) -> None:
 @pytest.mark.slow
 def test_mypy_finds_the_marked_mistakes_and_no_others(folder: Path) -> None:
     assert mypy(folder, "mistakes.py") == marked("mistakes.py")
+
+
+@pytest.mark.parametrize("checker", [pyright, mypy], ids=["pyright", "mypy"])
+def test_the_example_of_recursive_models_is_accepted(
+    checker: Callable[..., set[tuple[str, int]]], tmp_path: Path
+) -> None:
+    sources = sorted((EXAMPLE.parent / "tree_lstm").glob("*.py"))
+    for source in sources:
+        shutil.copy(source, tmp_path)
+    assert checker(tmp_path, *(s.name for s in sources)) == set()
