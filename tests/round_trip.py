@@ -14,7 +14,7 @@ from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage
 from pyrelay.runtime.program import Program
 
-_STEP = Program._step  # noqa: SLF001
+_STEP = Program._step
 
 LONGEST = 200_000
 """Longer texts have tests of their own, under tests/scale."""
@@ -30,4 +30,4 @@ def _step(self: Program, stage: Stage, module: Module, run: Any) -> Module:
     return made
 
 
-Program._step = _step  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
+Program._step = _step  # pyright: ignore[reportAttributeAccessIssue]
