@@ -24,7 +24,7 @@ def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shapes", type=int, default=200, help="trees, no two of one shape")
-    parser.add_argument("--torch-shapes", type=int, default=12, help="of these for torch.compile")
+    parser.add_argument("--torch-shapes", type=int, default=10, help="of these for torch.compile")
     parser.add_argument("--leaves", type=int, default=12, help="of a tree")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "tree_shapes.json")
@@ -33,6 +33,7 @@ def arguments() -> argparse.Namespace:
 
 ARGS = arguments()
 os.environ.setdefault("OMP_NUM_THREADS", str(ARGS.threads))  # before torch is loaded
+os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # nothing from earlier runs
 
 import bench  # noqa: E402
 import torch  # noqa: E402
