@@ -10,7 +10,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # index cannot be reached, pip takes torch from the usual one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit newer slow bench clean
+.PHONY: lenet test lint unit newer slow round-trip bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
@@ -42,6 +42,9 @@ newer:
 
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
+
+# Every module of every test, at every stage, printed and read back.
+round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
 	    -m "not slow and not gpu and not alone" tests/models tests/seed tests/unit
 
