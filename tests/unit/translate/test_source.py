@@ -105,7 +105,7 @@ def test_an_edit_elsewhere_on_later_lines_is_no_matter(
 
 def test_text_without_a_file_is_an_error_with_a_way_out() -> None:
     names: dict[str, Any] = {}
-    exec("def f(x):\n    return x\n", names)
+    exec(compile("def f(x):\n    return x\n", "<nowhere>", "exec"), names)
     with pytest.raises(CheckError) as caught:
         load_source(names["f"])
     assert caught.value.codes == ("RL110",)
