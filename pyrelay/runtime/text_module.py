@@ -15,7 +15,7 @@ from typing import Any, Final, final
 
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongCall
-from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.text import DamagedData
 from ..diagnostics.diagnostic import CheckError, Report, RunError
 from ..ir.expr import Function, Rule

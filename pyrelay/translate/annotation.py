@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .. import annotations as written
-from ..diagnostics.catalogue.language import UndefinedName, UnreadableAnnotation
+from ..diagnostics.catalogue.names import UndefinedName
+from ..diagnostics.catalogue.signatures import UnreadableAnnotation
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import NOWHERE, Span
 from ..ir.dims import Dim, DimVar

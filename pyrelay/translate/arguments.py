@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..ir.expr import Binding, Expr, Var, is_atom
 from ..ir.traverse import let
 from .context import Context

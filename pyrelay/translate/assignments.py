@@ -6,7 +6,11 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..diagnostics.catalogue.language import OuterAssignment, SharedItem, Unsupported
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.names import (
+    OuterAssignment,
+    SharedItem,
+)
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var

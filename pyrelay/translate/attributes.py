@@ -5,8 +5,13 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ..diagnostics.catalogue.language import BadValue, CapturedObject, NotStatic, Unsupported
+from ..diagnostics.catalogue.captures import CapturedObject
+from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.model import UnknownOptimizer
+from ..diagnostics.catalogue.signatures import (
+    BadValue,
+    NotStatic,
+)
 from ..ir.expr import Expr
 from ..ir.op import Param
 from ..ir.traverse import Steps

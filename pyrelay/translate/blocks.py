@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, final
 
-from ..diagnostics.catalogue.language import MissingReturn
+from ..diagnostics.catalogue.signatures import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
 from .context import Context

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..ir.expr import Call, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops import arithmetic, extrema, host, reduce

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-from ..diagnostics.catalogue.language import (
-    BadValue,
+from ..diagnostics.catalogue.captures import (
     CapturedObject,
-    NotStatic,
     UndecoratedFunction,
-    UnknownAttribute,
-    Unsupported,
+)
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.names import UnknownAttribute
+from ..diagnostics.catalogue.signatures import (
+    BadValue,
+    NotStatic,
 )
 from ..ir.expr import Call, Constant, Expr, RefCreate
 from ..ir.intrinsics import Intrinsic

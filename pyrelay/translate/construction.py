@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr
 from ..ir.traverse import Steps

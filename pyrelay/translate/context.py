@@ -13,12 +13,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, TypeVar, final
 
-from ..diagnostics.catalogue.language import (
+from ..diagnostics.catalogue.names import (
     CaptureReassigned,
-    EndlessModel,
     UnboundName,
     UndefinedName,
 )
+from ..diagnostics.catalogue.sites import EndlessModel
 from ..diagnostics.diagnostic import Diagnostic, Problem
 from ..diagnostics.source import Span
 from ..ir.build import Names

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..annotations import ModelAnnotation
-from ..diagnostics.catalogue.language import UnknownModel
+from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Expr, GlobalVar, RefRead
 from ..ir.traverse import Steps

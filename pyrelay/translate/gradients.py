@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
-from ..diagnostics.catalogue.language import ModelNotMentioned, Unsupported, WrongArguments
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.signatures import WrongArguments
+from ..diagnostics.catalogue.sites import ModelNotMentioned
 from ..ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps, run

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..diagnostics.catalogue.language import BadValue, OtherModel, WrongArguments
+from ..diagnostics.catalogue.signatures import (
+    BadValue,
+    WrongArguments,
+)
+from ..diagnostics.catalogue.sites import OtherModel
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .context import Context, ModelParts, Program, Requirements, field_of

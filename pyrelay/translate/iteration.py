@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
-from ..diagnostics.catalogue.language import CapturedObject, Unsupported, WrongArguments
+from ..diagnostics.catalogue.captures import CapturedObject
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ..ir.op import Op

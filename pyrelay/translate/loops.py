@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
-from ..diagnostics.catalogue.language import UnknownModel
+from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.traverse import Steps

@@ -11,14 +11,14 @@ from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
-from ..diagnostics.catalogue.language import (
+from ..diagnostics.catalogue.captures import (
     CapturedObject,
     CapturedTensor,
     UndecoratedFunction,
-    UnknownModel,
-    Unsupported,
-    WrongArguments,
 )
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.signatures import WrongArguments
+from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ..diagnostics.catalogue.language import UnknownAttribute, UnknownModel, Unsupported
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.names import UnknownAttribute
+from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, final
 
-from ..diagnostics.catalogue.language import RepeatedName
+from ..diagnostics.catalogue.sites import RepeatedName
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
 from ..ir.expr import Tuple

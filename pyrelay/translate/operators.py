@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
-from ..diagnostics.catalogue.language import BadValue, HiddenOutsideModel, WrongArguments
+from ..diagnostics.catalogue.signatures import (
+    BadValue,
+    WrongArguments,
+)
+from ..diagnostics.catalogue.sites import HiddenOutsideModel
 from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,

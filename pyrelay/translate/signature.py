@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from ..annotations import ModelAnnotation
-from ..diagnostics.catalogue.language import MutableDefault, UnannotatedParameter
+from ..diagnostics.catalogue.signatures import (
+    MutableDefault,
+    UnannotatedParameter,
+)
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import Span
 from ..ir.dims import Dim

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from ..diagnostics.catalogue.language import MissingReturn, Unsupported
+from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.signatures import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, If, Var
 from ..ir.intrinsics import Intrinsic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from ..diagnostics.catalogue.language import UnreadableAnnotation
+from ..diagnostics.catalogue.signatures import UnreadableAnnotation
 from ..diagnostics.source import Span
 from ..ir.ops.stream import STREAM_DATA, describe_element
 from ..ir.types import Type

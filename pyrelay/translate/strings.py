@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, final
 
-from ..diagnostics.catalogue.language import BadValue
+from ..diagnostics.catalogue.signatures import BadValue
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.ops.text import format_

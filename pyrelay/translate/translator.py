@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias, final
 
-from ..diagnostics.catalogue.language import UnknownModel
+from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.module import Module

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import Final, assert_never
 
-from ..diagnostics.catalogue.language import WrongArguments
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
 from ..ir.ops.arithmetic import add

@@ -1,7 +1,7 @@
 """Python that is not the language, and sources that cannot be read.
 
-Codes RL100 to RL199 with the files whose entries are named here too. Everything in them is found
-while Python becomes IR.
+Codes RL100 to RL199, shared with captures.py, names.py, signatures.py and others. Everything in
+them is found while Python becomes IR.
 """
 
 from __future__ import annotations
@@ -10,72 +10,6 @@ from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
 from ..source import Span
-from .captures import (
-    CapturedObject as CapturedObject,
-)
-from .captures import (
-    CapturedTensor as CapturedTensor,
-)
-from .captures import (
-    UndecoratedFunction as UndecoratedFunction,
-)
-from .names import (
-    CaptureReassigned as CaptureReassigned,
-)
-from .names import (
-    OuterAssignment as OuterAssignment,
-)
-from .names import (
-    SharedItem as SharedItem,
-)
-from .names import (
-    UnboundName as UnboundName,
-)
-from .names import (
-    UndefinedName as UndefinedName,
-)
-from .names import (
-    UnknownAttribute as UnknownAttribute,
-)
-from .signatures import (
-    BadValue as BadValue,
-)
-from .signatures import (
-    MissingReturn as MissingReturn,
-)
-from .signatures import (
-    MutableDefault as MutableDefault,
-)
-from .signatures import (
-    NotStatic as NotStatic,
-)
-from .signatures import (
-    UnannotatedParameter as UnannotatedParameter,
-)
-from .signatures import (
-    UnreadableAnnotation as UnreadableAnnotation,
-)
-from .signatures import (
-    WrongArguments as WrongArguments,
-)
-from .sites import (
-    EndlessModel as EndlessModel,
-)
-from .sites import (
-    HiddenOutsideModel as HiddenOutsideModel,
-)
-from .sites import (
-    ModelNotMentioned as ModelNotMentioned,
-)
-from .sites import (
-    OtherModel as OtherModel,
-)
-from .sites import (
-    RepeatedName as RepeatedName,
-)
-from .sites import (
-    UnknownModel as UnknownModel,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,24 +6,6 @@ from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
 from ..source import Span
-from .patterns import (
-    CasesNotChecked as CasesNotChecked,
-)
-from .patterns import (
-    MissingCases as MissingCases,
-)
-from .patterns import (
-    PatternArity as PatternArity,
-)
-from .patterns import (
-    PatternMismatch as PatternMismatch,
-)
-from .patterns import (
-    TangledCases as TangledCases,
-)
-from .patterns import (
-    UnreachableCase as UnreachableCase,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from ...diagnostics.catalogue.types import (
+from ...diagnostics.catalogue.patterns import (
     CasesNotChecked,
     MissingCases,
     TangledCases,

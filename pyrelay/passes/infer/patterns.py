@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, assert_never, final
 
-from ...diagnostics.catalogue.types import PatternArity, PatternMismatch
+from ...diagnostics.catalogue.patterns import (
+    PatternArity,
+    PatternMismatch,
+)
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim
 from ...ir.expr import (
