@@ -9,6 +9,50 @@ from typing import Any, TypeAlias, final
 
 @final
 @dataclass(frozen=True, slots=True)
+class Elementwise:
+    """Each element of the result is said by itself, from elements of the operands at any places.
+
+    `body(elements, place, *operands, *attributes)`, arguments in the order of the signature: it
+    gives the value at a `Place`, or a tuple of values where the result is a tuple. `elements` is an
+    `elements.Elements`; a tensor operand is a `Source`, a tuple of tensors a tuple of these, an
+    omitted operand None; sizes in attributes are `Dim`, dtypes `DType`.
+    """
+
+    body: Callable[..., Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MadeOf:
+    """The same value in other operators, for where they are fused.
+
+    `body(args, attrs)` emits the code on values under construction, as a gradient rule does.
+    """
+
+    body: Callable[[tuple[Any, ...], Any], Any]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """Elements are added at places that are computed.
+
+    The result starts as operand `base`, or as zeros where that is None. For each place in the
+    operand `over`, `body(elements, place, *operands, *attributes)` gives the coordinates in the
+    result and the value that is added there.
+    """
+
+    base: int | None
+    over: int
+    body: Callable[..., Any]
+
+
+Fused: TypeAlias = Elementwise | MadeOf | Scatter
+"""What a library operator is inside a kernel of our own; one that has none of these is called."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Pointwise:
     """Each element of the result depends on one element of each operand (broadcast).
 
@@ -43,14 +87,21 @@ class Contraction:
     body: Callable[..., Any]
     is_fresh: bool = True
     """False where there may be no sum, and the result is a view."""
+    fused: Callable[..., Any] | MadeOf | None = None
+    """What it is inside a kernel: `subscripts(ranks, attrs)` gives the sum of products as einsum
+    writes it (`bmk,bkn->bmn`), from the ranks of the operands and the attributes."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class View:
-    """The same elements under another shape. `body(torch, *operands, *attributes)` may alias."""
+    """The same elements under another shape. `body(torch, *operands, *attributes)` may alias.
+
+    `element` is the body of an `Elementwise` that only moves elements.
+    """
 
     body: Callable[..., Any]
+    element: Callable[..., Any] | None = None
 
 
 @final
@@ -69,6 +120,7 @@ class Library:
     is_fresh: bool = False
     overwrites: int | None = None
     in_place: Callable[..., Any] | None = None
+    fused: Fused | None = None
 
     @staticmethod
     def updating(body: Callable[..., Any], in_place: Callable[..., Any]) -> Library:

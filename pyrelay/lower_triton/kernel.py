@@ -1,0 +1,121 @@
+"""A kernel as data: its text, what it is called with, and on which grid.
+
+Making one needs neither torch nor triton; `build` compiles the text and `launch` calls it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
+
+if TYPE_CHECKING:
+    from ..ir.dims import Dim
+    from ..ir.types import DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The address of an operand of the group, by its position."""
+
+    operand: int
+    dtype: DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """The stride, in elements, of one dim of an operand."""
+
+    operand: int
+    axis: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The address of a result of the group, by its position: new storage, or the storage of an
+    operand that the group overwrites. `starts_zero` asks for zeros to add to."""
+
+    result: int
+    dtype: DType
+    shape: tuple[Dim, ...]
+    overwrites: int | None = None
+    starts_zero: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The address of storage that lives while the group runs, by number."""
+
+    number: int
+    dtype: DType
+    shape: tuple[Dim, ...]
+    starts_zero: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Size:
+    """An integer that the sizes of the operands tell."""
+
+    dim: Dim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An operand that is a Python number or a 0-d tensor, by its position, passed by value where
+    it is a number and by address where it is a tensor: the text of the kernel reads both."""
+
+    operand: int
+    dtype: DType
+
+
+Argument: TypeAlias = Read | Stride | Written | Scratch | Size | Number
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Numbers fixed when a kernel is compiled, such as block sizes, and how wide it runs."""
+
+    constants: tuple[tuple[str, int], ...]
+    num_warps: int
+    num_stages: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How many blocks of the constant `block` cover `dim`; a dim without a block is a count."""
+
+    dim: Dim
+    block: str | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One kernel: a Triton function and how it is called.
+
+    `arguments` go with the names in `names`, in the order of the function's parameters, before its
+    constants. The grid is the product of the tiles of each axis, at most three. `configs` are
+    tried in order of what the cost model expects; all give the same values.
+    """
+
+    name: str
+    text: str
+    names: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    grid: tuple[tuple[Tiles, ...], ...]
+    configs: tuple[Config, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """All kernels of a group, run one after another."""
+
+    kernels: tuple[Kernel, ...]
