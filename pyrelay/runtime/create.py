@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..diagnostics.catalogue.model import OpenDims
+from ..diagnostics.catalogue.model import OpenDims, UnknownDim
 from ..diagnostics.diagnostic import CheckError
-from ..ir.dims import Dim
+from ..ir.dims import Dim, DimVar
 from ..ir.types import Substitution, TensorType, Type, show
 from .blueprint import Blueprint, Leaf, leaf_types
 from .model import Model, initial_value
@@ -28,6 +28,10 @@ def create(
     """Give a new model of a definition. Raises CheckError when its shapes are not all fixed."""
     given = {str(name): int(value) for name, value in dims.items()}
     blueprint, function = dispatcher.plan_of_model(hyper, given)
+    open_sizes = [p.name for p in function.type_params if isinstance(p, DimVar)]
+    for name in given:
+        if name not in open_sizes:
+            raise CheckError(UnknownDim(function.span, blueprint.name, name, tuple(open_sizes)))
     params_type, state_type = (p.ty for p in function.params[:2])
     assert params_type is not None
     assert state_type is not None

@@ -20,10 +20,11 @@ from ..ir.types import UNKNOWN, TupleType, Type
 from .atoms import again, atom, is_placeholder
 from .blocks import Code
 from .context import Context
+from .creation import created, created_place
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .growth import assign_grown, extend_grown, hold_lists
-from .model_calls import created, created_place, pure_function, record_of, records_of
+from .model_calls import pure_function, record_of, records_of
 from .optimizers import STAND_IN, OptimizerUse
 from .ownership import shared_by
 from .static import static_value

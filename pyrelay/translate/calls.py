@@ -26,7 +26,7 @@ from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
 from ..prelude.names import library_value
-from . import model_calls, updates
+from . import creation, model_calls, updates
 from .atoms import is_placeholder
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
@@ -171,7 +171,7 @@ def _optimizer(cx: Context, node: ast.Call, maker: Maker) -> Expr:
 
 
 _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] = {
-    Intrinsic.CREATE_MODEL: model_calls.create_model,
+    Intrinsic.CREATE_MODEL: creation.create_model,
     Intrinsic.REF: _ref,
     Intrinsic.SGD: model_calls.sgd,
     Intrinsic.TREE_MAP: model_calls.tree_map,

@@ -111,6 +111,9 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         case ast.AnnAssign(target=target, value=value):
             yield target
             yield from () if value is None else (value,)
+        case ast.keyword(arg="dims", value=ast.Dict(keys=keys, values=values)):
+            yield from (k for k in keys if k is not None)  # only `create_model` takes it
+            yield from values
         case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):
             return  # one mistake is enough for all that is inside
         case _:

@@ -1,14 +1,13 @@
-"""What compiled code does with models: creating and exporting them, their parameters."""
+"""What compiled code does with models: exporting and binding them, their parameters."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.names import UnknownAttribute
-from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import (
     Binding,
@@ -17,112 +16,29 @@ from ..ir.expr import (
     Expr,
     Function,
     GlobalVar,
-    RefCreate,
     RefRead,
     Tuple,
     Var,
 )
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
-from ..ir.op import Holder
 from ..ir.ops.loop import map_leaves
-from ..ir.ops.model import KEY_INIT, initial
 from ..ir.ops.optim import descend
 from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import atom, into, placeholder
-from .attributes import attribute_value, static_argument
+from .attributes import static_argument
 from .context import Context, ModelParts, ModelVar, field_of
 from .definition import Definition, Kind, ModelUse, meaning
 from .environment import Bound, LocalFunction
 from .functions import explicit_parts, model_named, use_instance
 from .gradients import parameter_names, supplied, with_models
 from .instances import complete_statics, function_operands
-from .models import Instance, ModelSpec, SubModelSpec, ValueSpec, no_state
-from .places import CreatedPlace
+from .models import Instance, ModelSpec, SubModelSpec, no_state
 from .scope import nearest
 from .static import static_value
-from .updates import map_params, sgd_tree, started
-
-
-def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate `relay.create_model(net, seed=0, ...)` to the cell of its parameters, its state."""
-    use = created(cx, node)
-    span = cx.span(node)
-    if use is None:
-        return cx.refuse(UnknownModel(span))
-    seed_node = _argument(node, 1, "seed")
-    seed: Any = 0
-    if seed_node is not None:
-        seed = yield attribute_value(cx, seed_node, initial.attributes[1], "create_model")
-    spec = cx.program.spec(use_instance(cx, use, span))
-
-    def start(path: str, value: ValueSpec) -> Expr:
-        init = KEY_INIT if value.holder is Holder.KEY else value.init.name.lower()
-        attrs = {
-            "init": init, "seed": seed, "path": path, "size": None, "dtype": None, "fan_in": None
-        }  # fmt: skip
-        found = Call(initial, (), attrs, span=span)
-        return found if value.holder is Holder.PARAMETER else RefCreate(found, span=span)
-
-    params = run(_tree(spec, "", start, span, state=False))
-    state = run(_tree(spec, "", start, span, state=True))
-    content = params if use.optimizer is None else started(cx, spec, params, use.optimizer, span)
-    return Tuple((RefCreate(content, span=span), state), span=span)
-
-
-def created(cx: Context, node: ast.Call) -> ModelUse | None:
-    """Give the model that a call of `create_model` makes: new models are in training mode."""
-    known = static_value(cx, node.args[0]) if node.args else None
-    definition = None if known is None else meaning(known.value)
-    if not isinstance(definition, Definition) or definition.kind is not Kind.MODEL:
-        return None
-    signature = cx.program.signature(definition)
-    names = {p.name for p in signature.statics}
-    given: dict[str, Any] = {}
-    for keyword in node.keywords:
-        if keyword.arg in names:
-            what = f"`{keyword.arg}` of `{definition.name}`"
-            given[keyword.arg] = static_argument(cx, keyword.value, what, "a number")
-        elif keyword.arg != "seed":
-            near = nearest(str(keyword.arg), [*names, "seed"])
-            cx.program.report(
-                UnknownAttribute(
-                    cx.span(keyword), "relay.create_model in compiled code", str(keyword.arg), near
-                )
-            )
-    statics = complete_statics(cx.program, definition, given, cx.span(node))
-    place = created_place(cx, node)
-    cx.program.updates.create(place)
-    optimizer = cx.program.updaters.created.get(place)
-    return ModelUse(definition, training=True, statics=statics, optimizer=optimizer)
-
-
-def created_place(cx: Context, node: ast.Call) -> CreatedPlace:
-    """Give the place of a call of `create_model`."""
-    return CreatedPlace(cx.definition, cx.instance.statics, cx.span(node))
-
-
-def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:
-    if len(node.args) > place:
-        return node.args[place]
-    return next((k.value for k in node.keywords if k.arg == name), None)
-
-
-def _tree(
-    spec: ModelSpec, prefix: str, leaf: Callable[[str, ValueSpec], Expr], span: Span, *, state: bool
-) -> Steps[Expr]:
-    """Give a tuple shaped like the parameters (or the state) of a model, leaf by leaf."""
-    fields: list[Expr] = []
-    for part in spec.state if state else spec.params:
-        path = f"{prefix}{part.name}"
-        if isinstance(part, SubModelSpec):
-            fields.append((yield _tree(part.model, f"{path}.", leaf, span, state=state)))
-        else:
-            fields.append(leaf(path, part))
-    return Tuple(tuple(fields), span=span)
-
+from .updates import map_params, sgd_tree
 
 _SGD: Final = Callee(
     "sgd",

@@ -55,6 +55,45 @@ class OpenDims:
 
 
 @dataclass(frozen=True, slots=True)
+class UnknownDim:
+    """A size is given for a name that is no open size of the model."""
+
+    span: Span
+    model: str
+    name: str
+    known: tuple[str, ...]
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        known = ", ".join(self.known)
+        return Diagnostic(
+            code="RL415",
+            title=f"`{self.model}` leaves no size `{self.name}` open",
+            primary=Label(self.span, ""),
+            help=f"its open sizes are {known}" if known else "leave `dims` out",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OpenParameter:
+    """Compiled code makes a model whose shapes nothing in the function fixes."""
+
+    span: Span
+    parameter: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL416",
+            title=f"the shape of the parameter `{self.parameter}` is not known where the model "
+            "is made",
+            primary=Label(self.span, "the model is made here"),
+            help="say the open sizes: `relay.create_model(net, dims={K: ...})`, or call the "
+            "model in this function",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class WrongModel:
     """A model of one definition is passed where another is wanted."""
 

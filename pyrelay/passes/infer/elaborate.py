@@ -278,8 +278,7 @@ class Elaborator:
         attrs = {k: self._final_attr(v) for k, v in found.attrs.items()}
         if isinstance(ty, SizeType) and not found.attrs:
             attrs = bind_attrs(op, {})
-        if op is initial and attrs["size"] is None:
-            assert isinstance(ty, TensorType)
+        if op is initial and attrs["size"] is None and isinstance(ty, TensorType):
             attrs |= {"size": ty.shape, "dtype": ty.dtype}
         built = replace(call, callee=op, args=tuple(args), attrs=attrs, ty=ty)
         return (yield self._with_sizes(found, built))

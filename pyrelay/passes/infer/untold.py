@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ...diagnostics.catalogue.model import OpenParameter
 from ...diagnostics.catalogue.types import UntoldSize
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function
+from ...ir.ops.model import initial
 from ...ir.traverse import post_order
 from ...ir.types import dim_names
 from .solver import Solver
@@ -23,11 +25,22 @@ def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]
         for node in post_order(function.body):
             if not isinstance(node, Call) or not node.attrs:
                 continue
+            if node.callee is initial and _is_open(node.attrs["size"], told, solver):
+                place = node.attrs["path"], id(function)
+                found.setdefault(place, OpenParameter(node.span, node.attrs["path"]))
+                continue
             for name in _names(node.attrs.values()):
                 if name not in told and not solver.is_existential(name):
                     place = name, id(function)
                     found.setdefault(place, UntoldSize(node.span, name, function.name))
     return list(found.values())
+
+
+def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver) -> bool:
+    """Tell whether nothing says the shape of a parameter that is made here."""
+    if size is None:
+        return True
+    return any(n not in told and not solver.is_existential(n) for n in _names(size))
 
 
 def _names(values: Iterable[Any]) -> Iterator[str]:
