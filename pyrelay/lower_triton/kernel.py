@@ -6,11 +6,30 @@ Making one needs neither torch nor triton; `build` compiles the text and `launch
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias, final
 
 if TYPE_CHECKING:
     from ..ir.dims import Dim
     from ..ir.types import DType
+
+
+class Form(Enum):
+    """How an operand comes, as far as the text of a kernel depends on it."""
+
+    CONTIGUOUS = "a tensor whose elements lie row by row"
+    STRIDED = "a tensor with any strides"
+    NUMBER = "a Python number"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What the text of a group's kernels depends on besides the group: the form of each operand,
+    and whether places need 64 bits (some tensor has 2**31 elements or more)."""
+
+    operands: tuple[Form, ...]
+    is_wide: bool = False
 
 
 @final
@@ -66,8 +85,7 @@ class Size:
 @final
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An operand that is a Python number or a 0-d tensor, by its position, passed by value where
-    it is a number and by address where it is a tensor: the text of the kernel reads both."""
+    """An operand that is a Python number, passed by value; its position."""
 
     operand: int
     dtype: DType
