@@ -19,10 +19,9 @@ from .ir.module import Module
 from .ir.op import Op
 from .prelude.values import List
 from .runtime.arguments import describe
-from .runtime.bound import PureFunction, dispatcher_of, place_of
+from .runtime.bound import PureFunction, place_of, runner_of
 from .runtime.constant import const as const
 from .runtime.create import create
-from .runtime.dispatch import eval_program
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.loading import load_bytes
@@ -30,6 +29,7 @@ from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
 from .runtime.records import Grads, Params
 from .runtime.reference import ref as ref
+from .runtime.runner import eval_program
 from .runtime.structure import map_tensors, tensors
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse
@@ -76,7 +76,7 @@ def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: 
     single = names is None or isinstance(wrt, str)
     if isinstance(f, ModuleFunction):
         return f.transformed(rule, names, single=single, has_aux=has_aux)
-    dispatcher_of(f)
+    runner_of(f)
     return RelayFunction[..., Any](DerivedFunction(rule, f.__relay__, names, single, has_aux))
 
 
@@ -99,7 +99,7 @@ def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bo
     args = rest[1] if len(rest) == 2 else ()
     args = args if isinstance(args, tuple) else (args,)
     several = models if isinstance(models, tuple) else (models,)
-    return dispatcher_of(function).of_models(
+    return runner_of(function).of_models(
         rule, several, args, single=isinstance(models, Model), has_aux=has_aux
     )
 
@@ -128,7 +128,7 @@ def create_model(
             )
         )
     where = device if device is not None else current().device
-    return create(net.dispatcher, seed, dims or {}, hyper, torch.device(where or "cpu"))
+    return create(net.runner, seed, dims or {}, hyper, torch.device(where or "cpu"))
 
 
 def update_model_params(

@@ -16,8 +16,8 @@ from .arguments import describe
 from .records import Params
 
 if TYPE_CHECKING:
-    from .dispatch import Dispatcher
     from .model import Model
+    from .runner import Runner
 
 
 @final
@@ -26,15 +26,15 @@ class BoundFunction:
 
     def __init__(self, models: tuple[Model, ...], function: Any) -> None:
         self._models: Final = models
-        self._dispatcher: Final = dispatcher_of(function)
+        self._runner: Final = runner_of(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function with the bound models. Raises CheckError and RunError."""
-        return self._dispatcher.call(self._models, args, kwargs)
+        return self._runner.call(self._models, args, kwargs)
 
     def check(self) -> Report:
         """Check the function with the bound models. Raises CheckError."""
-        return self._dispatcher.check_with(self._models)
+        return self._runner.check_with(self._models)
 
 
 @final
@@ -42,18 +42,18 @@ class PureFunction:
     """A relay function of a `Params` record and its own arguments; no model is changed."""
 
     def __init__(self, function: Any) -> None:
-        self._dispatcher: Final = dispatcher_of(function)
+        self._runner: Final = runner_of(function)
 
     def __call__(self, params: Params, *args: Any, **kwargs: Any) -> Any:
         """Run the function with these parameters. Raises CheckError and RunError."""
-        return self._dispatcher.call((_params(params),), args, kwargs)
+        return self._runner.call((_params(params),), args, kwargs)
 
     def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
         """Give a transform in the parameters: a function of the same arguments."""
 
         def call(params: Params, *args: Any) -> Any:
             source = (_params(params),)
-            return self._dispatcher.of_models(rule, source, args, single=True, has_aux=has_aux)
+            return self._runner.of_models(rule, source, args, single=True, has_aux=has_aux)
 
         return call
 
@@ -70,9 +70,9 @@ def _params(value: Any) -> Params:
     )
 
 
-def dispatcher_of(function: Any) -> Dispatcher:
+def runner_of(function: Any) -> Runner:
     """Give what runs a relay function. Raises RunError for anything else."""
-    found = getattr(function, "dispatcher", None)
+    found = getattr(function, "runner", None)
     if found is None:
         raise RunError(
             NotAModel(

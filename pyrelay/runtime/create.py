@@ -15,11 +15,11 @@ from .model import Model, initial_value
 if TYPE_CHECKING:
     import torch
 
-    from .dispatch import Dispatcher
+    from .runner import Runner
 
 
 def create(
-    dispatcher: Dispatcher,
+    runner: Runner,
     seed: int,
     dims: Mapping[Any, int],
     hyper: Mapping[str, Any],
@@ -27,7 +27,7 @@ def create(
 ) -> Model:
     """Give a new model of a definition. Raises CheckError when its shapes are not all fixed."""
     given = {str(name): int(value) for name, value in dims.items()}
-    blueprint, function = dispatcher.plan_of_model(hyper, given)
+    blueprint, function = runner.plan_of_model(hyper, given)
     open_sizes = [p.name for p in function.type_params if isinstance(p, DimVar)]
     for name in given:
         if name not in open_sizes:
@@ -38,7 +38,7 @@ def create(
     sizes = {name: Dim.of(value) for name, value in given.items()}
     params = _values(blueprint, blueprint.params, params_type, sizes, seed, device)
     state = _values(blueprint, blueprint.state, state_type, sizes, seed, device)
-    return Model(blueprint, dispatcher, params, state)
+    return Model(blueprint, runner, params, state)
 
 
 def _values(

@@ -1,6 +1,6 @@
 """The objects that decorated functions become: thin shells, which load torch at their first use.
 
-They know only their definition; `dispatch` compiles and runs it.
+They know only their definition; `runner` compiles and runs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..translate.definition import Definition, DerivedFunction
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Report
     from ..ir.module import Module
-    from .dispatch import CacheInfo, Dispatcher
+    from .runner import CacheInfo, Runner
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,20 +28,20 @@ class RelayFunction(Generic[P, R]):
         self.__relay__: Final = definition
         self.__name__: str = definition.name
         self.__doc__ = _documentation(definition)
-        self._made: Dispatcher | None = None
+        self._made: Runner | None = None
 
     @property
-    def dispatcher(self) -> Dispatcher:
+    def runner(self) -> Runner:
         """What compiles and runs the function."""
         if self._made is None:
-            from .dispatch import Dispatcher  # the runtime brings in torch
+            from .runner import Runner  # the runtime brings in torch
 
-            self._made = Dispatcher(self.__relay__)
+            self._made = Runner(self.__relay__)
         return self._made
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
-        made = self._made or self.dispatcher
+        made = self._made or self.runner
         return made(args, kwargs)
 
     def __repr__(self) -> str:
@@ -52,35 +52,35 @@ class RelayFunction(Generic[P, R]):
 
     def check(self) -> Report:
         """Check the function and everything it reaches; give the warnings. Raises CheckError."""
-        return self.dispatcher.check()
+        return self.runner.check()
 
     @property
     def type(self) -> str:
         """The inferred type, its sizes and the equations between them included."""
-        return self.dispatcher.type
+        return self.runner.type
 
     @property
     def module(self) -> Module:
         """The typed IR of the function and everything it reaches."""
-        return self.dispatcher.module
+        return self.runner.module
 
     def show(self, stage: str = "typed") -> str:
         """Give the program at a stage: source, translated, typed, anf, grad, simplified or host; as
         `python`, the typed program in decorated functions that compile to it again. Raises
         CheckError for a program that the language has no Python for."""
-        return self.dispatcher.show(stage)
+        return self.runner.show(stage)
 
     def diff(self, before: str, after: str) -> str:
         """Give what changed between two stages, as a unified diff."""
-        return self.dispatcher.diff(before, after)
+        return self.runner.diff(before, after)
 
     def interpret(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run in the reference evaluator instead of compiled code."""
-        return self.dispatcher.interpret(args, kwargs)
+        return self.runner.interpret(args, kwargs)
 
     def cache_info(self) -> CacheInfo:
         """Tell what is compiled and how often it was used."""
-        return self.dispatcher.cache_info()
+        return self.runner.cache_info()
 
 
 @final

@@ -24,7 +24,7 @@ from .values import Cell
 
 if TYPE_CHECKING:
     from .bound import BoundFunction
-    from .dispatch import Dispatcher
+    from .runner import Runner
 
 
 _Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
@@ -39,13 +39,13 @@ class Model(nn.Module):
     def __init__(
         self,
         blueprint: Blueprint,
-        dispatcher: Dispatcher,
+        runner: Runner,
         params: list[torch.Tensor],
         state: list[torch.Tensor],
     ) -> None:
         super().__init__()
         self.blueprint: Final = blueprint
-        self._shared: Final = _Shared(dispatcher)
+        self._shared: Final = _Shared(runner)
         for leaf, value in zip(blueprint.params, params, strict=True):
             module, name = self._place(leaf)
             module.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
@@ -73,7 +73,7 @@ class Model(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Run the model on arguments of its definition."""
-        return self._shared.dispatcher.call((self,), args, kwargs)
+        return self._shared.runner.call((self,), args, kwargs)
 
     def __repr__(self) -> str:
         count = sum(p.numel() for p in self.parameters())
@@ -150,8 +150,8 @@ class _Site(nn.Module):
 class _Shared:
     """What runs a model: copies of it share that."""
 
-    def __init__(self, dispatcher: Dispatcher) -> None:
-        self.dispatcher: Final = dispatcher
+    def __init__(self, runner: Runner) -> None:
+        self.runner: Final = runner
 
     def __deepcopy__(self, memo: object) -> _Shared:
         return self

@@ -30,11 +30,11 @@ from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
 from .arguments import Parameter
 from .derive import derive
-from .dispatch import CacheInfo
 from .entry import Entry
 from .program import Program
 from .pullback import pullback_of
 from .representation import UserData
+from .runner import CacheInfo
 from .show import stage_text, type_text
 from .text_data import classes_of, data_of
 from .warn import warn

@@ -1,6 +1,6 @@
 """From a call of a relay function to a compiled entry: signature, models, guards, caches.
 
-A dispatcher belongs to one definition (or to a function that a transform made of one). It keeps an
+A runner belongs to one definition (or to a function that a transform made of one). It keeps an
 entry for each combination of static arguments, models and modes; captured names are checked before
 every call, and a program whose captured values have changed is translated anew.
 """
@@ -106,7 +106,7 @@ class Compiled:
 
 
 @final
-class Dispatcher:
+class Runner:
     """Runs one relay function."""
 
     def __init__(self, function: Definition | DerivedFunction) -> None:
