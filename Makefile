@@ -26,6 +26,7 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu and not alone"
 	$(BIN)/python -m pytest -q -m alone tests/test_house.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu" tests/kernels
 
 # The half of the compiler that needs no torch, under newer Pythons, where there are any.
 newer:
@@ -69,5 +70,5 @@ $(VENV)/.examples: $(VENV)/.torch pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable ".[examples,fix]" --group dev
+	$(PIP) --editable ".[examples,fix,triton]" --group dev
 	@touch $@

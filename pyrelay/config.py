@@ -50,6 +50,16 @@ def _words(_: str, text: str) -> str:
     return text
 
 
+LOWERINGS: Final = ("auto", "torch", "triton", "triton-interpret", "evaluator")
+"""What may run tensor code: `auto` is Triton's kernels on a GPU and torch elsewhere."""
+
+
+def _lowering(variable: str, text: str) -> str:
+    if text not in LOWERINGS:
+        raise ValueError(f"{variable} is one of {', '.join(LOWERINGS)}, not {text!r}")
+    return text
+
+
 def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
     """Give what a field knows besides its default: how its text is read, and what it does."""
     return {"parse": parse, "doc": doc}
@@ -67,6 +77,13 @@ class Options:
     device: str | None = field(
         default=None, metadata=_meta(_word, "where new models go, such as `cuda`")
     )
+    lowering: str = field(
+        default="auto", metadata=_meta(_lowering, f"what runs tensor code: {', '.join(LOWERINGS)}")
+    )
+    cache_dir: Path | None = field(
+        default=None,
+        metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
+    )
     logs: str = field(
         default="",
         metadata=_meta(_words, "what to log: `passes,+runtime,-cli`, + for all details"),
@@ -79,6 +96,8 @@ class Changes(TypedDict, total=False):
     verify: bool
     dump_dir: Path | None
     device: str | None
+    lowering: str
+    cache_dir: Path | None
     logs: str
 
 
@@ -113,6 +132,18 @@ def _meant(variable: str, names: tuple[str, ...]) -> str:
 def current() -> Options:
     """Give the options in effect here."""
     return _override.get() or _environment()
+
+
+def cache_folder() -> Path:
+    """Give the folder for what is kept between processes: the option `cache_dir`, else the user's
+    own cache folder. It may not exist yet."""
+    chosen = current().cache_dir
+    if chosen is not None:
+        return chosen
+    base = os.environ.get("XDG_CACHE_HOME")
+    from pathlib import Path  # as above
+
+    return (Path(base) if base else Path.home() / ".cache") / "pyrelay"
 
 
 @contextmanager

@@ -21,11 +21,17 @@ if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses
     settings.load_profile("patient")
 
 
+KERNELS = Path(__file__).parent / "kernels"
+"""Tests that have Triton interpret its kernels, which it is told before it is imported."""
+
 HAS_TORCH = find_spec("torch") is not None
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Where torch is not installed, leave out the test files that import it."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what cannot run here: where torch is not installed the test files that import it,
+    and the kernels' tests, for which a process must be started."""
+    if collection_path == KERNELS and not any("kernels" in a for a in config.args):
+        return True
     is_test = collection_path.suffix == ".py" and not HAS_TORCH
     return True if is_test and needs_torch(collection_path) else None
 

@@ -53,8 +53,9 @@ class Stride:
 @final
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The address of a result of the group, by its position: new storage, or the storage of an
-    operand that the group overwrites. `starts_zero` asks for zeros to add to."""
+    """The address of a result of the group, by its position, in new storage; or of the storage of
+    an operand that the group overwrites, numbered after the results. `starts_zero` asks for zeros
+    to add to."""
 
     result: int
     dtype: DType

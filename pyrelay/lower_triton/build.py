@@ -1,0 +1,154 @@
+"""Kernels from their text: written to files, loaded by Triton, compiled for a target.
+
+The text of a kernel is a Python module. It is written to the cache folder under the hash of its
+content, so that Triton, tracebacks and profilers find it, and two programs with the same kernel
+share it. A file there is only believed if it is, letter for letter, what would be written.
+
+Triton is imported here, when the first kernel is loaded, and nowhere at module level.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, final
+
+from ..config import cache_folder, current
+from .kernel import Argument, Config, Kernel, Number, Read, Scratch, Size, Stride, Written
+
+if TYPE_CHECKING:
+    from ..ir.types import DType
+
+OLDEST: Final = (3, 5)
+"""The oldest version of Triton whose language the kernels are written in."""
+
+_TYPES: Final = {
+    "float16": "fp16",
+    "bfloat16": "bf16",
+    "float32": "fp32",
+    "float64": "fp64",
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+}
+"""Triton's names of dtypes."""
+
+
+@final
+class NoTriton(Exception):  # noqa: N818  the caller decides what it means
+    """Kernels cannot be built here; the message says why and what to do."""
+
+
+@cache
+def triton_module() -> Any:
+    """Give Triton. Raises NoTriton where it is missing, too old, or was imported for another way of
+    running."""
+    interpreted = current().lowering == "triton-interpret"
+    if interpreted and "triton" not in sys.modules:
+        os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
+    try:
+        import triton
+    except ImportError as error:
+        raise NoTriton("triton is not installed: pip install triton") from error
+    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
+    if version < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        raise NoTriton(f"triton {triton.__version__} is too old: pip install 'triton>={needed}'")
+    from triton import knobs
+
+    if interpreted and not knobs.runtime.interpret:
+        raise NoTriton(
+            "triton was imported before it was told to interpret: set TRITON_INTERPRET=1"
+        )
+    return triton
+
+
+@cache
+def load(text: str, name: str) -> Any:
+    """Give the function `name` of a kernel's text, as Triton made it. Raises NoTriton."""
+    triton_module()
+    path = source_file(text, name)
+    module_name = f"pyrelay_kernels.{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module  # Triton looks functions up by their module
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def source_file(text: str, name: str) -> Path:
+    """Give the file that holds a kernel's text, written if it is not there as it should be."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = _folder() / f"{name}_{digest}.py"
+    with suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8") == text:
+            return path
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(temporary).replace(path)  # other processes see the old file or the new one, never a part
+    return path
+
+
+@cache
+def _folder() -> Path:
+    """Give the folder of kernels, or one that lives as long as the process where none can be
+    written."""
+    wanted = cache_folder() / "kernels"
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=wanted):
+            return wanted
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="pyrelay-kernels-"))
+
+
+def ahead_of_time(kernel: Kernel, config: Config, target: tuple[str, int | str, int]) -> Any:
+    """Give a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed."""
+    triton_module()
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    from triton.compiler import compile as compile_source
+
+    signature = {n: _signature(a) for n, a in zip(kernel.names, kernel.arguments, strict=True)}
+    constants = dict(config.constants)
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = ASTSource(load(kernel.text, kernel.name), signature, constants)
+    options = launch_options(config)
+    return compile_source(source, target=GPUTarget(*target), options=options)
+
+
+def launch_options(config: Config) -> dict[str, Any]:
+    """Give what Triton is told besides the arguments. A product and a sum may be rounded once, as
+    torch's own kernels do."""
+    return {
+        "num_warps": config.num_warps,
+        "num_stages": config.num_stages,
+        "enable_fp_fusion": True,
+    }
+
+
+def _signature(argument: Argument) -> str:
+    match argument:
+        case Read(dtype=dtype) | Written(dtype=dtype) | Scratch(dtype=dtype):
+            return f"*{type_name(dtype)}"
+        case Number(dtype=dtype):
+            return type_name(dtype)
+        case Stride() | Size():
+            return "i32"
+
+
+def type_name(dtype: DType) -> str:
+    """Give Triton's name of a dtype."""
+    return _TYPES[dtype.name]

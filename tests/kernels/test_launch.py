@@ -1,0 +1,202 @@
+"""Kernel functions as callables: forms, sizes, results, and what is kept between calls."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+import torch
+
+from pyrelay.ir.dims import Dim, product
+from pyrelay.ir.expr import Function
+from pyrelay.ir.parser import parse_module
+from pyrelay.ir.types import float32, int64
+from pyrelay.lower_triton.kernel import (
+    Config,
+    Form,
+    Kernel,
+    Layout,
+    Lowered,
+    Number,
+    Read,
+    Scratch,
+    Size,
+    Stride,
+    Tiles,
+    Written,
+)
+from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.passes.infer import infer
+
+CPU: Final = torch.device("cpu")
+N: Final = Dim.of("N")
+
+SCALE: Final = """
+#[pyrelay = "1"]
+def @scale[N: Dim](%x: Tensor[(N, 3), float32], %k: int64) -> Tensor[(N, 3), float32] {
+  %x
+}
+"""
+
+SCALE_TEXT: Final = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x_ptr, s0, s1, k, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i // 3 * s0 + i % 3 * s1, mask=i < n)
+    tl.store(out_ptr + i, x * k, mask=i < n)
+"""
+
+
+def function_of(text: str) -> Function:
+    (function,) = infer(parse_module(text)).functions.values()
+    return function
+
+
+def scaled(layout: Layout) -> Lowered:
+    assert layout.operands[1] is Form.NUMBER
+    shape = (N, Dim.of(3))
+    arguments = (
+        Read(0, float32),
+        Stride(0, 0),
+        Stride(0, 1),
+        Number(1, int64),
+        Written(0, float32, shape),
+        Size(product(shape)),
+    )
+    names = ("x_ptr", "s0", "s1", "k", "out_ptr", "n")
+    grid = ((Tiles(product(shape), "BLOCK"),),)
+    kernel = Kernel("scale", SCALE_TEXT, names, arguments, grid, (Config((("BLOCK", 8),), 1, 1),))
+    return Lowered((kernel,))
+
+
+def test_a_call_reads_any_strides_and_makes_a_fresh_result() -> None:
+    call = KernelCall(function_of(SCALE), scaled, CPU)
+    x = torch.arange(12.0).reshape(3, 4).T
+    out = call(x, 5)
+    assert torch.equal(out, x * 5)
+    assert out.is_contiguous()
+    assert torch.equal(call(x[1:], 7), x[1:] * 7)
+
+
+def test_nothing_is_started_for_no_elements() -> None:
+    out = KernelCall(function_of(SCALE), scaled, CPU)(torch.zeros(0, 3), 5)
+    assert out.shape == (0, 3)
+
+
+def test_what_follows_from_sizes_is_found_once() -> None:
+    seen: list[Layout] = []
+
+    def lower(layout: Layout) -> Lowered:
+        seen.append(layout)
+        return scaled(layout)
+
+    call = KernelCall(function_of(SCALE), lower, CPU)
+    for rows in (2, 3, 2, 4):
+        for number in (1, 2):
+            assert torch.equal(call(torch.ones(rows, 3), number), torch.full((rows, 3), number))
+    call(torch.ones(3, 4).T, 2)
+    assert seen == [
+        Layout((Form.CONTIGUOUS, Form.NUMBER)),
+        Layout((Form.STRIDED, Form.NUMBER)),
+    ]
+    assert len(call._prepared) == 4
+
+
+SUM: Final = """
+#[pyrelay = "1"]
+def @total[N: Dim](%x: Tensor[(N,), float32], %y: Tensor[(N,), float32])
+    -> (float32, Tensor[(N,), float32]) {
+  let %s = sum(%x);
+  (%s, %x)
+}
+"""
+
+SUM_TEXT: Final = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def parts(x_ptr, y_ptr, part_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=0.0)
+    tl.store(part_ptr + tl.program_id(0), tl.sum(x, 0))
+    tl.store(out_ptr + i, x, mask=i < n)
+    tl.store(y_ptr + i, -x, mask=i < n)
+"""
+
+TOTAL_TEXT: Final = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def whole(part_ptr, sum_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    part = tl.load(part_ptr + i, mask=i < n, other=0.0)
+    tl.store(sum_ptr, tl.sum(part, 0))
+"""
+
+
+def summed(layout: Layout) -> Lowered:
+    assert layout.operands == (Form.CONTIGUOUS,) * 2
+    count = (N + 3) // 4
+    part = Scratch(0, float32, (count,))
+    parts = Kernel(
+        "parts",
+        SUM_TEXT,
+        ("x_ptr", "y_ptr", "part_ptr", "out_ptr", "n"),
+        (
+            Read(0, float32),
+            Written(2, float32, (N,), overwrites=1),
+            part,
+            Written(1, float32, (N,)),
+            Size(N),
+        ),
+        ((Tiles(N, "BLOCK"),),),
+        (Config((("BLOCK", 4),), 1, 1),),
+    )
+    whole = Kernel(
+        "whole",
+        TOTAL_TEXT,
+        ("part_ptr", "sum_ptr", "n"),
+        (part, Written(0, float32, ()), Size(count)),
+        ((Tiles(Dim.of(1), None),),),
+        (Config((("BLOCK", 16),), 1, 1),),
+    )
+    return Lowered((parts, whole))
+
+
+def test_kernels_share_scratch_and_overwrite_operands() -> None:
+    x, y = torch.arange(10.0), torch.full((10,), torch.nan)
+    total, copy = KernelCall(function_of(SUM), summed, CPU)(x, y)
+    assert total.shape == ()
+    assert total == 45.0
+    assert torch.equal(copy, x)
+    assert torch.equal(y, -x)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_a_choice_among_configurations_is_tried_on_copies(chosen: int) -> None:
+    def lower(layout: Layout) -> Lowered:
+        parts, whole = summed(layout).kernels
+        more = (*whole.configs, Config((("BLOCK", 4),), 2, 1))
+        assert len(more) == 2
+        return Lowered(
+            (parts, Kernel(whole.name, whole.text, whole.names, whole.arguments, whole.grid, more))
+        )
+
+    def choose(kernel: Kernel, attempts: object) -> int:
+        assert isinstance(attempts, list)
+        for attempt in attempts:
+            attempt()
+        return chosen
+
+    y = torch.zeros(9)
+    total, _ = KernelCall(function_of(SUM), lower, CPU, choose)(torch.ones(9), y)
+    assert total == 9.0
+    assert torch.equal(y, -torch.ones(9))
