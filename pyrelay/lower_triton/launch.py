@@ -17,7 +17,6 @@ import torch
 from ..ir.dims import Dim, DimAtom, DimOp, DimVar
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
-from ..lower_torch.constants import torch_dtype
 from .build import launch_options, load
 from .kernel import (
     Argument,
@@ -287,7 +286,7 @@ class _StoragePlan:
                 places, overwrites = self._scratch, None
         if number not in places:
             shape = tuple(map(self._sizes.value, argument.shape))
-            dtype = torch_dtype(argument.dtype)
+            dtype = getattr(torch, argument.dtype.name)
             places[number] = len(self.made)
             self.made.append(_Storage(shape, dtype, overwrites, argument.starts_zero))
         return places[number]
