@@ -120,11 +120,14 @@ class Builder:
         """Give the value of an operator call; its type rule gives the type."""
         bound = bind_attrs(op, attrs)
         values = _promote(self, op, _operand_values(self, op, operands))
-        rule = RuleCall(op, tuple(v.ty for v in values), bound, self.solver)
-        ty = op.type_rule(rule)
+        ty = self.result_type(op, values, bound)
         return self.bind(
             Call(op, tuple(v.atom for v in values), bound, ty=ty, span=self.span), op.name
         )
+
+    def result_type(self, op: Op, values: Sequence[Value], attrs: Mapping[str, Any]) -> Type:
+        """Give the type of an operator call with promoted operands and all attributes."""
+        return op.type_rule(RuleCall(op, tuple(v.ty for v in values), attrs, self.solver))
 
     def construct(self, adt: str, name: str, values: Sequence[Value], ty: Type) -> Value:
         """Give a value made by a constructor; `ty` is its data type."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, TypeAlias, assert_never, final
 
 
 @final
@@ -66,9 +66,14 @@ class Pointwise:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """Elements along some dims combine: `combine` is add, mul, max, min, and, or; or mean, which
-    is add and then a division by their number. With max or min the result may be a pair, the
-    second of which is the position of the first.
+    """Elements along the dims that the attribute `dim` names, None for all, combine.
+
+    `combine` is add, mul, max, min, and, or; mean, which is add and then a division by their
+    number; argmax or argmin, which give the position of the element that max or min give. With max
+    or min the result may be a pair, the second of which is this position. Positions are counted
+    over the reduced dims, row by row; of equal elements the first counts, and a NaN is larger than
+    any number for max and smaller for min. Elements are brought to the dtype of the result before
+    they combine (for a position, they stay what they are), for and and or to bools.
 
     `body(torch, *operands, *attributes)` is its meaning in torch.
     """
@@ -77,6 +82,8 @@ class Reduction:
     body: Callable[..., Any]
     is_fresh: bool = True
     """False where there may be nothing to combine, and the operand itself is the result."""
+    fused: MadeOf | None = None
+    """What it is inside a kernel, where the attributes say otherwise which dims combine."""
 
 
 @final
@@ -97,11 +104,12 @@ class Contraction:
 class View:
     """The same elements under another shape. `body(torch, *operands, *attributes)` may alias.
 
-    `element` is the body of an `Elementwise` that only moves elements.
+    `element` is the body of an `Elementwise` that only moves elements. A view that gives several
+    tensors, each of a shape of its own, is made of views that give one.
     """
 
     body: Callable[..., Any]
-    element: Callable[..., Any] | None = None
+    element: Callable[..., Any] | MadeOf | None = None
 
 
 @final
@@ -123,9 +131,11 @@ class Library:
     fused: Fused | None = None
 
     @staticmethod
-    def updating(body: Callable[..., Any], in_place: Callable[..., Any]) -> Library:
+    def updating(
+        body: Callable[..., Any], in_place: Callable[..., Any], fused: Fused | None = None
+    ) -> Library:
         """Give the lowering of an operator that changes elements of its first operand."""
-        return Library(body, is_fresh=True, overwrites=0, in_place=in_place)
+        return Library(body, is_fresh=True, overwrites=0, in_place=in_place, fused=fused)
 
 
 @final
@@ -137,3 +147,30 @@ class Host:
 
 
 Lowering: TypeAlias = Pointwise | Reduction | Contraction | View | Library | Host
+
+
+Inside: TypeAlias = Elementwise | MadeOf | Scatter | Pointwise | Reduction | Contraction
+
+
+def inside(lowering: Lowering) -> Inside | None:
+    """Give what an operator is inside a kernel of our own; None for one that is always called.
+
+    A `Reduction` or `Contraction` is given where it is itself what the kernel does: sums of
+    products are then written as `Contraction.fused` says, if it does for the call at hand.
+    """
+    match lowering:
+        case Pointwise():
+            return lowering
+        case Reduction(fused=fused):
+            return fused or lowering
+        case Contraction(fused=fused):
+            return fused if fused is None or isinstance(fused, MadeOf) else lowering
+        case View(element=element):
+            is_body = element is not None and not isinstance(element, MadeOf)
+            return Elementwise(element) if is_body else element
+        case Library(fused=fused):
+            return fused
+        case Host():
+            return None
+        case other:
+            assert_never(other)

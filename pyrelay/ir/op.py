@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, fin
 
 from .dims import Dim
 from .lowering import Contraction as Contraction
+from .lowering import Elementwise as Elementwise
 from .lowering import Host as Host
 from .lowering import Library as Library
 from .lowering import Lowering as Lowering
+from .lowering import MadeOf as MadeOf
 from .lowering import Pointwise as Pointwise
 from .lowering import Reduction as Reduction
+from .lowering import Scatter as Scatter
 from .lowering import View as View
 from .types import (
     AnyDType,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias
 
 import torch
 from torch.nn import functional
@@ -60,7 +60,6 @@ def sign_of(value: TorchValue) -> TorchValue:
     return (value > 0) - (value < 0)
 
 
-@final
 class TorchScalars:
     """The arithmetic of one call: `dtype` is that of its operands, `device` where numbers go."""
 

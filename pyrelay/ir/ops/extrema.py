@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
-    Library,
     NoGradient,
     Op,
     Promotion,
@@ -194,7 +193,7 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
         type_rule=_position_type,
         effect=Effect.NONE,
         shape=ShapeBehaviour.N_DIMENSIONAL,
-        lowering=Library(on_tensor(body)),
+        lowering=Reduction(name, on_tensor(body)),
         grad=NoGradient("a position"),
         hidden=(),
         hyper=(),

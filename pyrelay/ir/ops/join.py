@@ -9,7 +9,9 @@ from ..dims import ONE, ZERO, Dim, DimHole
 from ..op import (
     Clash,
     Effect,
+    Elementwise,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -24,7 +26,7 @@ from ..op import (
 )
 from ..rules import axis, common_dtype
 from ..types import TensorType, TupleType, Type, show
-from . import index, view
+from . import index, moving, view
 from .operands import as_tensor, as_tensors, fields, on_tensor, static, static_tuple
 
 if TYPE_CHECKING:
@@ -221,7 +223,10 @@ split: Final = Op(
     type_rule=_split_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(lambda torch, x, sizes, dim: tuple(torch.split(x, sizes, dim))),
+    lowering=View(
+        lambda torch, x, sizes, dim: tuple(torch.split(x, sizes, dim)),
+        MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),
+    ),
     grad=_split_grad,
     hidden=(),
     hyper=(),
@@ -403,7 +408,9 @@ repeat: Final = Op(
     type_rule=_repeat_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(on_tensor(lambda torch, x, times: x.repeat(times))),
+    lowering=Library(
+        on_tensor(lambda torch, x, times: x.repeat(times)), fused=Elementwise(moving.repeated)
+    ),
     grad=_repeat_grad,
     hidden=(),
     hyper=(),
@@ -426,7 +433,9 @@ tile: Final = Op(
     type_rule=_repeat_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(on_tensor(lambda torch, x, times: x.tile(times))),
+    lowering=Library(
+        on_tensor(lambda torch, x, times: x.tile(times)), fused=Elementwise(moving.repeated)
+    ),
     grad=_repeat_grad,
     hidden=(),
     hyper=(),

@@ -28,7 +28,7 @@ from ..op import (
 )
 from ..rules import axis, broadcast_shapes, expect, with_rank
 from ..types import AnyDType, TensorType, Type, float32, is_float, show
-from . import create, index, view
+from . import create, index, moving, view
 from .operands import is_given, static
 
 if TYPE_CHECKING:
@@ -300,7 +300,9 @@ diagonal: Final = Op(
     type_rule=_diagonal_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(lambda torch, x, offset, a, b: torch.diagonal(x, offset, a, b)),
+    lowering=View(
+        lambda torch, x, offset, a, b: torch.diagonal(x, offset, a, b), moving.diagonal_of
+    ),
     grad=_diagonal_grad,
     hidden=(),
     hyper=(),

@@ -24,7 +24,7 @@ from ..op import (
 )
 from ..rules import same_as_operand, shape_tuple
 from ..types import UNKNOWN, TensorType, Type, float32, float64, int64
-from . import philox
+from . import moving, philox
 from .operands import static
 
 KEY_INIT: Final = "key"
@@ -134,7 +134,7 @@ param: Final = Op(
     type_rule=same_as_operand(),
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=View(lambda torch, value: value),
+    lowering=View(lambda torch, value: value, moving.unmoved),
     grad=lambda p: (p.g,),
     hidden=(Hidden("value", Holder.PARAMETER, Init.FAN_IN, _param_value),),
     hyper=(attribute("shape", convert=shape_tuple), attribute("dtype", None)),

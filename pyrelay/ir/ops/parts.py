@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim, DimHole
@@ -9,6 +10,7 @@ from ..op import (
     Effect,
     Expansion,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -23,7 +25,7 @@ from ..op import (
 )
 from ..rules import axis, common_dtype, integral, with_rank
 from ..types import SizeType, TensorType, TupleType, Type
-from . import index, join
+from . import index, join, moving
 from .operands import as_positions, as_tensors, fields, static
 
 if TYPE_CHECKING:
@@ -113,7 +115,9 @@ narrow: Final = Op(
     type_rule=_narrow_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length)),
+    lowering=View(
+        lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length), moving.narrowed
+    ),
     grad=_narrow_grad,
     hidden=(),
     hyper=(),
@@ -165,7 +169,10 @@ chunk: Final = Op(
     type_rule=_chunk_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(lambda torch, x, chunks, dim: tuple(torch.chunk(x, chunks, dim))),
+    lowering=View(
+        lambda torch, x, chunks, dim: tuple(torch.chunk(x, chunks, dim)),
+        MadeOf(lambda args, attrs: moving.cut_as(chunk, args[0], attrs)),
+    ),
     grad=lambda p: (join.cat(p.g, dim=p.attrs["dim"]),),
     hidden=(),
     hyper=(),
@@ -198,6 +205,15 @@ def _unbind_grad(p: Pullback) -> tuple[Value]:
     return (join.stack(p.g, dim=p.attrs["dim"]),)
 
 
+def _unbind_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    (source,) = args
+    dim = attrs["dim"] % source.rank
+    rest = (*source.shape[:dim], *source.shape[dim + 1 :])
+    rows = range(source.shape[dim].constant or 0)
+    parts = [narrow(source, dim=dim, start=i, length=1).reshape(*rest) for i in rows]
+    return source.builder.tuple(parts)
+
+
 unbind: Final = Op(
     name="unbind",
     doc="The parts of a tensor at each place along a dim, the dim dropped; a tuple.",
@@ -206,7 +222,7 @@ unbind: Final = Op(
     type_rule=_unbind_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim))),
+    lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim)), MadeOf(_unbind_code)),
     grad=_unbind_grad,
     hidden=(),
     hyper=(),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import ONE, product
+from ..dims import ONE, Dim, product
 from ..op import (
     Effect,
+    MadeOf,
     NoGradient,
     Op,
     Promotion,
@@ -239,6 +240,13 @@ def _sum_to_type(call: RuleCall) -> Type:
     return TensorType(size, ty.dtype)
 
 
+def _sum_to_code(x: Value, size: tuple[Dim, ...]) -> Value:
+    lead = x.rank - len(size)
+    pairs = enumerate(zip(x.shape[lead:], size, strict=True), lead)
+    gone = (*range(lead), *(d for d, (have, want) in pairs if want == ONE != have))
+    return sum_(x, dim=gone, dtype=x.dtype).reshape(*size) if gone else x.reshape(*size)
+
+
 sum_to: Final = Op(
     name="sum_to",
     doc="Sum over the dims along which a tensor of shape `size` was broadcast to this one.",
@@ -248,7 +256,10 @@ sum_to: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Reduction(
-        "add", on_tensor(lambda torch, x, size: x.sum_to_size(size)), is_fresh=False
+        "add",
+        on_tensor(lambda torch, x, size: x.sum_to_size(size)),
+        is_fresh=False,
+        fused=MadeOf(lambda args, attrs: _sum_to_code(args[0], attrs["size"])),
     ),
     grad=lambda p: (p.g.expand(p.args[0].shape),),
     hidden=(),

@@ -9,6 +9,7 @@ from ..dims import ONE, Dim, DimHole, product
 from ..op import (
     Clash,
     Effect,
+    Elementwise,
     Library,
     Op,
     Promotion,
@@ -24,11 +25,13 @@ from ..op import (
 )
 from ..rules import axes, axis, dims_tuple, shape_tuple
 from ..types import TensorType, Type, show
+from . import moving
 from .operands import on_tensor, static_tuple
 from .reshaping import INFER, first_hole, reshape_type, shape_text
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 
 def _restore_shape(p: Pullback) -> tuple[Value]:
@@ -43,7 +46,7 @@ reshape: Final = Op(
     type_rule=reshape_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape))),
+    lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape)), moving.reshaped),
     grad=_restore_shape,
     hidden=(),
     hyper=(),
@@ -79,7 +82,7 @@ flatten: Final = Op(
     type_rule=_flatten_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end))),
+    lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end)), moving.reshaped),
     grad=_restore_shape,
     hidden=(),
     hyper=(),
@@ -120,7 +123,7 @@ transpose: Final = Op(
     type_rule=lambda call: _swapped(call, call.attrs["dim0"], call.attrs["dim1"]),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b))),
+    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["dim0"], dim1=p.attrs["dim1"]),),
     hidden=(),
     hyper=(),
@@ -137,7 +140,7 @@ swapaxes: Final = Op(
     type_rule=lambda call: _swapped(call, call.attrs["axis0"], call.attrs["axis1"]),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b))),
+    lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["axis0"], dim1=p.attrs["axis1"]),),
     hidden=(),
     hyper=(),
@@ -167,7 +170,7 @@ permute: Final = Op(
     type_rule=_permute_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims))),
+    lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims)), moving.permuted),
     grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
     hidden=(),
     hyper=(),
@@ -198,6 +201,12 @@ def _movedim_type(call: RuleCall) -> Type:
     return TensorType(tuple(ty.shape[d] for d in _order_of_movedim(ty.rank, source, to)), ty.dtype)
 
 
+def _movedim_element(
+    k: Elements, place: Place, x: Source, source: tuple[int, ...], to: tuple[int, ...]
+) -> Any:
+    return moving.permuted(k, place, x, _order_of_movedim(len(x.shape), source, to))
+
+
 movedim: Final = Op(
     name="movedim",
     doc="Some dims moved to other places; the others keep their order.",
@@ -210,7 +219,9 @@ movedim: Final = Op(
     type_rule=_movedim_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to))),
+    lowering=View(
+        on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to)), _movedim_element
+    ),
     grad=lambda p: (movedim(p.g, source=p.attrs["destination"], destination=p.attrs["source"]),),
     hidden=(),
     hyper=(),
@@ -238,7 +249,7 @@ unsqueeze: Final = Op(
     type_rule=_unsqueeze_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim))),
+    lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim)), moving.reshaped),
     grad=_restore_shape,
     hidden=(),
     hyper=(),
@@ -276,6 +287,10 @@ def _is_one(call: RuleCall, size: Dim, dims: tuple[int, ...] | None) -> bool:
     return True
 
 
+def _squeeze(torch: Any, x: Any, dim: tuple[int, ...] | None) -> Any:
+    return x.squeeze() if dim is None else x.squeeze(dim)
+
+
 squeeze: Final = Op(
     name="squeeze",
     doc="Dims of size 1 removed: those named, or all.",
@@ -284,7 +299,7 @@ squeeze: Final = Op(
     type_rule=_squeeze_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
-    lowering=View(on_tensor(lambda torch, x, dim: x.squeeze() if dim is None else x.squeeze(dim))),
+    lowering=View(on_tensor(_squeeze), moving.reshaped),
     grad=_restore_shape,
     hidden=(),
     hyper=(),
@@ -337,7 +352,7 @@ expand: Final = Op(
     type_rule=_expand_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=View(on_tensor(lambda torch, x, size: x.expand(size))),
+    lowering=View(on_tensor(lambda torch, x, size: x.expand(size)), moving.expanded),
     grad=lambda p: (p.g.sum_to(p.args[0].shape),),
     hidden=(),
     hyper=(),
@@ -366,7 +381,9 @@ flip: Final = Op(
     type_rule=_flip_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(lambda torch, x, dims: x.flip(dims))),
+    lowering=Library(
+        on_tensor(lambda torch, x, dims: x.flip(dims)), fused=Elementwise(moving.flipped)
+    ),
     grad=lambda p: (flip(p.g, dims=p.attrs["dims"]),),
     hidden=(),
     hyper=(),
@@ -407,7 +424,7 @@ roll: Final = Op(
     type_rule=_roll_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(on_tensor(_roll)),
+    lowering=Library(on_tensor(_roll), fused=Elementwise(moving.rolled)),
     grad=lambda p: (roll(p.g, shifts=tuple(-s for s in p.attrs["shifts"]), dims=p.attrs["dims"]),),
     hidden=(),
     hyper=(),
