@@ -166,8 +166,9 @@ def inside(lowering: Lowering) -> Inside | None:
         case Contraction(fused=fused):
             return fused if fused is None or isinstance(fused, MadeOf) else lowering
         case View(element=element):
-            is_body = element is not None and not isinstance(element, MadeOf)
-            return Elementwise(element) if is_body else element
+            if element is None or isinstance(element, MadeOf):
+                return element
+            return Elementwise(element)
         case Library(fused=fused):
             return fused
         case Host():
