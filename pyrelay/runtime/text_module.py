@@ -85,7 +85,8 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
 
     def check(self) -> Report:
         """Check all functions. Raises CheckError with every mistake found."""
-        program = Program(self.ir, next(iter(self), ""))
+        typed = Program(self.ir, "").typed
+        program = Program.of_typed(typed, next(iter(typed.functions), ""))
         _ = program.derived
         return Report(program.warnings)
 

@@ -4,7 +4,7 @@ here has it.
 | behaviour of Relay | where |
 |---|---|
 | types of lets, operators, tuples, cells, closures | below; unit/passes/infer/test_infer |
-| a function without types gets them from its call | below; unit/passes/infer/test_infer |
+| a function without types gets them from its call | below; unit/passes/infer/test_open_functions |
 | polymorphic functions as arguments and results | below |
 | constructors are functions; instances of a data type differ | below; seed |
 | a pattern's annotation decides the parameter's type | unit/passes/infer/test_cases |

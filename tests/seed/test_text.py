@@ -122,8 +122,8 @@ def test_a_program_gives_the_value_that_is_stated(programs: Any, name: str, valu
     assert agree(programs[name]) == value
 
 
-def test_the_text_is_checked_as_a_whole_and_read_back() -> None:
-    module = relay.parse(FILE)
+def test_the_text_is_checked_as_a_whole_and_read_back(programs: Any) -> None:
+    module = programs
     # Only the two cases that stand there to show that they are never reached.
     assert [w.code for w in module.check().warnings] == ["RL233", "RL233"]
     assert alpha_equal(relay.parse(str(module)).ir, module.ir)

@@ -249,6 +249,47 @@ class CannotInfer:
 
 
 @dataclass(frozen=True, slots=True)
+class UntoldParameter:
+    """A parameter has no annotation, what is done with it is right for several types, and the
+    function is not called where the types of its arguments are known."""
+
+    span: Span
+    parameter: str
+    function: str
+    declared: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL221",
+            title=f"nothing tells the type of `{self.parameter}`",
+            primary=Label(self.span, "this is right for several types"),
+            secondary=(Label(self.declared, "this has no annotation"),),
+            help=f"annotate `{self.parameter}`, or call `{self.function}` in a function where the "
+            "types of the arguments are known",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UntoldResult:
+    """A function gives something that is right for several types, such as a local function, and is
+    not used where one of them is wanted."""
+
+    span: Span
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL222",
+            title=f"nothing tells the type of what `{self.function}` gives",
+            primary=Label(self.span, "this is right for several types"),
+            help=f"annotate what this is computed from, or use what `{self.function}` gives where "
+            "one type is wanted",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class EndlessType:
     """A type would have to contain itself, as that of a function that is applied to itself."""
 

@@ -23,7 +23,7 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.traverse import bound_vars, children, post_order
-from ...ir.types import UNKNOWN, TypeHole, subtypes
+from ...ir.types import UNKNOWN, Type, TypeHole, subtypes
 
 Place: TypeAlias = tuple[int, int]
 
@@ -45,7 +45,7 @@ def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
     from global functions of which nothing is known."""
     nodes = list(post_order(function))
     pending: list[Expr] = [n for n in nodes if _is_source(n, unknown)]
-    pending += filter(is_open, function.params)
+    pending += (p for p in function.params if is_open(p.ty))
     if not pending:
         return NONE
     around: dict[Expr, list[Expr]] = {}
@@ -65,9 +65,9 @@ def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
     return frozenset((n.span.start, n.span.end) for n in found)
 
 
-def is_open(param: Var) -> bool:
-    """Tell whether the type of a parameter of a global function is not known, or not whole."""
-    return param.ty is None or any(isinstance(t, TypeHole) for t in subtypes(param.ty))
+def is_open(annotation: Type | None) -> bool:
+    """Tell whether an annotation leaves a type out, or a part of it."""
+    return annotation is None or any(isinstance(t, TypeHole) for t in subtypes(annotation))
 
 
 def _is_source(node: Expr, unknown: Collection[str]) -> bool:

@@ -6,31 +6,32 @@ function is generalised over the sizes in its type; within a group recursion is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.catalogue.types import (
     AssumptionRefused,
     BranchMismatch,
     CannotInfer,
     ConditionMismatch,
+    UntoldParameter,
+    UntoldResult,
 )
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
-from ...ir.dims import Dim, DimVar
-from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
+from ...ir.expr import Function
 from ...ir.module import Module
-from ...ir.traverse import free_globals, rewrite, run
-from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, subtypes
+from ...ir.traverse import free_globals, run
 from ...prelude.library import part
 from .cases import missing_cases
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
+from .generalise import annotated, declared, generalise, in_order, shared_params, type_of
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
-from .solver import Solver
+from .open_functions import Copies, Instances, OpenFunctions
+from .solver import Solver, holes_of
 from .templates import copy_templates
 from .untold import untold_sizes
 
@@ -45,59 +46,127 @@ def infer(module: Module, *, strict: bool = False) -> Module:
     With `strict`, an equation between sizes that the types do not prove is an error instead of an
     assumption checked at entry. Raises CheckError with all mistakes found.
     """
-    schemes, problems = _infer_all(module, strict=strict, after_mistakes=False)
-    if problems:
-        raise CheckError(*problems)
-    own = {n: schemes[n].function for n in module.functions}
-    linked = {n: s.function for n, s in schemes.items() if n not in own}
-    return Module(linked | own, module.adts)
+    found = _Inference(module, strict=strict, after_mistakes=False)
+    found.run()
+    if found.problems:
+        raise CheckError(*found.problems)
+    return found.typed()
 
 
 def find_mistakes(module: Module) -> tuple[Problem, ...]:
     """Give the mistakes in a module in which translation has found others, and left placeholders:
     those that do not just follow from them."""
-    return tuple(_infer_all(module, strict=False, after_mistakes=True)[1])
+    found = _Inference(module, strict=False, after_mistakes=True)
+    found.run()
+    return tuple(found.problems)
 
 
-def _infer_all(
-    module: Module, *, strict: bool, after_mistakes: bool
-) -> tuple[dict[str, Scheme], list[Problem]]:
-    """Give the schemes of all functions, those of the prelude that are linked first, and all
-    mistakes."""
-    functions = {name: copy_templates(f) for name, f in module.functions.items()}
-    schemes: dict[str, Scheme] = {}
-    linked: dict[str, Scheme] = {}
-    problems: list[Problem] = []
-    wrong: set[str] = set()
-    """The functions with mistakes; those whose whole type is annotated have a scheme even so."""
+@final
+class _Inference:
+    """The inference of one module: the schemes found so far, and all mistakes."""
 
-    def link(name: str) -> Scheme:
-        for reached, scheme in _prelude(name).items():
-            linked.setdefault(reached, scheme)
-        return linked[name]
+    def __init__(self, module: Module, *, strict: bool, after_mistakes: bool) -> None:
+        self._module: Final = module
+        self._strict: Final = strict
+        self._after_mistakes: Final = after_mistakes
+        self._functions: Final = {n: copy_templates(f) for n, f in module.functions.items()}
+        self._schemes: Final[dict[str, Scheme]] = {}
+        self._linked: Final[dict[str, Scheme]] = {}
+        """Functions of the prelude that the module itself does not mention."""
+        self._wrong: Final[set[str]] = set()
+        """The functions with mistakes; those whose whole type is annotated have a scheme too."""
+        self._opened: Final = OpenFunctions()
+        self._instances: Final = Instances(self._functions)
+        self.problems: list[Problem] = []
 
-    graph = {name: [g for g in free_globals(f) if g in functions] for name, f in functions.items()}
-    missing = {g for f in functions.values() for g in free_globals(f)} - functions.keys()
-    for group in components(graph):
-        members = {name: functions[name] for name in group}
-        unknown = missing | (wrong - schemes.keys())
-        if _is_whole(members, unknown, after_mistakes=after_mistakes):
-            found = _infer_group(module, members, schemes, link)
+    def run(self) -> None:
+        """Look at all functions."""
+        functions = self._functions
+        mentions = {n: free_globals(f) for n, f in functions.items()}
+        missing = {g for found in mentions.values() for g in found} - functions.keys()
+        graph = {n: [g for g in found if g in functions] for n, found in mentions.items()}
+        for group in components(graph):
+            members = {name: functions[name] for name in group}
+            unknown = missing | (self._wrong - self._schemes.keys())
+            if not _is_whole(members, unknown, after_mistakes=self._after_mistakes):
+                self._refuse(members, self._beside(members, unknown))
+            elif _has_open(members) and any(g in self._opened for n in group for g in graph[n]):
+                # To type it now would take copies of copies, at each step of a long chain.
+                self._opened.add(members)
+            else:
+                self._infer(members)
+        for members in self._opened.unused(mentions):
+            self._infer(members, is_last=True)
+
+    def typed(self) -> Module:
+        """Give the module, all of whose functions are right, with every type written."""
+        found = {n: s.function for n, s in self._schemes.items()}
+        own: dict[str, Function] = {}
+        for name in self._module.functions:
+            # An open function that is not there is used only at types that its users name.
+            own |= {n: found[n] for n in (name, *self._instances.others(name)) if n in found}
+        linked = {n: s.function for n, s in self._linked.items()} | found
+        rest = {n: f for n, f in linked.items() if n not in own}
+        return Module(rest | own, self._module.adts)
+
+    def _infer(self, members: Mapping[str, Function], *, is_last: bool = False) -> None:
+        """Type a group of functions, or leave it to its uses, unless it has none."""
+        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        copies = {n: Copies(self._opened, solver) for n in members}
+        placed = {n: copies[n].put_into(f) for n, f in members.items()}
+        functions = {n: f for n, (f, _) in placed.items()}
+        found = _infer_group(self._generated(functions, solver, ()), functions)
+        if not isinstance(found, list):
+            self._keep({n: (f, placed[n][1]) for n, f in found.items()})
+        elif not is_last and isinstance(found[0], UntoldParameter | UntoldResult):
+            self._opened.add(members)
         else:
-            found = _beside(module, members, schemes, link, unknown)
-        if isinstance(found, list):
-            problems += found
-            wrong.update(group)
-            declared = {n: _declared(f) for n, f in members.items()}
-            schemes |= {n: s for n, s in declared.items() if s is not None}
-            continue
-        schemes |= {n: Scheme(_type(f), f) for n, f in found.items()}
-        for function in found.values():
-            problems += missing_cases(function, module.adts)
-            problems += hidden_sizes(function)
-        if strict:
-            problems += _refused(found)
-    return linked | schemes, problems
+            for made in copies.values():
+                found = [made.blamed(problem) for problem in found]
+            self._refuse(members, found)
+
+    def _keep(self, found: Mapping[str, tuple[Function, list[tuple[str, ...]]]]) -> None:
+        """Note the types of a group; with each function come the names of the copies it has."""
+        for function, _ in found.values():
+            self.problems += missing_cases(function, self._module.adts)
+            self.problems += hidden_sizes(function)
+            if self._strict:
+                self.problems += _refused(function)
+        lifted = {n: self._instances.lift(f, copies) for n, (f, copies) in found.items()}
+        instances = self._instances.functions
+        self._schemes.update((n, Scheme(type_of(f), f)) for n, f in (instances | lifted).items())
+
+    def _refuse(self, members: Mapping[str, Function], problems: Sequence[Problem]) -> None:
+        self.problems += (p for p in problems if p not in self.problems)
+        self._wrong.update(members)
+        types = {n: declared(f) for n, f in members.items()}
+        self._schemes.update((n, s) for n, s in types.items() if s is not None)
+
+    def _beside(self, members: Mapping[str, Function], unknown: Collection[str]) -> list[Problem]:
+        """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
+        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        found = self._generated(members, solver, unknown)
+        places = {p for f in members.values() for p in doubtful(f, unknown)}
+        return [p for p in _independent(found.work.problems) if not is_doubtful(p, places)]
+
+    def _generated(
+        self, functions: Mapping[str, Function], solver: Solver, unknown: Collection[str]
+    ) -> Generator:
+        """Solve what the functions of a group say; nothing is known of those in `unknown`."""
+        known = self._schemes | annotated(functions)
+        generator = Generator(solver, known, self._module.adts, self._link, unknown=unknown)
+        recursive = any(g in functions for f in functions.values() for g in free_globals(f))
+        for name, function in functions.items():
+            generator.declare(name, function, recursive=recursive)
+        for name, function in functions.items():
+            run(generator.define(name, function))
+        generator.work.settle()
+        return generator
+
+    def _link(self, name: str) -> Scheme:
+        for reached, scheme in _prelude(name).items():
+            self._linked.setdefault(reached, scheme)
+        return self._linked[name]
 
 
 def _is_whole(
@@ -106,58 +175,38 @@ def _is_whole(
     """Tell whether functions can be typed: translation refused nothing in them, and something is
     known of all that they call. After mistakes a parameter without a type may have a wrong one."""
     return not any(
-        (after_mistakes and (has_placeholder(f) or any(map(is_open, f.params))))
+        (after_mistakes and (has_placeholder(f) or any(is_open(p.ty) for p in f.params)))
         or unknown.intersection(free_globals(f))
         for f in functions.values()
     )
 
 
-def _beside(
-    module: Module,
-    functions: dict[str, Function],
-    schemes: dict[str, Scheme],
-    link: Callable[[str], Scheme],
-    unknown: Collection[str],
-) -> list[Problem]:
-    """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
-    found = _generate(module, functions, schemes, link, unknown)
-    places = {p for f in functions.values() for p in doubtful(f, unknown)}
-    return [p for p in _independent(found.work.problems) if not is_doubtful(p, places)]
+def _has_open(functions: Mapping[str, Function]) -> bool:
+    """Tell whether the calls of functions may tell what their parameters are."""
+    return any(is_open(p.ty) for f in functions.values() for p in f.params)
 
 
 @cache
 def _prelude(name: str) -> Mapping[str, Scheme]:
     """Give a function of the prelude and all that it reaches, checked."""
-    return {n: Scheme(_type(f), f) for n, f in infer(part(name)).functions.items()}
+    return {n: Scheme(type_of(f), f) for n, f in infer(part(name)).functions.items()}
 
 
-def _type(function: Function) -> FnType:
-    assert isinstance(function.ty, FnType)
-    return function.ty
-
-
-def _refused(functions: dict[str, Function]) -> list[Problem]:
-    return [
-        AssumptionRefused(a.span, f"{a.left} == {a.right}")
-        for f in functions.values()
-        for a in f.assumptions
-    ]
+def _refused(function: Function) -> list[Problem]:
+    return [AssumptionRefused(a.span, f"{a.left} == {a.right}") for a in function.assumptions]
 
 
 def _infer_group(
-    module: Module,
-    functions: dict[str, Function],
-    schemes: dict[str, Scheme],
-    link: Callable[[str], Scheme],
+    generator: Generator, functions: Mapping[str, Function]
 ) -> dict[str, Function] | list[Problem]:
-    generator = _generate(module, functions, schemes, link, ())
+    """Give the functions of a solved group with their types, or what is wrong with them."""
     solver = generator.solver
-    annotated = _annotated(functions)
+    schemes = annotated(functions)
     if generator.work.problems:
         return _independent(generator.work.problems)
     unsolved = generator.work.unsolved()
     if unsolved:
-        return [CannotInfer(unsolved[0].span, "this expression")]
+        return [_untold(generator, functions, unsolved[0].span)]
     elaborator = Elaborator(generator)
     for name in functions:
         elaborator.name_open_types(generator.monomorphic[name])
@@ -170,13 +219,12 @@ def _infer_group(
     if untold:
         return untold
     assumptions = tuple(elaborator.assumption(a) for a in solver.assumptions)
-    if annotated:
+    if schemes:
         return {
-            n: _generalise(f, assumptions, annotated[n].type.type_params, ())
-            for n, f in done.items()
+            n: generalise(f, assumptions, schemes[n].type.type_params, ()) for n, f in done.items()
         }
-    shared = _in_order(_shared_params(solver, list(done.values())), functions.values())
-    return {n: _generalise(f, assumptions, shared, list(done)) for n, f in done.items()}
+    shared = in_order(shared_params(solver, list(done.values())), functions.values())
+    return {n: generalise(f, assumptions, shared, list(done)) for n, f in done.items()}
 
 
 def _independent(problems: Sequence[Problem]) -> list[Problem]:
@@ -198,104 +246,18 @@ def _is_around(branches: BranchMismatch, condition: Span) -> bool:
     )
 
 
-def _generate(
-    module: Module,
-    functions: dict[str, Function],
-    schemes: dict[str, Scheme],
-    link: Callable[[str], Scheme],
-    unknown: Collection[str],
-) -> Generator:
-    """Solve what the functions of a group say; nothing is known of those in `unknown`."""
-    known = schemes | _annotated(functions)
-    generator = Generator(
-        Solver(strict_dtypes=module.strict_dtypes), known, module.adts, link, unknown=unknown
-    )
-    recursive = any(g in functions for f in functions.values() for g in free_globals(f))
+def _untold(generator: Generator, functions: Mapping[str, Function], span: Span) -> Problem:
+    """Give what to say of an expression whose type nothing tells: a use of the function may, where
+    the type of a parameter or of the result depends on it."""
+    solver = generator.solver
+
+    def is_untold(annotation: Type | None, found: Type) -> bool:
+        return is_open(annotation) and bool(holes_of(solver, solver.resolve(found)))
+
     for name, function in functions.items():
-        generator.declare(name, function, recursive=recursive)
-    for name, function in functions.items():
-        run(generator.define(name, function))
-    generator.work.settle()
-    return generator
-
-
-def _annotated(functions: dict[str, Function]) -> dict[str, Scheme]:
-    """Give the schemes of a group that is annotated whole; none, where a type is left out."""
-    declared = {n: _declared(f) for n, f in functions.items()}
-    found = {n: s for n, s in declared.items() if s is not None}
-    return found if len(found) == len(functions) else {}
-
-
-def _declared(function: Function) -> Scheme | None:
-    """Give the scheme of a function whose whole type is annotated: it may then call itself at
-    other sizes than its own (polymorphic recursion)."""
-    types = (*(p.ty for p in function.params), function.result)
-    if any(ty is None or any(isinstance(s, TypeHole) for s in subtypes(ty)) for ty in types):
-        return None
-    known = tuple(ty for ty in types if ty is not None)
-    if any(dim.has_holes() for ty in known for dim in dims(ty)):
-        return None
-    params = _in_order((p for ty in known[:-1] for p in _names_in(ty)), (function,))
-    if not set(params).issuperset(_names_in(known[-1])):
-        return None  # the result has a size that is still to be found
-    return Scheme(FnType(known[:-1], known[-1], params), function)
-
-
-def _in_order(found: Iterable[TypeParam], functions: Iterable[Function]) -> tuple[TypeParam, ...]:
-    """Give type parameters in the order in which functions declare them, then the others: calls
-    that name their type arguments name them so."""
-    mentioned = dict.fromkeys(found)
-    declared = {p: None for f in functions for p in f.type_params if p in mentioned}
-    return tuple(declared | mentioned)
-
-
-def _shared_params(solver: Solver, functions: Sequence[Function]) -> tuple[TypeParam, ...]:
-    """Give the type parameters of a group: they call each other at one instance, so all of them
-    share the parameters of all."""
-    found: dict[TypeParam, None] = {}
-    for function in functions:
-        declared = _type(function)
-        for ty in declared.params:
-            found |= dict.fromkeys(p for p in _names_in(ty) if not _is_existential(solver, p))
-    return tuple(found)
-
-
-def _is_existential(solver: Solver, param: TypeParam) -> bool:
-    return isinstance(param, DimVar) and solver.is_existential(param.name)
-
-
-def _generalise(
-    function: Function,
-    assumptions: tuple[Assumption, ...],
-    shared: tuple[TypeParam, ...],
-    group: Sequence[str],
-) -> Function:
-    """Quantify a function over the parameters of its group; calls inside keep the instance."""
-    ty = _type(function)
-    own = tuple(Dim.atom(p) if isinstance(p, DimVar) else p for p in shared)
-    names = frozenset(group)
-
-    def instantiate(node: Expr) -> Expr:
-        match node:
-            case Call(GlobalVar(name)) if name in names and not node.type_args:
-                return replace(node, type_args=own)
-            case _:
-                return node
-
-    if own:
-        function = replace(function, body=rewrite(function.body, instantiate))
-    return replace(
-        function,
-        type_params=shared,
-        assumptions=assumptions,
-        ty=FnType(ty.params, ty.result, shared),
-    )
-
-
-def _names_in(ty: Type) -> list[TypeParam]:
-    """Give the names that a type mentions, in order: its sizes, then its type variables."""
-    found: list[TypeParam] = []
-    for dim in dims(ty):
-        found += (a for a in dim.atoms() if isinstance(a, DimVar))
-    found += (part for part in subtypes(ty) if isinstance(part, TypeVar))
-    return found
+        for param in function.params:
+            if is_untold(param.ty, generator.vars[param]):
+                return UntoldParameter(span, param.name, name, param.span)
+        if is_untold(function.result, generator.monomorphic[name].result):
+            return UntoldResult(span, name)
+    return CannotInfer(span, "this expression")
