@@ -43,6 +43,7 @@ from ..ir.types import (
 )
 from ..lower_torch.constants import torch_dtype
 from ..prelude.values import List
+from ..translate.number_places import Numbers
 from ..translate.scope import is_frozen
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
@@ -61,6 +62,8 @@ class Parameter:
     name: str
     type: Type
     span: Span
+    numbers: Numbers = None
+    """Where in the argument numbers are Python's own, as what a cell holds then is."""
 
 
 Place: TypeAlias = Parameter | Part
@@ -118,7 +121,7 @@ class Binder:
                 return value
 
     def _data(self, parameter: Place, value: Any, ty: AdtType) -> Any:
-        plan = None if self.schema is None else self.schema.plan(ty)
+        plan = None if self.schema is None else self.schema.plan(ty, parameter.numbers)
         if plan is not None and not isinstance(plan, Leaf):
             return DataWalk(self, parameter).host_value(value, plan)
         if not isinstance(value, tuple):  # of a type that has no class, as in a program from text

@@ -23,6 +23,7 @@ from .structure import tensors
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
+    from ..translate.number_places import Numbers
     from .arguments import Binder, Place
 
 Trail: TypeAlias = "tuple[Trail | None, str]"
@@ -41,12 +42,13 @@ _NO_NAMES: Final[Names] = {}
 class Part:
     """A part of an argument, in place of a parameter; its name is only made when it is shown."""
 
-    __slots__ = ("_trail", "span", "type")
+    __slots__ = ("_trail", "numbers", "span", "type")
 
-    def __init__(self, trail: Trail, ty: Type, span: Span) -> None:
+    def __init__(self, trail: Trail, ty: Type, span: Span, numbers: Numbers = None) -> None:
         self._trail: Final = trail
         self.type: Final = ty
         self.span: Final = span
+        self.numbers: Final = numbers
 
     @property
     def name(self) -> str:
@@ -165,7 +167,7 @@ class DataWalk:
         return []
 
     def _leaf(self, value: Any, plan: Leaf, trail: Trail, names: Names) -> None:
-        at = self._at(trail, plan.type, names)
+        at = Part(trail, self._named(plan.type, names), self._parameter.span, plan.numbers)
         host = self._binder.convert(at, value, at.type)
         if host is not value:
             self._converted[plan][id(value)] = host

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 import torch
 
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
+from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
 from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
@@ -48,19 +49,20 @@ class Entry:
         name: str,
         program: Program,
         parameters: tuple[Parameter, ...],
-        python: type | None,
+        numbers: Numbers,
         pullback: Program | None = None,
         exports: Exports | None = None,
         models: int = 0,
     ) -> None:
-        """`models` is the number of leading parameters that are parts of models."""
+        """`numbers` says where in the result numbers go back as Python's own; `models` is the
+        number of leading parameters that are parts of models."""
         self.name: Final = name
         self.program: Final = program
         self.parameters: Final = parameters
         self._pullback: Final = pullback
-        self._python: Final = python
+        self._numbers: Final = numbers
         self._exports: Final = exports or {}
-        self._finish: Converter | None = None
+        self._finish: Final[dict[bool, Converter]] = {}
         self._schema: Final = Schema(program.translated.adts, program.data)
         self._data: Final = any(has_data(self._schema.plan(p.type)) for p in parameters[models:])
         self._walked: Final = [
@@ -74,7 +76,7 @@ class Entry:
         result = program.type.result
         self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
-        if python is None and has_only_numbers(result) and not self._streams:
+        if numbers is None and has_only_numbers(result) and not self._streams:
             self._made = leaf_reader((result,))
 
     def __call__(self, values: Sequence[Any]) -> Any:
@@ -136,16 +138,19 @@ class Entry:
         host: Sequence[Any],
         owner: Owner,
         given: Sequence[Any] | None = None,
+        *,
+        joined: bool = False,
     ) -> Any:
         """Give a program's result as the caller gets it: fresh, in the annotated form. `given` has
         the tensors of the arguments where `host` is slow to walk."""
         if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
             return result
-        if self._finish is None:
-            self._finish = converter(
-                self.program.type.result, self._python, self._exports, self._schema
-            )
-        return self._finish(result, host if given is None else given, owner)
+        finish = self._finish.get(joined)
+        if finish is None:
+            ty, numbers = self.program.type.result, self._numbers
+            finish = converter(ty, numbers, self._exports, self._schema, joined=joined)
+            self._finish[joined] = finish
+        return finish(result, host if given is None else given, owner)
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
         """Tell whether all results are tensors that certainly share storage with nothing."""
@@ -163,7 +168,7 @@ class Entry:
         def run() -> tuple[Any, Any]:
             value, back = compiled(*host)
             owner = Owner(plan.device, compiled.constants)
-            return self.finish(value, host, owner), lambda seeds: back(lowered(seeds))
+            return self.finish(value, host, owner, joined=True), lambda seeds: back(lowered(seeds))
 
         inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
         return call_joined(run, inputs)

@@ -6,16 +6,14 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, cast, final
+from typing import Any, cast, final
 
 from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
+from ..translate.number_places import Numbers
 from ..translate.scope import MISSING
 from ..translate.signature import Signature
-
-NUMBERS: Final = {"bool": bool, "int": int, "float": float}
-"""The Python types that a result may go back as, by name."""
 
 
 def plain(value: Any) -> Any:
@@ -48,13 +46,13 @@ class Argument:
 class Interface:
     """The name of a model, its arguments, and the names of its parameters and of its state.
 
-    `result` is `bool`, `int` or `float` where the result goes back as a Python number. `hyper` are
-    the static arguments that the model was created with, as text: the program knows their values.
+    `result` says where in the result numbers go back as Python's own. `hyper` are the static
+    arguments that the model was created with, as text: the program knows their values.
     """
 
     name: str
     arguments: tuple[Argument, ...]
-    result: type | None
+    result: Numbers
     hyper: Mapping[str, str]
     params: tuple[str, ...]
     state: tuple[str, ...]
@@ -71,7 +69,7 @@ class Interface:
         arguments = [Argument(p.name, p.default, p.keyword_only) for p in signature.values]
         shown = {n: repr(v) for n, v in hyper.items()}
         return Interface(
-            name, tuple(arguments), signature.python, shown, tuple(params), tuple(state)
+            name, tuple(arguments), signature.numbers, shown, tuple(params), tuple(state)
         )
 
     @cached_property

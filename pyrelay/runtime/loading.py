@@ -17,10 +17,11 @@ from ..ir.parser import parse_module
 from ..ir.traverse import Steps, run
 from ..ir.types import FnType, RefType, TensorType, TupleType, Type, show
 from ..ir.verify import Stage, VerifyError, verify
+from ..translate import number_places
 from ..translate.scope import MISSING
 from .arguments import Binder, Parameter
 from .export import EvalProgram, Exported
-from .interface import NUMBERS, Argument, Interface, read_plain
+from .interface import Argument, Interface, read_plain
 from .program import Program
 from .saved_data import restored
 from .saving import Saved, unpack
@@ -164,7 +165,7 @@ def _interface(manifest: Mapping[str, Any]) -> Interface:
     return Interface(
         str(manifest["name"]),
         tuple(_argument(a) for a in manifest["arguments"]),
-        None if result is None else NUMBERS[result],
+        number_places.restored(result),
         {str(n): str(v) for n, v in manifest["hyper"].items()},
         _names(manifest["params"]),
         _names(manifest["state"]),

@@ -15,6 +15,7 @@ import torch
 from .. import annotations
 from ..diagnostics.source import NOWHERE
 from ..ir.types import RefType
+from ..translate.number_places import Numbers, parts_of
 from .arguments import Binder, Parameter, Place
 from .autograd import with_tensors
 from .representation import NO_DATA
@@ -35,12 +36,14 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
         cell.reference = self
 
     @staticmethod
-    def of(cell: Cell, ty: RefType, device: torch.device, schema: Schema) -> Reference:
+    def of(
+        cell: Cell, ty: RefType, numbers: Numbers, device: torch.device, schema: Schema
+    ) -> Reference:
         """Give the reference to a cell of a program, the same one each time."""
         found = cell.reference
         if not isinstance(found, Reference):
             found = Reference(cell)
-            found._content = Parameter("value", ty.value, NOWHERE)
+            found._content = Parameter("value", ty.value, NOWHERE, numbers)
             found._device, found._schema = device, schema
         return found
 
@@ -51,7 +54,13 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
             return self.cell.value
         from .results import outward  # a result may be a reference, too
 
-        return outward(self.cell.value, self._content.type, self._device, self._schema)
+        return outward(
+            self.cell.value,
+            self._content.type,
+            self._content.numbers,
+            self._device,
+            self._schema,
+        )
 
     @value.setter
     def value(self, value: Any) -> None:
@@ -62,7 +71,8 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
 
     def enter(self, parameter: Place, ty: RefType, binder: Binder) -> Cell:
         """Give the cell to a program that takes it as this parameter. Raises RunError."""
-        content = Parameter(parameter.name, ty.value, parameter.span)
+        (inside,) = parts_of(parameter.numbers, 1)
+        content = Parameter(parameter.name, ty.value, parameter.span, inside)
         self.cell.value = binder.bind(content, self.value)
         self._content, self._device = content, binder.device
         if binder.schema is not None:

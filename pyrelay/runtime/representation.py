@@ -19,6 +19,7 @@ from ..prelude.names import CONSTRUCTORS
 
 if TYPE_CHECKING:
     from ..translate.data import DataType
+    from ..translate.number_places import Numbers
 
 Maker: TypeAlias = Callable[..., Any]
 """From the fields of a constructor to a value."""
@@ -146,11 +147,11 @@ def representation(known: Representations, adt: str) -> Representation:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class UserData:
-    """What the runtime knows of users' data types: how values look, and for each constructor which
-    fields are annotated as Python's own numbers."""
+    """What the runtime knows of users' data types: how values look, and where in the fields of each
+    constructor numbers are Python's own."""
 
     representations: Representations
-    numbers: Mapping[str, tuple[tuple[type | None, ...], ...]]
+    numbers: Mapping[str, tuple[tuple[Numbers, ...], ...]]
 
     @staticmethod
     def of(types: Mapping[str, DataType]) -> UserData:

@@ -26,6 +26,7 @@ from ..ir.types import (
     int64,
 )
 from ..lower_torch.constants import torch_dtype
+from ..translate.number_places import Numbers, parts_of
 from .reference import Reference
 from .representation import NO_DATA
 from .schema import Leaf, Schema, transform
@@ -51,26 +52,33 @@ Exports: TypeAlias = Mapping[str, Callable[[Any], Any]]
 
 
 def converter(
-    ty: Type, python: type | None, exports: Exports, schema: Schema | None = None
+    ty: Type,
+    numbers: Numbers,
+    exports: Exports,
+    schema: Schema | None = None,
+    *,
+    joined: bool = False,
 ) -> Converter:
-    """Give the conversion of results of a type; `python` is int, float or bool if so annotated."""
-    if python is not None and isinstance(ty, TensorType | SizeType):
-        return lambda value, _, __: _python_number(value, python)
+    """Give the conversion of results of a type; `numbers` says where they are Python's own. Of a
+    call that is part of torch's graph floats stay tensors, which gradients can reach."""
+    is_number = isinstance(ty, TensorType | SizeType) and not (joined and numbers is float)
+    if is_number and isinstance(numbers, type):
+        return lambda value, _, __: _python_number(value, numbers)
     known = Schema({}, NO_DATA) if schema is None else schema
-    plan = known.plan(ty, python)
+    plan = known.plan(ty, numbers)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
         held = set(map(id, distinct_tensors(arguments)))
-        call = _Call(held, arguments, owner, exports, known)
+        call = _Call(held, arguments, owner, exports, known, joined)
         return transform(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert
 
 
-def outward(value: Any, ty: Type, device: torch.device, schema: Schema) -> Any:
+def outward(value: Any, ty: Type, numbers: Numbers, device: torch.device, schema: Schema) -> Any:
     """Give a script a host value that is its own already: what a cell holds."""
     call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
-    return transform(value, schema.plan(ty), lambda v, leaf: _convert(v, leaf, call))
+    return transform(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
 
 
 def _python_number(value: Any, python: type) -> Any:
@@ -86,6 +94,7 @@ class _Call:
     owner: Owner
     exports: Exports
     schema: Schema
+    joined: bool = False
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
         """Give a result in storage of its own."""
@@ -110,7 +119,9 @@ class _Call:
 
 def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
     match leaf.type:
-        case TensorType(()) if leaf.python is not None:
+        case TensorType(()) | SizeType() if leaf.python and not (
+            call.joined and leaf.python is float
+        ):
             return _python_number(value, leaf.python)
         case TensorType(_, dtype):
             if isinstance(value, torch.Tensor):
@@ -120,9 +131,10 @@ def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
         case SizeType():
             return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.owner.device)
         case FnType() as ty:
-            return _function(value, ty, call)
+            return _function(value, ty, leaf.numbers, call)
         case RefType():
-            return Reference.of(value, leaf.type, call.owner.device, call.schema)
+            (inside,) = parts_of(leaf.numbers, 1)
+            return Reference.of(value, leaf.type, inside, call.owner.device, call.schema)
         case TypeVar():
             return map_tensors(value, call.fresh)
         case AdtType(name) if name in call.exports:
@@ -135,16 +147,17 @@ def _as_it_is(value: Any, _: Leaf) -> Any:
     return value
 
 
-def _function(value: Any, ty: FnType, around: _Call) -> Any:
+def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
     """A function result, such as the pullback of a vjp: call it with tensors."""
 
     plans = [around.schema.plan(p) for p in ty.params]
+    made = parts_of(numbers, len(ty.params) + 1)[-1]
 
     def call(*args: Any) -> Any:
         with torch.no_grad():
             given = (transform(a, p, _as_it_is) for a, p in zip(args, plans, strict=False))
             result = value(*given, *args[len(plans) :])
-        finish = converter(ty.result, None, around.exports, around.schema)
+        finish = converter(ty.result, made, around.exports, around.schema)
         return finish(result, args, around.owner)
 
     return call

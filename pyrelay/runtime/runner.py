@@ -31,8 +31,10 @@ from ..translate.definition import (
     StaticValue,
     function_of,
 )
+from ..translate.derived_numbers import derived_numbers, of_models
 from ..translate.guards import checker
 from ..translate.models import ModelSpec
+from ..translate.number_places import Numbers
 from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Guard, Place, Scope
 from ..translate.signature import Signature, read_signature
@@ -302,16 +304,19 @@ class Runner:
                 has_aux=transformed.has_aux,
             )
         program = Program(module, name, UserData.of(translation.data))
-        parameters = _parameters(program.function)
+        numbers = _numbers(translation, program)
+        if transformed is not None:
+            rule, result = transformed.rule, translation.numbers.result
+            numbers = of_models(rule, result, has_aux=transformed.has_aux)
+        parameters = _parameters(program.function, translation.signature)
         warn(program.warnings)
         pullback = None if transformed is not None else pullback_of(program)
-        python = None if transformed is not None else translation.signature.python
         exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
         entry = Entry(
             self._function.name,
             program,
             parameters,
-            python,
+            numbers,
             pullback,
             exports,
             models=2 * len(models),
@@ -443,7 +448,8 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
     names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
     interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
     head = spec.definition.source.head
-    return EvalProgram(interface, program, _parameters(program.function), head)
+    parameters = _parameters(program.function, translation.signature)
+    return EvalProgram(interface, program, parameters, head)
 
 
 def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
@@ -456,12 +462,22 @@ def _use(source: Source) -> ModelUse:
     return ModelUse(blueprint.spec.definition, training, blueprint.spec.statics)
 
 
-def _parameters(function: Function) -> tuple[Parameter, ...]:
+def _parameters(function: Function, signature: Signature) -> tuple[Parameter, ...]:
+    hidden = len(function.params) - len(signature.values)
+    numbers = (*[None] * hidden, *(p.numbers for p in signature.values))
     found: list[Parameter] = []
-    for var in function.params:
+    for var, each in zip(function.params, numbers, strict=True):
         assert var.ty is not None
-        found.append(Parameter(var.name, var.ty, var.span))
+        found.append(Parameter(var.name, var.ty, var.span, each))
     return tuple(found)
+
+
+def _numbers(translation: Translation, program: Program) -> Numbers:
+    """Give where in the result of a program numbers are Python's own."""
+    if translation.derived is None:
+        return translation.numbers.result
+    made = program.typed.functions[translation.derived]
+    return derived_numbers(made.body, translation.numbers).result
 
 
 def _with_grads(

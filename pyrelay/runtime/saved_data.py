@@ -11,15 +11,15 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, Final
+from typing import Any
 
 from ..ir.module import AdtDef, Module
+from ..translate import number_places
 from ..translate.data_class import Field, fields_of, why_not
+from ..translate.number_places import Numbers
 from ..translate.scope import MISSING
-from .interface import NUMBERS, plain, read_plain
+from .interface import plain, read_plain
 from .representation import Instances, UserData
-
-_NAMES: Final = {cls: name for name, cls in NUMBERS.items()}
 
 
 def described(data: UserData, module: Module) -> dict[str, list[dict[str, Any]]]:
@@ -33,13 +33,13 @@ def described(data: UserData, module: Module) -> dict[str, list[dict[str, Any]]]
     return found
 
 
-def _described(cls: type, numbers: Sequence[type | None]) -> dict[str, Any]:
+def _described(cls: type, numbers: Sequence[Numbers]) -> dict[str, Any]:
     fields = fields_of(cls)
     defaults = {f.name: plain(f.default) for f in fields}
     return {
         "module": cls.__module__,
         "name": cls.__qualname__,
-        "numbers": [None if n is None else _NAMES[n] for n in numbers],
+        "numbers": [number_places.described(n) for n in numbers],
         "defaults": {n: v for n, v in defaults.items() if v is not MISSING},
         "keyword_only": [f.name for f in fields if f.keyword_only],
     }
@@ -49,14 +49,12 @@ def restored(descriptions: Mapping[str, Any], module: Module) -> UserData:
     """Give what the runtime needs to know of the classes of a program. What does not describe its
     data types is a ValueError, TypeError, AttributeError or KeyError."""
     made: dict[str, Instances] = {}
-    numbers: dict[str, tuple[tuple[type | None, ...], ...]] = {}
+    numbers: dict[str, tuple[tuple[Numbers, ...], ...]] = {}
     for name, classes in descriptions.items():
         definition = module.adts[name]
         found = list(_classes(definition, classes))
         made[name] = Instances.of(found, [c.field_names for c in definition.constructors])
-        numbers[name] = tuple(
-            tuple(None if n is None else NUMBERS[n] for n in c["numbers"]) for c in classes
-        )
+        numbers[name] = tuple(tuple(map(number_places.restored, c["numbers"])) for c in classes)
     return UserData(made, numbers)
 
 

@@ -36,6 +36,7 @@ from ..ir.op import Op
 from ..ir.ops.table import BY_NAME
 from ..ir.printer import to_text
 from ..ir.traverse import post_order
+from ..translate import number_places
 from ..translate.scope import MISSING
 from .interface import Argument, Interface, plain
 from .program import Program
@@ -71,7 +72,7 @@ def pack(interface: Interface, program: Program, weights: Mapping[str, torch.Ten
         "entry": program.entry,
         "name": interface.name,
         "arguments": [_argument(interface.name, a) for a in interface.arguments],
-        "result": None if interface.result is None else interface.result.__name__,
+        "result": number_places.described(interface.result),
         "hyper": dict(interface.hyper),
         "params": list(interface.params),
         "state": list(interface.state),

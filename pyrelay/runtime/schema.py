@@ -26,6 +26,7 @@ from ..ir.types import (
 )
 from ..lower_torch.constants import torch_dtype
 from ..prelude.library import LIST, OPTION
+from ..translate.number_places import Numbers, arguments, filled, parts_of, places_of
 from .elements import chained, elements, listed
 from .representation import (
     Instances,
@@ -43,12 +44,17 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """A value without parts; `python` is float, int or bool where it is annotated so, `scalar` the
-    dtype of a tensor of rank 0."""
+    """A value without parts: where in it numbers are Python's own, and the dtype of a tensor of
+    rank 0."""
 
     type: Type
-    python: type | None
+    numbers: Numbers
     scalar: torch.dtype | None
+
+    @property
+    def python(self) -> type | None:
+        """float, int or bool where it is annotated so."""
+        return self.numbers if isinstance(self.numbers, type) else None
 
 
 @final
@@ -94,7 +100,8 @@ class Case:
 class Data:
     """A value of a user's data type. `outer` are the sizes in its type arguments."""
 
-    def __init__(self, ty: AdtType, schema: Schema) -> None:
+    def __init__(self, ty: AdtType, numbers: Numbers, schema: Schema) -> None:
+        self._numbers: Final = numbers
         self.type: Final = ty
         self.outer: Final = tuple(sorted(dim_names(ty)))
         self._schema: Final = schema
@@ -102,7 +109,7 @@ class Data:
     @cached_property
     def cases(self) -> dict[type, Case]:
         """The fields by class."""
-        return self._schema.cases(self.type)
+        return self._schema.cases(self.type, self._numbers)
 
 
 Plan: TypeAlias = Leaf | Items | Maybe | Elements | Data
@@ -116,38 +123,42 @@ class Schema:
         self._adts: Final = adts
         self._representations: Final = data.representations
         self._numbers: Final = data.numbers
-        self._data: Final[dict[Type, Data]] = {}
-        self._lists: Final[dict[Type, Elements]] = {}
+        self._data: Final[dict[tuple[Type, Numbers], Data]] = {}
+        self._lists: Final[dict[tuple[Type, Numbers], Elements]] = {}
 
-    def plan(self, ty: Type, python: type | None = None) -> Plan:
-        """Give the plan of a type."""
+    def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
+        """Give the plan of a type, in whose values numbers are Python's own where it is said."""
         match ty:
             case TupleType(fields):
-                return Items(ty, tuple(self.plan(f) for f in fields))
+                inside = zip(fields, parts_of(numbers, len(fields)), strict=True)
+                return Items(ty, tuple(self.plan(f, n) for f, n in inside))
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
-                return Maybe(ty, self.plan(inner, python))
+                return Maybe(ty, self.plan(inner, parts_of(numbers, 1)[0]))
             case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
-                if ty not in self._lists:
-                    self._lists[ty] = Elements(ty, self.plan(inner))
-                return self._lists[ty]
+                if (ty, numbers) not in self._lists:
+                    each = self.plan(inner, parts_of(numbers, 1)[0])
+                    self._lists[ty, numbers] = Elements(ty, each)
+                return self._lists[ty, numbers]
             case AdtType(name) if isinstance(self._form(name), Instances):
-                if ty not in self._data:
-                    self._data[ty] = Data(ty, self)
-                return self._data[ty]
+                if (ty, numbers) not in self._data:
+                    self._data[ty, numbers] = Data(ty, numbers, self)
+                return self._data[ty, numbers]
             case TensorType((), DType() as dtype):
-                return Leaf(ty, python, torch_dtype(dtype))
+                return Leaf(ty, numbers, torch_dtype(dtype))
             case _:
-                return Leaf(ty, None, None)
+                return Leaf(ty, numbers, None)
 
     def _form(self, adt: str) -> Representation:
         return representation(self._representations, adt)
 
-    def cases(self, ty: AdtType) -> dict[type, Case]:
+    def cases(self, ty: AdtType, numbers: Numbers) -> dict[type, Case]:
         """Give the fields of the classes of a data type, at its arguments."""
         definition, form = self._adts[ty.name], self._form(ty.name)
         assert isinstance(form, Instances)
-        none = tuple((None,) * len(n) for n in form.names)
-        numbers = self._numbers.get(ty.name, none)
+        known = self._numbers.get(ty.name)
+        if known is None:  # nobody wrote its fields in Python: only type arguments are annotated
+            known = tuple(tuple(map(places_of, c.fields)) for c in definition.constructors)
+        given = arguments(definition.type_params, numbers)
         replace = substitution(definition.type_params, ty.args)
         taken = dim_names(ty)
         found: dict[type, Case] = {}
@@ -156,8 +167,8 @@ class Schema:
             apart = {n: Dim.of(f"{n}'") for n in sorted(own & taken)}
             rename = Substitution({**replace.dims, **apart}, replace.types)
             plans = tuple(
-                self.plan(rename(f), p)
-                for f, p in zip(constructor.fields, numbers[tag], strict=True)
+                self.plan(rename(f), filled(n, given))
+                for f, n in zip(constructor.fields, known[tag], strict=True)
             )
             names = tuple(f"{n}'" if n in apart else n for n in sorted(own))
             made, read = form.makers[tag], form.readers[tag]

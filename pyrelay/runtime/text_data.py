@@ -27,8 +27,7 @@ def data_of(module: Module) -> UserData:
         names = [field_names(c) for c in adt.constructors]
         pairs = zip(adt.constructors, names, strict=True)
         made[adt.name] = Instances.of([_class(adt.name, c.name, n) for c, n in pairs], names)
-    numbers = {n: tuple((None,) * len(f) for f in form.names) for n, form in made.items()}
-    return UserData(made, numbers)
+    return UserData(made, {})
 
 
 def classes_of(data: UserData) -> Mapping[str, type]:

@@ -47,8 +47,8 @@ from ..ir.types import (
 )
 from ..prelude.names import TYPES as LIBRARY_TYPES
 from .definition import Definition, meaning
+from .number_places import MARKS, Numbers, places_of
 from .scope import nearest
-from .unions import members_of
 
 if TYPE_CHECKING:
     from .data import DataTypes
@@ -61,7 +61,8 @@ ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collecti
 """What a parameter is annotated with that a `for` loop reads element by element."""
 
 _ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
-_PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
+PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
+MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
 
 ANY_DIM: Final = "any"
 """How the name of a dim that an annotation leaves open begins."""
@@ -75,8 +76,8 @@ class Annotation:
     ty: Type
     python: type | None = None
     """`float`, `int` or `bool` when it was annotated so, and for static parameters `str`."""
-    number: type | None = None
-    """`float`, `int` or `bool` when it was annotated so, optional or not."""
+    numbers: Numbers = None
+    """Where in its values numbers are Python's own."""
     model: written.ModelAnnotation | None = None
     is_optimizer: bool = False
     element: Type | None = None
@@ -109,8 +110,11 @@ class AnnotationReader:
         namespace: dict[str, Any],
         report: Callable[[Problem], None],
         data: DataTypes | None = None,
+        plain: Mapping[Any, Type] = PLAIN,
     ) -> None:
-        """`data` are the data types of the program; without, no class is one."""
+        """`data` are the data types of the program; without, no class is one. `plain` are the
+        types that Python's own stand for."""
+        self._plain: Final = plain
         self._namespace: Final = namespace
         self._report: Final = report
         self._data: Final = data
@@ -156,14 +160,18 @@ class AnnotationReader:
         python = value if value in (float, int, bool, str) else None
         if python is str:
             return Annotation(STR, python=str)
-        return Annotation(self.type(value), python, self.number(value))
+        return Annotation(self.type(value), python, self.numbers(value))
 
-    def number(self, value: Any) -> type | None:
-        """Give float, int or bool where an annotation is that, optional or not: such values are
-        Python's own. Raises what evaluating text in it raises."""
-        value = self.evaluate(value) if isinstance(value, str) else value
-        whole = members_of(value, self.evaluate) or (value,)
-        return whole[0] if len(whole) == 1 and whole[0] in (float, int, bool) else None
+    def numbers(self, value: Any) -> Numbers:
+        """Give where in the values of an annotation numbers are Python's own. Raises what reading
+        it raises."""
+        return places_of(self.marking().type(value))
+
+    def marking(self) -> AnnotationReader:
+        """Give a reader of the same annotations that marks Python's number types."""
+        reader = AnnotationReader(self._namespace, self._report, self._data, MARKED)
+        reader._span = self._span
+        return reader
 
     def _element(self, value: Any) -> Type:
         args = typing.get_args(value)
@@ -183,8 +191,8 @@ class AnnotationReader:
         if isinstance(value, str | typing.ForwardRef):
             is_text = isinstance(value, str)
             return self.type(self.evaluate(value if is_text else value.__forward_arg__))
-        if isinstance(value, type) and value in _PLAIN:
-            return _PLAIN[value]
+        if isinstance(value, type) and value in self._plain:
+            return self._plain[value]
         match value:
             case None:
                 return UNIT

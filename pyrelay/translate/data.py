@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Final, final
 
@@ -41,6 +41,7 @@ from ..prelude.names import CONSTRUCTORS
 from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
+from .number_places import Numbers, places_of
 from .scope import MISSING, Guard
 from .union_mistakes import not_classes, unnamed
 from .unions import (
@@ -68,8 +69,6 @@ class DataConstructor:
     name: str
     cls: type
     fields: tuple[Field, ...]
-    numbers: tuple[type | None, ...]
-    """For each field whether it is annotated float, int or bool, whose values are Python's own."""
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -82,7 +81,7 @@ def _of_prelude(cls: type) -> DataConstructor:
     """Give the constructor that a class of the prelude is."""
     known = CONSTRUCTORS[cls]
     fields = tuple(Field(n, Any, MISSING, keyword_only=False) for n in known.fields)
-    return DataConstructor(known.adt, known.name, cls, fields, (None,) * len(fields))
+    return DataConstructor(known.adt, known.name, cls, fields)
 
 
 @final
@@ -94,11 +93,8 @@ class DataType:
     union: Union
     params: tuple[TypeParam, ...]
     constructors: tuple[DataConstructor, ...]
-
-    @property
-    def numbers(self) -> tuple[tuple[type | None, ...], ...]:
-        """The fields of each constructor that are Python's own numbers."""
-        return tuple(c.numbers for c in self.constructors)
+    numbers: tuple[tuple[Numbers, ...], ...] = ()
+    """Where in the fields of each constructor numbers are Python's own."""
 
     def constructor(self, cls: type) -> DataConstructor:
         """Give the constructor that a member is."""
@@ -227,7 +223,7 @@ class DataTypes:
             params = tuple(self._param(each, p.__name__) for p in each.params)
             names = Names()
             constructors = tuple(
-                self._constructor(name, names.fresh(m.cls.__name__), m.cls, seen)
+                DataConstructor(name, names.fresh(m.cls.__name__), m.cls, fields_of(m.cls))
                 for m in each.members
             )
             self._types[each.key] = DataType(name, each, params, constructors)
@@ -240,13 +236,15 @@ class DataTypes:
                 for m, c in zip(each.members, found.constructors, strict=True)
             )
             self.adts[found.name] = AdtDef(found.name, found.params, built, place)
+        for each in group:
+            numbers = tuple(self._numbers(each, m, seen) for m in each.members)
+            self._types[each.key] = replace(self._types[each.key], numbers=numbers)
 
-    def _constructor(self, adt: str, name: str, cls: type, seen: Namespace) -> DataConstructor:
-        reader = AnnotationReader(_namespace(cls, seen), _ignore)
-        fields = fields_of(cls)
-        return DataConstructor(
-            adt, name, cls, fields, tuple(_number(reader, f.annotation) for f in fields)
-        )
+    def _numbers(self, union: Union, member: Member, seen: Namespace) -> tuple[Numbers, ...]:
+        """Give where in the fields of a class numbers are Python's own."""
+        reader = AnnotationReader(_namespace(member.cls, seen), _ignore, self).marking()
+        types = tuple(_quietly(reader, f.annotation) for f in fields_of(member.cls))
+        return tuple(map(places_of, self._applied(union, member, types, reader)))
 
     def _param(self, union: Union, name: str) -> TypeParam:
         return DimVar(name) if self._kinds[union.key, name] is Kind.DIM else TypeVar(name)
@@ -409,12 +407,12 @@ def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Di
     return UNKNOWN if arg is None else reader.type(arg)
 
 
-def _number(reader: AnnotationReader, annotation: Any) -> type | None:
-    """Give the number type of Python that an annotation is, optional or not."""
+def _quietly(reader: AnnotationReader, annotation: Any) -> Type:
+    """Give the type that the annotation of a field means, unknown where it cannot be read."""
     try:
-        return reader.number(annotation)
+        return reader.type(annotation)
     except Exception:  # reported where the field is read
-        return None
+        return UNKNOWN
 
 
 def _namespace(cls: type, seen: Namespace) -> dict[str, Any]:

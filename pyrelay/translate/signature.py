@@ -19,6 +19,7 @@ from ..ir.types import UNKNOWN, SizeType, Type, TypeParam
 from .annotation import Annotation, AnnotationReader, type_names
 from .data import DataTypes
 from .definition import Definition
+from .number_places import Numbers
 from .optimizers import OptimizerUse, is_optimizer
 from .scope import MISSING, Scope, is_data
 
@@ -44,6 +45,8 @@ class Parameter:
     model: ModelAnnotation | None = None
     element: Type | None = None
     """What an iterable gives."""
+    numbers: Numbers = None
+    """Where in the argument numbers are Python's own."""
 
     @property
     def required(self) -> bool:
@@ -56,13 +59,13 @@ class Parameter:
 class Signature:
     """The signature of a relay function.
 
-    `result` is None where it is not annotated; `python` is `float`, `int` or `bool` when the result
-    goes back as a Python number. `text` shows it as it is written.
+    `result` is None where it is not annotated; `numbers` says where in the result numbers go back
+    as Python's own. `text` shows it as it is written.
     """
 
     parameters: tuple[Parameter, ...]
     result: Type | None
-    python: type | None
+    numbers: Numbers
     text: str
 
     @property
@@ -101,14 +104,14 @@ def read_signature(
     if source.node.returns is not None:
         result = reader.read(source.node.returns, source.span(source.node.returns))
     text = f"{definition.name}({ast.unparse(args)})"
-    ty, python = _result(result)
-    return Signature(parameters, ty, python, text)
+    ty, numbers = _result(result)
+    return Signature(parameters, ty, numbers, text)
 
 
-def _result(annotation: Annotation | None) -> tuple[Type | None, type | None]:
+def _result(annotation: Annotation | None) -> tuple[Type | None, Numbers]:
     if annotation is None or annotation.model is not None:
         return None, None
-    return annotation.ty, annotation.number
+    return annotation.ty, annotation.numbers
 
 
 def _parameters(
@@ -147,5 +150,13 @@ def _parameter(
     static = found.python if keyword_only and found.python in STATIC_TYPES else None
     static = OptimizerUse if found.is_optimizer else static
     return Parameter(
-        name, found.ty, span, default, keyword_only, static, found.model, found.element
+        name,
+        found.ty,
+        span,
+        default,
+        keyword_only,
+        static,
+        found.model,
+        found.element,
+        found.numbers,
     )

@@ -22,6 +22,7 @@ from .annotation import AnnotationReader, type_names
 from .context import Context, ModelParts, ModelVar, Program
 from .data import DataType
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
+from .derived_numbers import FunctionNumbers
 from .environment import Bound, Holder, Static, Unbound
 from .expressions import expression
 from .flow import assigned_in, bound_by, locals_of, statements_in
@@ -76,6 +77,10 @@ class Translation:
     rates: Mapping[str, float]
     data: Mapping[str, DataType]
     """The users' data types, by their names in the module."""
+    numbers: FunctionNumbers
+    """Where numbers are Python's own in what the definition takes and gives."""
+    derived: str | None
+    """The function that transforms made of the definition, if they did."""
 
 
 def translate(
@@ -116,7 +121,9 @@ def translate(
     functions = _typed(program, specs)
     if isinstance(entry, DerivedFunction):
         name, functions = _derived(program, entry, instance, name, functions)
+    derived = name if isinstance(entry, DerivedFunction) else None
     signature = program.signature(definition)
+    numbers = FunctionNumbers(tuple(p.numbers for p in signature.values), signature.numbers)
     if given.functions:
         name, functions = _specialised(program, name, functions, signature)
         kept = tuple(p for p in signature.parameters if p.name not in given.functions)
@@ -133,6 +140,8 @@ def translate(
         updaters.passed,
         {o.source: o.lr for o in program.started if isinstance(o.source, str)},
         program.data.types,
+        numbers,
+        derived,
     )
 
 
