@@ -24,7 +24,8 @@ from ..ir.op import (
     ShapeBehaviour,
     View,
 )
-from ..ir.types import UNIT, DType, SizeType, TensorType, TupleType, Type, float32, int64, is_float
+from ..ir.scalars import compute_dtype
+from ..ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
 from .constants import torch_dtype
 from .scalars import TorchScalars, tensor_of
 
@@ -84,14 +85,6 @@ def is_omitted(op: Op, index: int, value: object) -> bool:
     params: tuple[Param, ...] = op.operands
     optional = index < len(params) and params[index].default is None
     return optional and isinstance(value, tuple) and not value
-
-
-def compute_dtype(types: Sequence[Type]) -> DType:
-    """Give the dtype in which a pointwise body computes its constants: the operands' float dtype,
-    else that of the last operand (the first may be the condition of a `where`)."""
-    given = [t for t in types if t != UNIT]  # the empty tuple stands for an omitted operand
-    dtypes = [int64 if isinstance(t, SizeType) else _dtype(t) for t in given]
-    return next((d for d in dtypes if is_float(d)), dtypes[-1] if dtypes else float32)
 
 
 def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:

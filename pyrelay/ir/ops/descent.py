@@ -8,6 +8,7 @@ from operator import call as apply
 from typing import Any, Final
 
 from ..op import (
+    Clash,
     Effect,
     Library,
     NoGradient,
@@ -66,6 +67,37 @@ descend_in_place: Final = Op(
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(_descend),
+    grad=NoGradient("made after all gradients are", is_zero=False),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
+
+
+def _overwrite_type(call: RuleCall) -> Type:
+    target, value = call.tensor(0), call.tensor(1)
+    try:
+        call.solver.unify(target, value)
+    except Clash:
+        call.clash(f"`overwrite` puts {show(value)} in the place of {show(target)}", 0, 1)
+    return UNIT
+
+
+def _overwrite(torch: Any, target: Any, value: Any) -> tuple[()]:
+    target.copy_(value)
+    return ()
+
+
+overwrite: Final = Op(
+    name="overwrite",
+    doc="The elements of a tensor, in its own storage, replaced by those of another.",
+    params=(operand("target"), operand("value")),
+    promotion=Promotion.NONE,
+    type_rule=_overwrite_type,
+    effect=Effect.STATE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Library(_overwrite),
     grad=NoGradient("made after all gradients are", is_zero=False),
     hidden=(),
     hyper=(),

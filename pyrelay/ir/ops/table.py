@@ -289,6 +289,7 @@ ALL: Final[tuple[Op, ...]] = (
 
 GENERATED: Final[tuple[Op, ...]] = (
     descent.descend_in_place,
+    descent.overwrite,
     rows.stack_rows,
     rows.unstack,
     shadow.shadow,

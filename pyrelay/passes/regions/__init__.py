@@ -1,0 +1,1 @@
+"""Pure tensor code cut into kernels and regions."""
