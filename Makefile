@@ -10,12 +10,12 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # index cannot be reached, pip takes torch from the usual one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit newer slow round-trip bench clean
+.PHONY: lenet test lint unit kernels newer slow round-trip bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
 
-test: lint unit newer
+test: lint unit kernels newer
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -26,7 +26,13 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu and not alone"
 	$(BIN)/python -m pytest -q -m alone tests/test_house.py
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu" tests/kernels
+
+# Every kernel that the tests make is interpreted, then compiled for three targets; no GPU is needed.
+kernels: $(VENV)/.dev
+	rm -rf $(VENV)/kernels
+	KERNELS=$(VENV)/kernels OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal \
+	    -m "not slow and not gpu" tests/kernels
+	$(BIN)/python -m tests.kernels.ahead_of_time $(VENV)/kernels
 
 # The half of the compiler that needs no torch, under newer Pythons, where there are any.
 newer:

@@ -72,6 +72,20 @@ def triton_module() -> Any:
     return triton
 
 
+def function_of(kernel: Kernel) -> Any:
+    """Give the function of a kernel, as Triton made it. Raises NoTriton."""
+    _built[kernel.text] = kernel
+    return load(kernel.text, kernel.name)
+
+
+def built_kernels() -> tuple[Kernel, ...]:
+    """Give every kernel that was built in this process, one for each text."""
+    return tuple(_built.values())
+
+
+_built: Final[dict[str, Kernel]] = {}
+
+
 @cache
 def load(text: str, name: str) -> Any:
     """Give the function `name` of a kernel's text, as Triton made it. Raises NoTriton."""
@@ -124,7 +138,7 @@ def ahead_of_time(kernel: Kernel, config: Config, target: tuple[str, int | str, 
     signature = {n: _signature(a) for n, a in zip(kernel.names, kernel.arguments, strict=True)}
     constants = dict(config.constants)
     signature |= dict.fromkeys(constants, "constexpr")
-    source = ASTSource(load(kernel.text, kernel.name), signature, constants)
+    source = ASTSource(function_of(kernel), signature, constants)
     options = launch_options(config)
     return compile_source(source, target=GPUTarget(*target), options=options)
 

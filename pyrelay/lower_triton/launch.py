@@ -17,7 +17,7 @@ import torch
 from ..ir.dims import Dim, DimAtom, DimOp, DimVar
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
-from .build import launch_options, load
+from .build import function_of, launch_options
 from .kernel import (
     Argument,
     Config,
@@ -165,7 +165,7 @@ class KernelCall:
         self, kernel: Kernel, operands: Sequence[Any], sizes: _Sizes, storage: _StoragePlan
     ) -> _Launch | None:
         fill = tuple(_place(a, operands, sizes, storage) for a in kernel.arguments)
-        function = load(kernel.text, kernel.name)
+        function = function_of(kernel)
         candidates = [
             _Launch(function, _grid(kernel, c, sizes), fill, _named(c)) for c in kernel.configs
         ]

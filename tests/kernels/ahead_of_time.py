@@ -1,0 +1,65 @@
+"""Compile every kernel that the tests ran, for each target: `python -m tests.kernels.ahead_of_time
+FOLDER`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
+
+Each kernel is compiled in its first configuration. Prints how many there were, and stops with
+status 1 if one could not be compiled.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from pyrelay.lower_triton.build import ahead_of_time
+from pyrelay.lower_triton.kernel import Kernel
+
+TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
+
+
+def collected(folder: Path) -> list[Kernel]:
+    """Give the distinct kernels in a folder, ordered by their text."""
+    found: dict[str, Kernel] = {}
+    for path in sorted(folder.glob("*.kernels")):
+        for kernel in pickle.loads(path.read_bytes()):
+            found.setdefault(kernel.text, kernel)
+    return [found[text] for text in sorted(found)]
+
+
+def compile_for_all(kernel: Kernel) -> str | None:
+    """Compile a kernel for every target; give what went wrong."""
+    for target in TARGETS:
+        try:
+            ahead_of_time(kernel, kernel.configs[0], target)
+        except Exception as error:
+            lines = str(error).splitlines() or [""]
+            return (
+                f"{kernel.name} for {target[1]}: {type(error).__name__}: {lines[-1]}\n{kernel.text}"
+            )
+    return None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Compile the kernels in a folder. Gives the exit status."""
+    kernels = collected(Path(arguments[0]))
+    started = time.perf_counter()
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        problems = [p for p in pool.map(compile_for_all, kernels, chunksize=4) if p is not None]
+    for problem in problems:
+        sys.stderr.write(problem)
+    targets = ", ".join(f"sm_{t[1]}" if t[0] == "cuda" else str(t[1]) for t in TARGETS)
+    spent = time.perf_counter() - started
+    sys.stdout.write(
+        f"{len(kernels)} distinct kernels interpreted, {len(kernels) - len(problems)} compiled for "
+        f"{targets} in {spent:.0f} s\n"
+    )
+    return 1 if problems or not kernels else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
