@@ -15,7 +15,8 @@ class Elementwise:
     `body(elements, place, *operands, *attributes)`, arguments in the order of the signature: it
     gives the value at a `Place`, or a tuple of values where the result is a tuple. `elements` is an
     `elements.Elements`; a tensor operand is a `Source`, a tuple of tensors a tuple of these, an
-    omitted operand None; sizes in attributes are `Dim`, dtypes `DType`.
+    omitted operand None; sizes in attributes are `Dim`, dtypes `DType`. It gives None for a call
+    that cannot be said so, which is then called.
     """
 
     body: Callable[..., Any]
@@ -26,7 +27,8 @@ class Elementwise:
 class MadeOf:
     """The same value in other operators, for where they are fused.
 
-    `body(args, attrs)` emits the code on values under construction, as a gradient rule does.
+    `body(args, attrs)` emits the code on values under construction, as a gradient rule does. It
+    gives None for a call that is better left as it is, and emits nothing then.
     """
 
     body: Callable[[tuple[Any, ...], Any], Any]
@@ -39,7 +41,8 @@ class Scatter:
 
     The result starts as operand `base`, or as zeros where that is None. For each place in the
     operand `over`, `body(elements, place, *operands, *attributes)` gives the coordinates in the
-    result and the value that is added there.
+    result and the value that is added there; None for a call that cannot be said so. In which
+    order values are added at one place is open, so sums of floats may differ in the last bits.
     """
 
     base: int | None

@@ -39,6 +39,10 @@ _BITS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+class NotSaidError(Exception):
+    """The operator says nothing of a call like this one."""
+
+
 def fused_value(
     op: Op,
     call: Call,
@@ -50,7 +54,8 @@ def fused_value(
     """Give the value of an operator call from what the operator is inside a kernel.
 
     `size` evaluates the dims in types and attributes; `solver` answers the type rules of the
-    operators that a composite is made of. Raises KeyError for an operator that is nothing there.
+    operators that a composite is made of. Raises KeyError for an operator that is nothing there,
+    NotSaidError for a call of which its declaration says nothing.
     """
     types = [type_of(a) for a in call.args]
     given = [
@@ -239,11 +244,17 @@ class _Call:
     def elementwise(self, body: Callable[..., Any]) -> Any:
         first = self._result.fields[0] if isinstance(self._result, TupleType) else self._result
         result = _tensor_type(first)
-        if not all(self._size(d) for d in result.shape):
+        try:
+            sizes = [self._size(d) for d in result.shape]
+        except KeyError:
+            raise NotSaidError from None  # the elements say themselves how many they are
+        if not all(sizes):
             return self._empty(self._result)  # there is no place to ask for
         elements = self._elements(torch_dtype(_known_dtype(result)))
         place = elements.places(result.shape)
         found = body(elements, place, *self._sources(elements), *self._call.attrs.values())
+        if found is None:
+            raise NotSaidError
         if not isinstance(self._result, TupleType):
             return self._stored(found, result)
         fields = zip(found, self._result.fields, strict=True)
@@ -283,10 +294,10 @@ class _Call:
         return found if pair else found[0]
 
     def contraction(self, fused: Callable[..., str | None]) -> Any:
-        subscripts = fused(tuple(v.dim() for v in self._values), self._call.attrs)
+        subscripts = fused(tuple(v.dim() for v in _opened(self._values)), self._call.attrs)
         if subscripts is None:
-            raise KeyError("no sum of products")
-        return torch.einsum(subscripts, *self._values)
+            raise NotSaidError
+        return torch.einsum(subscripts, *_opened(self._values))
 
     def scatter(self, scatter: Scatter) -> Any:
         result = _tensor_type(self._result)
@@ -299,7 +310,10 @@ class _Call:
         elements = self._elements(total.dtype)
         place = elements.places(over.shape)
         sources = self._sources(elements)
-        at, value = scatter.body(elements, place, *sources, *self._call.attrs.values())
+        found = scatter.body(elements, place, *sources, *self._call.attrs.values())
+        if found is None:
+            raise NotSaidError
+        at, value = found
         shape = [self._size(d) for d in over.shape]
         whole = tensor_of(value, total.dtype, self._device).expand(shape)
         index = tuple(torch.as_tensor(elements.value(c)).expand(shape) for c in at)
@@ -317,6 +331,8 @@ class _Call:
             for p, v in zip(params, self._values, strict=True)
         )
         result = body(args, self._call.attrs)
+        if result is None:
+            raise NotSaidError
         for binding in builder.bindings:
             values[binding.var] = self._step(binding.value, values)
         return self._atom(result.atom, values)
@@ -378,6 +394,11 @@ def _combined(combine: str, lines: torch.Tensor, pair: bool) -> tuple[torch.Tens
         case _:
             total = getattr(torch, {"add": "sum", "mul": "prod"}[combine])
             return (total(lines, -1, dtype=lines.dtype),)
+
+
+def _opened(values: Sequence[Any]) -> list[Any]:
+    """Give the tensors of operands, tuples opened."""
+    return [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
 
 
 def _tensor_type(ty: Type) -> TensorType:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import Dim
+from ..bounds import maximum
+from ..dims import ONE, Dim
 from ..op import (
     Effect,
+    Elementwise,
     Library,
     NoGradient,
     Op,
@@ -20,8 +22,11 @@ from ..op import (
     operand,
 )
 from ..rules import shape_tuple
-from ..types import AnyDType, TensorType, Type, bool_, float32, int64, show
+from ..types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_float, show
 from .operands import on_tensor, static
+
+if TYPE_CHECKING:
+    from ..elements import Elements, Place, Source
 
 _CONSTANT: Final = NoGradient("the result does not depend on the elements of any operand")
 
@@ -46,6 +51,17 @@ def _full(torch: Any, device: Any, size: tuple[int, ...], value: Any, dtype: Any
     return torch.full(size, value, dtype=dtype, device=device)
 
 
+def number_element(
+    k: Elements, value: Any, dtype: DType | None, default: DType | None = None
+) -> Any:
+    """Give a number that an attribute states, sizes included, as an element of a dtype."""
+    if not isinstance(value, Dim):
+        return k.const(value)
+    dtype = dtype or default
+    found = k.number(value)
+    return found if dtype is None or dtype == int64 else k.cast(found, dtype)
+
+
 full: Final = Op(
     name="full",
     doc="A tensor of one number.",
@@ -60,7 +76,11 @@ full: Final = Op(
     ),
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_full, is_fresh=True),
+    lowering=Library(
+        _full,
+        is_fresh=True,
+        fused=Elementwise(lambda k, place, size, value, dtype: number_element(k, value, dtype)),
+    ),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -72,6 +92,9 @@ full: Final = Op(
         Sample((), {"size": (3,), "fill_value": 2, "dtype": float32}),
     ),
 )
+
+
+_NUMBERS: Final = {"zeros": 0, "ones": 1}
 
 
 def _filled(name: str) -> Op:
@@ -89,6 +112,7 @@ def _filled(name: str) -> Op:
                 size, dtype=dtype or torch.float32, device=device
             ),
             is_fresh=True,
+            fused=Elementwise(lambda k, place, size, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
         hidden=(),
@@ -125,6 +149,7 @@ def _filled_like(name: str) -> Op:
         lowering=Library(
             on_tensor(lambda torch, x, dtype: getattr(torch, f"{name}_like")(x, dtype=dtype)),
             is_fresh=True,
+            fused=Elementwise(lambda k, place, x, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
         hidden=(),
@@ -156,7 +181,10 @@ full_like: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(
-        on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype))
+        on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype)),
+        fused=Elementwise(
+            lambda k, place, x, value, dtype: number_element(k, value, dtype, x.dtype)
+        ),
     ),
     grad=_CONSTANT,
     hidden=(),
@@ -210,6 +238,18 @@ def _arange(torch: Any, device: Any, start: Any, end: Any, step: Any, dtype: Any
     return torch.arange(start, end, step, dtype=dtype, device=device)
 
 
+def _arange_element(
+    k: Elements, place: Place, start: Any, end: Any, step: Any, dtype: DType | None
+) -> Any:
+    first, last = _range_bounds(start, end)
+    (i,) = place.index
+    if not any(isinstance(v, float) for v in (first, last, step)):
+        whole = k.number(Dim.of(first) + i * step)
+        return whole if dtype is None else k.cast(whole, dtype)
+    far = k.mul(k.cast(k.number(i), dtype or float32), k.const(step))
+    return k.add(far, k.const(first))
+
+
 arange: Final = Op(
     name="arange",
     doc="The numbers from `start` up to, not including, `end`; `arange(end)` starts at 0.",
@@ -223,7 +263,7 @@ arange: Final = Op(
     type_rule=_arange_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_arange, is_fresh=True),
+    lowering=Library(_arange, is_fresh=True, fused=Elementwise(_arange_element)),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -244,6 +284,22 @@ def _linspace_type(call: RuleCall) -> Type:
     return TensorType((Dim.of(call.attrs["steps"]),), call.attrs["dtype"] or float32)
 
 
+def _linspace_element(
+    k: Elements, place: Place, start: Any, end: Any, steps: Any, dtype: DType | None
+) -> Any:
+    # Counted from the nearer end, as in torch, so that both ends are exact.
+    (i,) = place.index
+    wide = dtype if dtype is not None and is_float(dtype) and dtype.bits > 16 else float32
+    last = Dim.of(steps) - 1
+    low, high = (k.cast(number_element(k, v, wide), wide) for v in (start, end))
+    gaps = k.cast(k.number(maximum(last, ONE)), wide)
+    step = k.div(k.sub(high, low), gaps)
+    near = k.add(low, k.mul(step, k.cast(k.number(i), wide)))
+    far = k.sub(high, k.mul(step, k.cast(k.number(last - i), wide)))
+    found = k.where(k.lt(k.number(2 * i), k.number(Dim.of(steps))), near, far)
+    return found if dtype in (None, wide) else k.cast(found, dtype)
+
+
 linspace: Final = Op(
     name="linspace",
     doc="Numbers at equal distances from `start` to `end`, both included.",
@@ -260,7 +316,8 @@ linspace: Final = Op(
     lowering=Library(
         lambda torch, device, start, end, steps, dtype: torch.linspace(
             start, end, steps, dtype=dtype or torch.float32, device=device
-        )
+        ),
+        fused=Elementwise(_linspace_element),
     ),
     grad=_CONSTANT,
     hidden=(),
@@ -285,6 +342,11 @@ def _eye(torch: Any, device: Any, n: int, m: int | None, dtype: Any) -> Any:
     return torch.eye(n, n if m is None else m, dtype=dtype, device=device)
 
 
+def _eye_element(k: Elements, place: Place, n: Any, m: Any, dtype: DType | None) -> Any:
+    row, column = place.index
+    return k.cast(k.eq(k.number(row), k.number(column)), dtype or float32)
+
+
 eye: Final = Op(
     name="eye",
     doc="Ones on the diagonal of a matrix, zeros elsewhere.",
@@ -297,7 +359,7 @@ eye: Final = Op(
     type_rule=_eye_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(_eye, is_fresh=True),
+    lowering=Library(_eye, is_fresh=True, fused=Elementwise(_eye_element)),
     grad=_CONSTANT,
     hidden=(),
     hyper=(),
@@ -318,6 +380,13 @@ def _matrix(call: RuleCall) -> Type:
     return source
 
 
+def _triangle(k: Elements, place: Place, x: Source, diagonal: Any, keeps: Any) -> Any:
+    """Give the element where `keeps` holds of how far it is above the diagonal."""
+    above = k.number(place.index[-1] - place.index[-2] - diagonal)
+    kept = keeps(above, k.const(0))
+    return k.where(kept, x(*place.index), k.const(0))
+
+
 tril: Final = Op(
     name="tril",
     doc="The lower triangle of a matrix, zeros above it.",
@@ -326,7 +395,10 @@ tril: Final = Op(
     type_rule=_matrix,
     effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Library(lambda torch, x, diagonal: torch.tril(x, diagonal)),
+    lowering=Library(
+        lambda torch, x, diagonal: torch.tril(x, diagonal),
+        fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.le)),
+    ),
     grad=lambda p: (tril(p.g, diagonal=p.attrs["diagonal"]),),
     hidden=(),
     hyper=(),
@@ -348,7 +420,10 @@ triu: Final = Op(
     type_rule=_matrix,
     effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Library(lambda torch, x, diagonal: torch.triu(x, diagonal)),
+    lowering=Library(
+        lambda torch, x, diagonal: torch.triu(x, diagonal),
+        fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.ge)),
+    ),
     grad=lambda p: (triu(p.g, diagonal=p.attrs["diagonal"]),),
     hidden=(),
     hyper=(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..dims import Dim
 from ..op import (
     Effect,
+    Elementwise,
     Hidden,
     Holder,
     Init,
@@ -16,18 +17,20 @@ from ..op import (
     Pullback,
     RuleCall,
     Sample,
+    Scatter,
     ShapeBehaviour,
     TensorSpec,
     attribute,
     operand,
 )
 from ..rules import expect, floating, integral, with_rank
-from ..types import TensorType, Type, float32, is_float, show
+from ..types import TensorType, Type, float32, int64, is_float, show
 from . import compare, create
 from .operands import as_positions, static
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 
 def _embedding_type(call: RuleCall) -> Type:
@@ -61,6 +64,13 @@ def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any
     return torch.embedding(table, numbers)
 
 
+def _embedding_element(
+    k: Elements, place: Place, numbers: Source, table: Source, padding: Any
+) -> Any:
+    row = k.coordinate(numbers(*place.index[:-1]), table.shape[0])
+    return table(row, place.index[-1])
+
+
 embedding: Final = Op(
     name="embedding",
     doc="Rows of a table, by their numbers; the row `padding_idx` gets no gradient.",
@@ -69,7 +79,7 @@ embedding: Final = Op(
     type_rule=_embedding_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_embedding, is_fresh=True),
+    lowering=Library(_embedding, is_fresh=True, fused=Elementwise(_embedding_element)),
     grad=_embedding_grad,
     hidden=(Hidden("weight", Holder.PARAMETER, Init.NORMAL, _embedding_weight),),
     hyper=(
@@ -113,6 +123,17 @@ def _embedding_grad_grad(p: Pullback) -> tuple[Value, None]:
     return found, None
 
 
+def _embedding_grad_element(
+    k: Elements, place: Place, g: Source, numbers: Source, rows: Dim, padding: Dim | None
+) -> Any:
+    number = numbers(*place.index[:-1])
+    value = g(*place.index)
+    if padding is not None:
+        is_padding = k.eq(k.cast(number, int64), k.number(padding))
+        value = k.where(is_padding, k.const(0.0), value)
+    return (k.coordinate(number, rows), place.index[-1]), value
+
+
 embedding_grad: Final = Op(
     name="embedding_grad",
     doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0.",
@@ -126,7 +147,11 @@ embedding_grad: Final = Op(
     type_rule=_embedding_grad_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_embedding_backward, is_fresh=True),
+    lowering=Library(
+        _embedding_backward,
+        is_fresh=True,
+        fused=Scatter(base=None, over=0, body=_embedding_grad_element),
+    ),
     grad=_embedding_grad_grad,
     hidden=(),
     hyper=(),

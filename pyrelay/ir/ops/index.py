@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import Dim
+from ..dims import Dim, product
 from ..op import (
     Effect,
+    Elementwise,
     Library,
+    MadeOf,
     NoGradient,
     Op,
     Promotion,
     Pullback,
     RuleCall,
     Sample,
+    Scatter,
     ShapeBehaviour,
     TensorSpec,
     attribute,
@@ -21,12 +26,14 @@ from ..op import (
 )
 from ..rules import INDEX_DTYPE, axis, expect, integral, with_rank
 from ..types import TensorType, Type, show
+from . import index_element, moving
 from .index_body import python_index, split_index
 from .index_spec import normal_spec, result_shape, write_type
-from .operands import as_positions, as_tensor, static
+from .operands import as_positions, as_tensor, fields, is_given, static
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 _INT: Final = ("int", 0)
 _ROW: Final = (("int", 0),)
@@ -87,7 +94,7 @@ index: Final = Op(
     type_rule=_index_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
-    lowering=Library(_index),
+    lowering=Library(_index, fused=Elementwise(index_element.read)),
     grad=lambda p: (
         index_accumulate(_zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
         None,
@@ -111,7 +118,11 @@ extract: Final = Op(
     type_rule=_index_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
-    lowering=Library(lambda torch, *args: _index(torch, *args).clone(), is_fresh=True),
+    lowering=Library(
+        lambda torch, *args: _index(torch, *args).clone(),
+        is_fresh=True,
+        fused=Elementwise(index_element.read),
+    ),
     grad=index.grad,
     hidden=(),
     hyper=(),
@@ -154,7 +165,7 @@ set_at: Final = Op(
     type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library.updating(_set_at, _set_in_place),
+    lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
     grad=_set_at_grad,
     hidden=(),
     hyper=(),
@@ -192,6 +203,15 @@ def _accumulate_in_place(
     return out.flip(flips) if flips else out
 
 
+def _accumulate_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the sum as two: where places are known, nothing need be added twice at one."""
+    x, indices, value = args
+    positions = fields(indices) if is_given(indices) else []
+    if any(isinstance(i.ty, TensorType) and i.rank for i in positions):
+        return scatter_at(x, indices, value, **attrs)
+    return x + set_at(_zeros_of(x), indices, value, **attrs)
+
+
 index_accumulate: Final = Op(
     name="index_accumulate",
     doc="The tensor with `value` added at `input[...]`; a position named twice gets both.",
@@ -205,7 +225,7 @@ index_accumulate: Final = Op(
     type_rule=write_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library.updating(_index_accumulate, _accumulate_in_place),
+    lowering=Library.updating(_index_accumulate, _accumulate_in_place, MadeOf(_accumulate_code)),
     grad=lambda p: (
         p.g,
         None,
@@ -222,7 +242,17 @@ index_accumulate: Final = Op(
 )
 
 
-SLICING: Final = (index, extract, set_at, index_accumulate)
+scatter_at: Final = replace(
+    index_accumulate,
+    name="scatter_at",
+    doc="`index_accumulate` at positions that are tensors: several may be one.",
+    lowering=Library.updating(
+        _index_accumulate, _accumulate_in_place, Scatter(base=0, over=2, body=index_element.added)
+    ),
+)
+
+
+SLICING: Final = (index, extract, set_at, index_accumulate, scatter_at)
 """The operators whose sizes are bounds of slices."""
 
 
@@ -254,6 +284,14 @@ def _gather(torch: Any, x: Any, positions: Any, dim: int) -> Any:
     return torch.gather(x, dim, as_positions(torch, positions))
 
 
+def _at(k: Elements, place: Place, positions: Source, shape: Sequence[Dim], dim: int) -> list[Dim]:
+    """Give the place with its coordinate along a dim replaced by a position."""
+    index = list(place.index)
+    if index:
+        index[dim] = k.coordinate(positions(*place.index), shape[dim])
+    return index
+
+
 gather: Final = Op(
     name="gather",
     doc="Elements picked along a dim: `out[i][j] = input[index[i][j]][j]` for `dim=0`.",
@@ -262,7 +300,12 @@ gather: Final = Op(
     type_rule=_gather_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_gather),
+    lowering=Library(
+        _gather,
+        fused=Elementwise(
+            lambda k, place, x, positions, dim: x(*_at(k, place, positions, x.shape, dim))
+        ),
+    ),
     grad=lambda p: (
         scatter_add(_zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
         None,
@@ -309,7 +352,18 @@ scatter_add: Final = Op(
     type_rule=_scatter_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library.updating(_scatter_add, _scatter_add_in_place),
+    lowering=Library.updating(
+        _scatter_add,
+        _scatter_add_in_place,
+        Scatter(
+            base=0,
+            over=2,
+            body=lambda k, place, x, positions, source, dim: (
+                _at(k, place, positions, x.shape, dim),
+                source(*place.index),
+            ),
+        ),
+    ),
     grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
     hidden=(),
     hyper=(),
@@ -332,20 +386,19 @@ scatter_add: Final = Op(
 
 def _take_grad(p: Pullback) -> tuple[Value, None]:
     source, positions = p.args
-    flat = _zeros_of(source.reshape(_size(source)))
+    flat = _zeros_of(source.reshape(product(source.shape)))
     spread = index_accumulate(flat, p.g.builder.tuple((positions,)), p.g, spec=_ROW)
     return spread.reshape(*source.shape), None
 
 
-def _size(value: Value) -> Dim:
-    total = Dim.of(1)
-    for dim in value.shape:
-        total = total * dim
-    return total
-
-
 def _take(torch: Any, x: Any, positions: Any) -> Any:
     return torch.take(x, as_positions(torch, positions, x))
+
+
+def _take_element(k: Elements, place: Place, x: Source, positions: Source) -> Any:
+    total = product(x.shape)
+    number = k.coordinate(positions(*place.index), total)
+    return x(*moving.counted_over((number,), (total,), x.shape))
 
 
 take: Final = Op(
@@ -356,7 +409,7 @@ take: Final = Op(
     type_rule=lambda call: TensorType(integral(call, 1).shape, call.tensor(0).dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_take),
+    lowering=Library(_take, fused=Elementwise(_take_element)),
     grad=_take_grad,
     hidden=(),
     hyper=(),
@@ -391,6 +444,13 @@ def _index_select(torch: Any, x: Any, positions: Any, dim: int) -> Any:
     return torch.index_select(x, dim, as_tensor(torch, positions, x))
 
 
+def _index_select_element(k: Elements, place: Place, x: Source, positions: Source, dim: int) -> Any:
+    index = list(place.index)
+    position = positions(*(index[dim] for _ in positions.shape))
+    index[dim] = k.coordinate(position, x.shape[dim])
+    return x(*index)
+
+
 index_select: Final = Op(
     name="index_select",
     doc="Slices along a dim, by their positions.",
@@ -399,7 +459,7 @@ index_select: Final = Op(
     type_rule=_index_select_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(_index_select),
+    lowering=Library(_index_select, fused=Elementwise(_index_select_element)),
     grad=_index_select_grad,
     hidden=(),
     hyper=(),
@@ -422,6 +482,11 @@ def _one_hot(torch: Any, x: Any, classes: int) -> Any:
     return torch.nn.functional.one_hot(as_positions(torch, x), classes)
 
 
+def _one_hot_element(k: Elements, place: Place, x: Source, classes: Any) -> Any:
+    here = k.cast(x(*place.index[:-1]), INDEX_DTYPE)
+    return k.cast(k.eq(here, k.number(place.index[-1])), INDEX_DTYPE)
+
+
 one_hot: Final = Op(
     name="one_hot",
     doc="A 1 at the place of each class, in a last dim of `num_classes`.",
@@ -430,7 +495,7 @@ one_hot: Final = Op(
     type_rule=_one_hot_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_one_hot),
+    lowering=Library(_one_hot, fused=Elementwise(_one_hot_element)),
     grad=NoGradient("takes and gives integers"),
     hidden=(),
     hyper=(),

@@ -15,7 +15,8 @@ whose bound is an integer that only the running program knows has a size of its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
 
 from ..bounds import is_nonnegative, minimum, positive_part
 from ..dims import ONE, Dim, DimHole
@@ -186,7 +187,7 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
     bounds = [call.solver.resolve_dim(b) if isinstance(b, Dim) else b for b in (start, stop)]
     known = [static(b) for b in (size, *bounds)]
     if not any(isinstance(b, Dim) for b in known):
-        return Dim.of(len(range(*slice(known[1], known[2], stride).indices(known[0]))))
+        return run_of(size, *bounds, stride).count
     if isinstance(size.single, DimHole):
         raise Stuck(size)
     sizes = [b for b in known[1:] if isinstance(b, Dim)]
@@ -194,11 +195,34 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
         return call.solver.fresh_dim("sliced")
     for bound in sizes:
         _assume_sign(call, bound)
-    distance = _distance(size, *_forwards(known[1], known[2], stride))
+    return run_of(size, *bounds, stride).count
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A slice of a dim: its first element, the way from each to the next, and their number."""
+
+    first: Dim
+    step: int
+    count: Dim
+
+
+def run_of(size: Dim, start: Any, stop: Any, step: int | None) -> Run:
+    """Give the run of elements in a slice of a dim of a known size, bounds clamped to it."""
+    stride = 1 if step is None else step
+    known = [static(b) for b in (size, start, stop)]
+    if not any(isinstance(b, Dim) for b in known):
+        places = range(*slice(known[1], known[2], stride).indices(known[0]))
+        return Run(Dim.of(places.start), stride, Dim.of(len(places)))
+    first, last = _forwards(known[1], known[2], stride)
+    distance = _distance(size, first, last)
     enough = distance + (abs(stride) - 1)
     if not is_nonnegative(enough):
         enough = positive_part(distance) + (abs(stride) - 1)
-    return enough // abs(stride)
+    from_end, bound = first
+    low = positive_part(size - bound) if from_end else minimum(bound, size)
+    return Run(low if stride > 0 else size - 1 - low, stride, enough // abs(stride))
 
 
 _Bound: TypeAlias = tuple[bool, Dim]

@@ -17,6 +17,7 @@ from ..op import (
     Pullback,
     RuleCall,
     Sample,
+    Scatter,
     ShapeBehaviour,
     Stuck,
     TensorSpec,
@@ -26,7 +27,7 @@ from ..op import (
 )
 from ..rules import axis, common_dtype
 from ..types import TensorType, TupleType, Type, show
-from . import index, moving, view
+from . import index, joining, moving, view
 from .operands import as_tensor, as_tensors, fields, on_tensor, static, static_tuple
 
 if TYPE_CHECKING:
@@ -109,7 +110,10 @@ cat: Final = Op(
     type_rule=_cat_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Library(lambda torch, tensors, dim: torch.cat(as_tensors(torch, tensors), dim)),
+    lowering=Library(
+        lambda torch, tensors, dim: torch.cat(as_tensors(torch, tensors), dim),
+        fused=Elementwise(joining.one_after_another),
+    ),
     grad=_cat_grad,
     hidden=(),
     hyper=(),
@@ -154,7 +158,10 @@ stack: Final = Op(
     type_rule=_stack_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Library(lambda torch, tensors, dim: torch.stack(as_tensors(torch, tensors), dim)),
+    lowering=Library(
+        lambda torch, tensors, dim: torch.stack(as_tensors(torch, tensors), dim),
+        fused=Elementwise(joining.side_by_side),
+    ),
     grad=_stack_grad,
     hidden=(),
     hyper=(),
@@ -322,7 +329,7 @@ pad: Final = Op(
     type_rule=_pad_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(_pad),
+    lowering=Library(_pad, fused=Elementwise(joining.padded)),
     grad=_pad_grad,
     hidden=(),
     hyper=(),
@@ -366,7 +373,7 @@ pad_fold: Final = Op(
     type_rule=_pad_fold_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(_pad_fold),
+    lowering=Library(_pad_fold, fused=Scatter(base=None, over=0, body=joining.folded)),
     grad=lambda p: (pad(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),),
     hidden=(),
     hyper=(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..op import (
     Clash,
     Effect,
+    Elementwise,
     Library,
     Op,
     Promotion,
@@ -20,10 +21,12 @@ from ..op import (
 from ..rules import broadcast_shapes, with_rank
 from ..types import TensorType, Type, bool_, show
 from . import compare
+from .moving import broadcast_index
 from .operands import as_tensors
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 _MATRIX: Final = TensorSpec((4, 3))
 
@@ -52,6 +55,11 @@ def _masked_fill(torch: Any, x: Any, mask: Any, value: Any) -> Any:
     return torch.masked_fill(x, mask, value)
 
 
+def _masked_fill_element(k: Elements, place: Place, x: Source, mask: Source, value: Source) -> Any:
+    kept = x(*broadcast_index(place.index, x.shape))
+    return k.where(mask(*broadcast_index(place.index, mask.shape)), value(), kept)
+
+
 masked_fill: Final = Op(
     name="masked_fill",
     doc="The tensor with `value` where the mask is true.",
@@ -60,7 +68,7 @@ masked_fill: Final = Op(
     type_rule=_masked_fill_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_masked_fill),
+    lowering=Library(_masked_fill, fused=Elementwise(_masked_fill_element)),
     grad=_masked_fill_grad,
     hidden=(),
     hyper=(),

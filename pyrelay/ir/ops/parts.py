@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..dims import Dim, DimHole
 from ..op import (
     Effect,
+    Elementwise,
     Expansion,
     Library,
     MadeOf,
@@ -16,6 +17,7 @@ from ..op import (
     Pullback,
     RuleCall,
     Sample,
+    Scatter,
     ShapeBehaviour,
     Stuck,
     TensorSpec,
@@ -25,11 +27,12 @@ from ..op import (
 )
 from ..rules import axis, common_dtype, integral, with_rank
 from ..types import SizeType, TensorType, TupleType, Type
-from . import index, join, moving
+from . import create, index, join, moving
 from .operands import as_positions, as_tensors, fields, static
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 _WHOLE: Final = ("slice", None, None, None)
 _MATRIX: Final = TensorSpec((4, 3))
@@ -58,6 +61,12 @@ def _select_code(args: tuple[Value, ...], dim: int) -> Value:
     return index.index(source, source.builder.tuple((place,)), spec=spec)
 
 
+def _select_element(k: Elements, place: Place, x: Source, at: Source, dim: int) -> Any:
+    dim %= len(x.shape)
+    chosen = k.coordinate(at(), x.shape[dim])
+    return x(*place.index[:dim], chosen, *place.index[dim:])
+
+
 select: Final = Op(
     name="select",
     doc="The elements at one place along a dim, the dim dropped.",
@@ -66,7 +75,10 @@ select: Final = Op(
     type_rule=_select_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(lambda torch, x, place, dim: torch.select(x, dim, int(place))),
+    lowering=Library(
+        lambda torch, x, place, dim: torch.select(x, dim, int(place)),
+        fused=Elementwise(_select_element),
+    ),
     grad=Expansion(lambda args, attrs: _select_code(args, attrs["dim"])),
     hidden=(),
     hyper=(),
@@ -265,7 +277,10 @@ def _stacked(name: str, doc: str, least_rank: int, dim: int) -> Op:
         type_rule=type_rule,
         effect=Effect.NONE,
         shape=ShapeBehaviour.VARIADIC,
-        lowering=Library(lambda torch, tensors: getattr(torch, name)(as_tensors(torch, tensors))),
+        lowering=Library(
+            lambda torch, tensors: getattr(torch, name)(as_tensors(torch, tensors)),
+            fused=MadeOf(lambda args, _: code(args)),
+        ),
         grad=Expansion(lambda args, _: code(args)),
         hidden=(),
         hyper=(),
@@ -310,6 +325,17 @@ def _index_add_grad(p: Pullback) -> tuple[Value, None, Value]:
     return p.g, None, picked if p.attrs["alpha"] == 1 else picked * p.attrs["alpha"]
 
 
+def _index_add_element(
+    k: Elements, place: Place, x: Source, at: Source, source: Source, dim: int, alpha: Any
+) -> Any:
+    index = list(place.index)
+    index[dim] = k.coordinate(at(index[dim]), x.shape[dim])
+    value = source(*place.index)
+    if alpha == 1:
+        return index, value
+    return index, k.mul(value, create.number_element(k, alpha, source.dtype))
+
+
 index_add: Final = Op(
     name="index_add",
     doc="The tensor with slices of `source`, times `alpha`, added at positions along a dim.",
@@ -324,7 +350,9 @@ index_add: Final = Op(
     type_rule=_index_add_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library.updating(_index_add, _index_add_in_place),
+    lowering=Library.updating(
+        _index_add, _index_add_in_place, Scatter(base=0, over=2, body=_index_add_element)
+    ),
     grad=_index_add_grad,
     hidden=(),
     hyper=(),

@@ -290,6 +290,7 @@ ALL: Final[tuple[Op, ...]] = (
 GENERATED: Final[tuple[Op, ...]] = (
     descent.descend_in_place,
     descent.overwrite,
+    index.scatter_at,
     rows.stack_rows,
     rows.unstack,
     shadow.shadow,
