@@ -58,8 +58,12 @@ class Elements(Scalars, Protocol):
     """The arithmetic of values, and the ways between values and places."""
 
     def number(self, coordinate: Dim, /) -> Any:
-        """Give a coordinate as an int64 value."""
+        """Give a coordinate, a size or an integer as an int64 value."""
         ...
+
+    def constant(self, value: float, dtype: DType, /) -> Any:
+        """Give a number in a dtype; `const` gives it in that of the result."""
+        return self.cast(self.const(value), dtype)
 
     def coordinate(self, value: Any, size: Dim, /) -> Dim:
         """Give an integer value as a coordinate of a dim of this size; negative values count from

@@ -136,6 +136,10 @@ class TorchElements(TorchScalars):
         """Give what a coordinate is, as integers."""
         return self.value(coordinate)
 
+    def constant(self, value: float, dtype: DType, /) -> TorchValue:
+        """Give a number in a dtype."""
+        return self.cast(value, dtype)
+
     def coordinate(self, value: TorchValue, size: Dim, /) -> Dim:
         """Give integers as a coordinate, those below 0 counted from the end."""
         if not isinstance(value, torch.Tensor):

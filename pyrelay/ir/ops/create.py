@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import maximum
-from ..dims import ONE, Dim
+from ..dims import ONE, ZERO, Dim
 from ..op import (
     Effect,
     Elementwise,
@@ -383,7 +383,7 @@ def _matrix(call: RuleCall) -> Type:
 def _triangle(k: Elements, place: Place, x: Source, diagonal: Any, keeps: Any) -> Any:
     """Give the element where `keeps` holds of how far it is above the diagonal."""
     above = k.number(place.index[-1] - place.index[-2] - diagonal)
-    kept = keeps(above, k.const(0))
+    kept = keeps(above, k.number(ZERO))
     return k.where(kept, x(*place.index), k.const(0))
 
 

@@ -71,10 +71,10 @@ def _along(k: Elements, here: Dim, size: Dim, run: Run, tests: list[Any]) -> Dim
         return here
     away = here - run.first if run.step > 0 else run.first - here
     number = away // abs(run.step)
-    tests.append(k.ge(k.number(away), k.const(0)))
+    tests.append(k.ge(k.number(away), k.number(ZERO)))
     tests.append(k.lt(k.number(number), k.number(run.count)))
     if abs(run.step) > 1:
-        tests.append(k.eq(k.number(away % abs(run.step)), k.const(0)))
+        tests.append(k.eq(k.number(away % abs(run.step)), k.number(ZERO)))
     return number
 
 

@@ -184,10 +184,12 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
         call.clash("the step of a slice is a number", 0)
     if start is None and stop is None and abs(stride) == 1:
         return size
-    bounds = [call.solver.resolve_dim(b) if isinstance(b, Dim) else b for b in (start, stop)]
-    known = [static(b) for b in (size, *bounds)]
+    start, stop = (
+        static(call.solver.resolve_dim(b)) if isinstance(b, Dim) else b for b in (start, stop)
+    )
+    known = [static(b) for b in (size, start, stop)]
     if not any(isinstance(b, Dim) for b in known):
-        return run_of(size, *bounds, stride).count
+        return run_of(size, start, stop, stride).count
     if isinstance(size.single, DimHole):
         raise Stuck(size)
     sizes = [b for b in known[1:] if isinstance(b, Dim)]
@@ -195,7 +197,7 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
         return call.solver.fresh_dim("sliced")
     for bound in sizes:
         _assume_sign(call, bound)
-    return run_of(size, *bounds, stride).count
+    return run_of(size, start, stop, stride).count
 
 
 @final

@@ -39,7 +39,7 @@ def side_by_side(k: Elements, place: Place, tensors: tuple[Source, ...], dim: in
     here = k.number(place.index[dim])
     found = tensors[-1](*rest)
     for number, tensor in reversed(list(enumerate(tensors[:-1]))):
-        found = tensor.within(rest, k.eq(here, k.const(number)), found)
+        found = tensor.within(rest, k.eq(here, k.number(Dim.of(number))), found)
     return found
 
 
@@ -53,7 +53,7 @@ def padded(
     for dim, before, after in _sides(len(index), pad):
         index[dim] = index[dim] - before
         if _may_lie_out(before):
-            tests.append(k.ge(k.number(index[dim]), k.const(0)))
+            tests.append(k.ge(k.number(index[dim]), k.number(ZERO)))
         if _may_lie_out(after):
             tests.append(k.lt(k.number(index[dim]), k.number(x.shape[dim])))
     if not tests:

@@ -171,7 +171,10 @@ class Reader:
                 first = _first(type_of(call))
                 elements = self._supplier.elements(dtype_of(first), index)
                 place = Place(index, shape_of(first))
-                return body(elements, place, *self.operands(call, mask), *attrs)
+                found = body(elements, place, *self.operands(call, mask), *attrs)
+                if found is None:
+                    raise Unreadable(call)
+                return found
             case _:
                 raise Unreadable(call)
 
