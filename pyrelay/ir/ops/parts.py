@@ -27,7 +27,7 @@ from ..op import (
 )
 from ..rules import axis, common_dtype, integral, with_rank
 from ..types import SizeType, TensorType, TupleType, Type
-from . import create, index, join, moving
+from . import create, gathering, index, join, moving
 from .operands import as_positions, as_tensors, fields, static
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def _index_add_in_place(torch: Any, x: Any, at: Any, source: Any, dim: int, alph
 
 
 def _index_add_grad(p: Pullback) -> tuple[Value, None, Value]:
-    picked = index.index_select(p.g, p.args[1], dim=p.attrs["dim"])
+    picked = gathering.index_select(p.g, p.args[1], dim=p.attrs["dim"])
     return p.g, None, picked if p.attrs["alpha"] == 1 else picked * p.attrs["alpha"]
 
 

@@ -22,7 +22,7 @@ from ..op import (
 )
 from ..rules import INDEX_DTYPE, expect, floating, integral, shape_tuple
 from ..types import TensorType, TupleType, Type, show
-from . import index, view
+from . import gathering, view
 from .operands import static, static_pair
 from .window import known, optional_pair, pooled
 
@@ -151,7 +151,7 @@ def _max_pool2d_backward_grad(p: Pullback) -> tuple[Value, None, None]:
     places = p.args[2]
     # The derivative of a sum over places is a read at these places.
     flat = view.flatten(p.g, start_dim=-2)
-    read = index.gather(flat, view.flatten(places, start_dim=-2), dim=-1)
+    read = gathering.gather(flat, view.flatten(places, start_dim=-2), dim=-1)
     return read.reshape(*places.shape), None, None
 
 

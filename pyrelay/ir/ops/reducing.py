@@ -105,7 +105,7 @@ def integer_reductions() -> Iterable[Sample]:
 def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:
     """Give zeros like the operand with values at positions along `dim`: the cotangent of an
     operator that selects elements."""
-    from .index import scatter_add  # index.py reduces in its own derivatives
+    from .gathering import scatter_add  # it reduces in its own derivatives
 
     # Positions along one dim never repeat, so nothing is really added.
     return scatter_add(operand.builder.zeros(operand.tensor), positions, values, dim=dim)

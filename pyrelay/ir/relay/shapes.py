@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Final
 
 from ..expr import Constant, Expr, Tuple
-from ..ops import arithmetic, compare, create, einsum, host, index, join, view
+from ..ops import arithmetic, compare, create, einsum, gathering, host, index, join, view
 from .imported import (
     REQUIRED,
     Emit,
@@ -110,7 +110,7 @@ def _take(e: Emit, x: Expr, indices: Expr, *, batch_dims: Any, axis: Any, mode: 
     if mode not in ("clip", "fast", "wrap"):
         refuse(f'has no `mode="{mode}"`')
     if axis is None:
-        return e.call(index.take, x, indices)
+        return e.call(gathering.take, x, indices)
     place = integer(axis, "axis")
     if place < 0:
         refuse("is supported with an axis counted from 0")
@@ -119,14 +119,14 @@ def _take(e: Emit, x: Expr, indices: Expr, *, batch_dims: Any, axis: Any, mode: 
 
 
 def _gather(e: Emit, x: Expr, indices: Expr, *, axis: Any) -> Expr:
-    return e.call(index.gather, x, indices, dim=integer(axis, "axis"))
+    return e.call(gathering.gather, x, indices, dim=integer(axis, "axis"))
 
 
 def _one_hot(
     e: Emit, indices: Expr, on: Expr, off: Expr, *, depth: Any, axis: Any, dtype: Any
 ) -> Expr:
     only(integer(axis, "axis"), -1, "axis")
-    hot = e.call(index.one_hot, indices, num_classes=integer(depth, "depth"))
+    hot = e.call(gathering.one_hot, indices, num_classes=integer(depth, "depth"))
     is_hot = e.call(compare.equal, hot, e.number(1))
     found = dtype_of(dtype)
     on, off = (

@@ -16,7 +16,8 @@ from ...ir.expr import Binding, Call, Expr, Tuple, Var
 from ...ir.op import Op, Pointwise, Pullback
 from ...ir.ops.create import full, zeros
 from ...ir.ops.embedding import embedding_grad
-from ...ir.ops.index import index_accumulate, scatter_add
+from ...ir.ops.gathering import scatter_add
+from ...ir.ops.index import index_accumulate
 from ...ir.types import UNIT, AdtType, DType, TensorType, TupleType, Type, is_float
 
 if TYPE_CHECKING:
