@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.dims import Dim
 from ...ir.expr import (
-    Assumption,
     Binding,
     BindPattern,
     Call,
@@ -74,7 +73,7 @@ class Converter:
             result,
             instance.type_params,
             instance.name,
-            tuple(map(self._assumption, source.assumptions)),
+            instance.assumptions,
             ty,
             span=source.span,
         )
@@ -94,10 +93,6 @@ class Converter:
         if isinstance(value, tuple):
             return tuple(self._attr(v) for v in value)  # pyright: ignore[reportUnknownArgumentType]
         return self._instance.change.dim(value) if isinstance(value, Dim) else value
-
-    def _assumption(self, found: Assumption) -> Assumption:
-        dim = self._instance.change.dim
-        return Assumption(dim(found.left), dim(found.right), found.span)
 
     def _fresh(self, var: Var) -> Var:
         """Give the variable of the new program for one of the source."""

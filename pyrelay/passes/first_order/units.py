@@ -8,13 +8,13 @@ asked for the same before. Types are fixed per instance; sizes stay parameters.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Expr, Function, Var, type_of
+from ...ir.expr import Assumption, Expr, Function, Var, type_of
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
 from ..summary import names_in
 from .closures import Closure, LocalTarget, NotFirstOrder, Value
@@ -98,6 +98,8 @@ class Instance:
         """What the variables of the source stand for."""
         self.sizes: Final[dict[str, None]] = dict.fromkeys(p.name for p in type_params)
         """The sizes that are in scope so far."""
+        self.assumptions: tuple[Assumption, ...] = ()
+        """The equations that hold in it: its source's, and those of the function around that."""
 
     def add_param(self, name: str, ty: Type, span: Span) -> Var:
         """Add a parameter of a first-order type."""
@@ -209,8 +211,12 @@ class Units:
         params = (*(p for p, _ in wanted.kept), *(DimVar(own[n]) for n in wanted.names))
         name, span = self._name(unit, wanted), unit.function.span
         instance = Instance(name, unit.name, _composed(unit.base, inner), params, span)
+        instance.assumptions = _assumed(unit.function.assumptions, instance.change)
         if unit.target is not None:
             _bind_captures(instance, unit.target, inner)
+            known = frozenset(p.name for p in unit.type_params)
+            around = (a for a in unit.target.owner.assumptions if _names(a) <= known)
+            instance.assumptions += _assumed(around, inner)
         for var, value in zip(unit.function.params, wanted.values, strict=True):
             self._bind_param(instance, var, value, here)
         return instance
@@ -267,6 +273,14 @@ def _composed(base: Substitution, inner: Substitution) -> Substitution:
     dims = {k: inner.dim(v) for k, v in base.dims.items()}
     types = {k: inner(v) for k, v in base.types.items()}
     return Substitution({**inner.dims, **dims}, {**inner.types, **types})
+
+
+def _assumed(found: Iterable[Assumption], change: Substitution) -> tuple[Assumption, ...]:
+    return tuple(Assumption(change.dim(a.left), change.dim(a.right), a.span) for a in found)
+
+
+def _names(assumption: Assumption) -> frozenset[str]:
+    return assumption.left.names() | assumption.right.names()
 
 
 def _bind_captures(instance: Instance, target: LocalTarget, inner: Substitution) -> None:

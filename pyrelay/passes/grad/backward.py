@@ -121,6 +121,7 @@ class Backward:
             result,
             type_params,
             self._name,
+            self._work.source.function.assumptions,
             ty=FnType(types, result, type_params),
             span=self.span,
         )

@@ -171,12 +171,14 @@ class Lifter:
         type_params = tuple(DimVar(n) for n in sizes)
         result = type_of(body)
         name = self._store.function_name(hint)
+        assumed = self._store.functions[self._owner].assumptions
         self._store.functions[name] = Function(
             params,
             body,
             result,
             type_params,
             name,
+            tuple(a for a in assumed if (a.left.names() | a.right.names()) <= sizes.keys()),
             ty=FnType(types, result, type_params),
             span=body.span,
         )
