@@ -14,6 +14,7 @@ from ..op import (
     Effect,
     Gradient,
     Library,
+    MadeOf,
     Op,
     Param,
     Pointwise,
@@ -29,6 +30,7 @@ from ..op import (
 from ..rules import axis, expect
 from ..types import Type
 from .compare import greater, less, where
+from .precision import widened
 from .reducing import one_dim
 from .samples import filled
 
@@ -249,7 +251,18 @@ def _softmax_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((4, 3)), strided), {"dim": 0})
 
 
-def _of_softmax(*, name: str, doc: str, body: Callable[..., Any], grad: Gradient) -> Op:
+def _of_softmax(
+    *,
+    name: str,
+    doc: str,
+    body: Callable[..., Any],
+    formula: Callable[[Value, Value, tuple[int, ...]], Value],
+    grad: Gradient,
+) -> Op:
+    def code(args: tuple[Value, ...], attrs: Attributes) -> Value:
+        g, y = map(widened, args)
+        return formula(g, y, (attrs["dim"],)).cast(args[0].dtype)
+
     return Op(
         name=name,
         doc=doc,
@@ -262,7 +275,7 @@ def _of_softmax(*, name: str, doc: str, body: Callable[..., Any], grad: Gradient
         type_rule=_along,
         effect=Effect.NONE,
         shape=ShapeBehaviour.IDENTITY,
-        lowering=Library(body),
+        lowering=Library(body, fused=MadeOf(code)),
         grad=grad,
         hidden=(),
         hyper=(),
@@ -284,6 +297,7 @@ softmax_grad: Final = _of_softmax(
     body=lambda torch, g, y, dim: torch._softmax_backward_data(  # noqa: SLF001
         g, y, dim, y.dtype
     ),
+    formula=lambda g, y, dims: y * (g - (g * y).sum(dims, keepdim=True)),
     grad=_softmax_grad_grad,
 )
 
@@ -298,6 +312,12 @@ def _log_softmax_grad_grad(p: Pullback) -> Sequence[Value | None]:
     return by_g, -(weighted * g.sum((dim,), keepdim=True))
 
 
+def _log_softmax_formula(g: Value, y: Value, dims: tuple[int, ...]) -> Value:
+    from .math import exp  # math.py differentiates by the operators here
+
+    return g - exp(y) * g.sum(dims, keepdim=True)
+
+
 log_softmax_grad: Final = _of_softmax(
     name="log_softmax_grad",
     doc="The cotangent of the operand of `log_softmax` from its result: "
@@ -305,5 +325,6 @@ log_softmax_grad: Final = _of_softmax(
     body=lambda torch, g, y, dim: torch._log_softmax_backward_data(  # noqa: SLF001
         g, y, dim, y.dtype
     ),
+    formula=_log_softmax_formula,
     grad=_log_softmax_grad_grad,
 )

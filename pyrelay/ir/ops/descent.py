@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from functools import partial
 from operator import call as apply
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Clash,
     Effect,
     Library,
+    MadeOf,
     NoGradient,
     Op,
     Promotion,
@@ -20,6 +22,11 @@ from ..op import (
     operand,
 )
 from ..types import UNIT, TensorType, TupleType, Type, show
+from .operands import fields
+from .precision import widened
+
+if TYPE_CHECKING:
+    from ..build import Value
 
 
 def _descend_type(call: RuleCall) -> Type:
@@ -57,6 +64,19 @@ def _descend(torch: Any, params: tuple[Any, ...], grads: tuple[Any, ...], lr: fl
     return ()
 
 
+def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the steps one by one; all are computed before the first is made."""
+    params, grads = map(fields, args)
+    moved: list[Value] = []
+    for param, grad in zip(params, grads, strict=True):
+        if isinstance(grad.ty, TupleType):
+            grad = grad[0] @ grad[1]
+        moved.append((widened(param) - widened(grad) * attrs["lr"]).cast(param.dtype))
+    for param, value in zip(params, moved, strict=True):
+        overwrite(param, value)
+    return args[0].builder.unit()
+
+
 descend_in_place: Final = Op(
     name="descend_in_place",
     doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
@@ -66,7 +86,7 @@ descend_in_place: Final = Op(
     type_rule=_descend_type,
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_descend),
+    lowering=Library(_descend, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
     hidden=(),
     hyper=(),

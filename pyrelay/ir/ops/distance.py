@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..op import (
     Effect,
     Library,
+    MadeOf,
     Op,
     Param,
     Promotion,
@@ -19,11 +20,12 @@ from ..op import (
     operand,
 )
 from ..types import Type
-from . import arithmetic
-from .reduction import paired_samples, paired_type, spread
+from . import arithmetic, compare
+from .precision import widened
+from .reduction import gathered, paired_samples, paired_type, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from ..build import Value
 
@@ -31,13 +33,15 @@ if TYPE_CHECKING:
 def _loss(
     name: str,
     doc: str,
+    each: Callable[[Value, Mapping[str, Any]], Value],
     slope: Callable[[Value, Pullback], Value],
     *extra: Param,
     refuse: Callable[[RuleCall], None] = lambda call: None,
     samples: Sequence[Sample] = (),
 ) -> Op:
-    """Give the loss of the difference of input and target that torch has under a name; `slope` is
-    its derivative at a difference, `refuse` clashes where an attribute of `extra` is wrong."""
+    """Give the loss of the difference of input and target that torch has under a name; `each` is
+    it of one difference, `slope` its derivative there; `refuse` clashes where an attribute of
+    `extra` is wrong."""
 
     def type_rule(call: RuleCall) -> Type:
         refuse(call)
@@ -48,11 +52,15 @@ def _loss(
         named = {p.name: v for p, v in zip(extra, rest, strict=True)}
         return getattr(torch.nn.functional, name)(x, target, reduction=reduction, **named)
 
+    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        x, target = map(widened, args)
+        return gathered(each(x - target, attrs), attrs["reduction"]).cast(args[0].dtype)
+
     def gradient(p: Pullback) -> tuple[Value, Value]:
         x, target = p.args
         at = slope(x - target, p)
-        each = at * spread(p, at)
-        return each.sum_to(x.shape), (-each).sum_to(target.shape)
+        found = at * spread(p, at)
+        return found.sum_to(x.shape), (-found).sum_to(target.shape)
 
     return Op(
         name=name,
@@ -67,7 +75,7 @@ def _loss(
         type_rule=type_rule,
         effect=Effect.NONE,
         shape=ShapeBehaviour.COMPOSITE,
-        lowering=Library(body),
+        lowering=Library(body, fused=MadeOf(code)),
         grad=gradient,
         hidden=(),
         hyper=(),
@@ -81,18 +89,32 @@ _PAIR: Final = (TensorSpec((3, 4)), TensorSpec((3, 4)))
 mse_loss: Final = _loss(
     "mse_loss",
     "The squared difference, averaged over all elements unless `reduction` says otherwise.",
+    lambda difference, _: difference * difference,
     lambda difference, _: difference * 2.0,
 )
 
 l1_loss: Final = _loss(
     "l1_loss",
     "The absolute difference, averaged over all elements unless `reduction` says otherwise.",
+    lambda difference, _: arithmetic.abs_(difference),
     lambda difference, _: arithmetic.sign(difference),
 )
 
 
 def _clipped(difference: Value, limit: float) -> Value:
     return arithmetic.minimum(arithmetic.maximum(difference, -limit), limit)
+
+
+def _bowl(difference: Value, limit: float) -> Value:
+    """Give half the square up to a limit, and from there on the straight line that continues it."""
+    size = arithmetic.abs_(difference)
+    line = (size - 0.5 * limit) * limit
+    return compare.where(compare.less(size, limit), difference * difference * 0.5, line)
+
+
+def _smooth_each(difference: Value, attrs: Mapping[str, Any]) -> Value:
+    beta = attrs["beta"]
+    return arithmetic.abs_(difference) if beta == 0 else _bowl(difference, beta) / beta
 
 
 def _check_beta(call: RuleCall) -> None:
@@ -108,6 +130,7 @@ def _smooth_slope(difference: Value, p: Pullback) -> Value:
 smooth_l1_loss: Final = _loss(
     "smooth_l1_loss",
     "The squared difference over `2 * beta` below `beta`, the absolute one less `beta / 2` above.",
+    _smooth_each,
     _smooth_slope,
     attribute("beta", 1.0, float),
     refuse=_check_beta,
@@ -124,6 +147,7 @@ huber_loss: Final = _loss(
     "huber_loss",
     "Half the squared difference below `delta`, `delta` times the absolute one less `delta / 2` "
     "above.",
+    lambda difference, attrs: _bowl(difference, attrs["delta"]),
     lambda difference, p: _clipped(difference, p.attrs["delta"]),
     attribute("delta", 1.0, float),
     refuse=_check_delta,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any, Final
 
@@ -140,6 +140,17 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
     return torch.einsum(equation, *as_tensors(torch, operands))
 
 
+def _subscripts(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str | None:
+    """Give the equation, ellipses written out, if it is one sum of products of two operands:
+    no label twice in a term, and none summed that only one operand has."""
+    if len(ranks) != 2:
+        return None
+    (left, right), result = explicit(attrs["equation"], ranks)
+    repeats = any(len(set(term)) != len(term) for term in (left, right))
+    alone = set(left) ^ set(right)
+    return None if repeats or not alone <= set(result) else f"{left},{right}->{result}"
+
+
 einsum: Final = Op(
     name="einsum",
     doc="Sums of products of elements, by an equation such as 'ij,jk->ik'.",
@@ -148,7 +159,7 @@ einsum: Final = Op(
     type_rule=_einsum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Contraction(_einsum, is_fresh=False),
+    lowering=Contraction(_einsum, is_fresh=False, fused=_subscripts),
     grad=_einsum_grad,
     hidden=(),
     hyper=(),

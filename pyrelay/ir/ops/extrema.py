@@ -28,6 +28,7 @@ from ..types import AnyDType, DType, TensorType, TupleType, Type, bool_, int64, 
 from .compare import cast, equal, where
 from .operands import on_tensor
 from .reducing import (
+    float_dtype,
     float_reductions,
     integer_reductions,
     kept,
@@ -92,6 +93,12 @@ def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> 
     )
 
 
+def _peak(torch: Any, x: Any, dim: Any, keepdim: bool) -> Any:
+    if x.numel():
+        return torch.amax(x, () if dim is None else dim, keepdim)
+    return x.sum(dim, keepdim) - torch.inf
+
+
 amax: Final = _extreme(
     name="amax",
     doc="Largest element over dims; equal ones share the derivative.",
@@ -104,6 +111,23 @@ amin: Final = _extreme(
     doc="Smallest element over dims; equal ones share the derivative.",
     combine="min",
     body=lambda torch, x, dim, keepdim: torch.amin(x, () if dim is None else dim, keepdim),
+)
+
+
+peak: Final = Op(
+    name="peak",
+    doc="Largest element over dims, minus infinity for none: what keeps exponentials in range.",
+    params=amax.params,
+    promotion=Promotion.NONE,
+    type_rule=reduced_type(float_dtype),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=Reduction("max", _peak),
+    grad=NoGradient("what it is taken off from comes out the same for any other number"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (*float_reductions(), Sample((TensorSpec((3, 0)),), {"dim": 1})),
 )
 
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import ONE, Dim, product
+from ..dims import ONE, ZERO, Dim, product
 from ..op import (
     Effect,
+    Elementwise,
     Gradient,
     Host,
     Library,
@@ -36,6 +37,7 @@ from ..types import (
     TupleType,
     Type,
     bool_,
+    float32,
     is_float,
     show,
 )
@@ -389,6 +391,7 @@ def _conversion(
     body: Callable[..., Any],
     grad: Gradient | NoGradient,
     *samples: Sample,
+    fused: Elementwise | None = None,
 ) -> Op:
     """Give the operator that Python's `int`, `float` or `bool` of a number is."""
     return Op(
@@ -399,7 +402,7 @@ def _conversion(
         type_rule=type_rule,
         effect=Effect.NONE,
         shape=ShapeBehaviour.TRIVIAL,
-        lowering=Library(body),
+        lowering=Library(body, fused=fused),
         grad=grad,
         hidden=(),
         hyper=(),
@@ -430,6 +433,7 @@ to_float: Final = _conversion(
     Sample((TensorSpec((1, 1)),)),
     Sample((TensorSpec((), "int64", -5, 5),)),
     Sample((3,)),
+    fused=Elementwise(lambda k, place, x: k.cast(x(*(ZERO for _ in x.shape)), float32)),
 )
 
 to_bool: Final = _conversion(

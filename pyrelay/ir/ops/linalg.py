@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ..bounds import minimum, positive_part
 from ..dims import Dim, product
@@ -14,6 +15,7 @@ from ..op import (
     Hidden,
     Holder,
     Init,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -119,6 +121,18 @@ def _matmul_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((3, 2), contiguous=False)))
 
 
+def product_of_matrices(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str:
+    """Give `matmul` as a sum of products; a batch dim of size 1 is broadcast."""
+    left, right = ranks
+    batch = ascii_lowercase[: max(left, right, 2) - 2]
+    rows, columns = ("m" if left > 1 else ""), ("n" if right > 1 else "")
+    # Batches count from their last dim; letters before `k` are enough for them.
+    assert len(batch) <= ascii_lowercase.index("k")
+    first = batch[len(batch) - max(left - 2, 0) :] + rows + "k"
+    second = batch[len(batch) - max(right - 2, 0) :] + "k" + columns
+    return f"{first},{second}->{batch}{rows}{columns}"
+
+
 matmul: Final = Op(
     name="matmul",
     doc="Product of matrices, or of stacks of matrices; `@`.",
@@ -127,7 +141,7 @@ matmul: Final = Op(
     type_rule=_matmul_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Contraction(lambda torch, x, y: torch.matmul(x, y)),
+    lowering=Contraction(lambda torch, x, y: torch.matmul(x, y), fused=product_of_matrices),
     grad=_matmul_grad,
     hidden=(),
     hyper=(),
@@ -192,6 +206,12 @@ def _linear_grad(p: Pullback) -> tuple[Value | None, ...]:
     return to_x, to_weight, to_bias
 
 
+def _linear_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight, bias = args
+    found = x @ (_swap_last(weight) if weight.rank == 2 else weight)
+    return found + bias if is_given(bias) else found
+
+
 linear: Final = Op(
     name="linear",
     doc="`input @ weight.T + bias`; the weight is (out_features, in_features).",
@@ -205,7 +225,8 @@ linear: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Contraction(
-        lambda torch, x, weight, bias: torch.nn.functional.linear(x, weight, bias)
+        lambda torch, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+        fused=MadeOf(_linear_code),
     ),
     grad=_linear_grad,
     hidden=(
@@ -239,7 +260,9 @@ outer: Final = Op(
     type_rule=_outer_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Contraction(lambda torch, x, y: torch.outer(x, y)),
+    lowering=Contraction(
+        lambda torch, x, y: torch.outer(x, y), fused=lambda ranks, attrs: "m,n->mn"
+    ),
     grad=lambda p: (p.g @ p.args[1], p.args[0] @ p.g),
     hidden=(),
     hyper=(),

@@ -9,8 +9,10 @@ from ..dims import product
 from ..op import (
     Clash,
     Effect,
+    Elementwise,
     Expansion,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -23,13 +25,15 @@ from ..op import (
     optional,
 )
 from ..rules import broadcast_shapes, expect, floating, integral
-from ..types import TensorType, TupleType, Type, is_float, show
-from . import activation, compare, create, math, softmax
+from ..types import TensorType, TupleType, Type, int64, is_float, show
+from . import activation, arithmetic, compare, create, gathering, math, softmax
 from .operands import as_positions, as_tensor, is_given
-from .reduction import paired_samples, reduced, spread
+from .precision import widened
+from .reduction import gathered, paired_samples, reduced, spread
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
 
 
 def _class_dim(rank: int) -> int:
@@ -80,11 +84,11 @@ def _cross_entropy_code(args: tuple[Value, ...], _: Mapping[str, Any]) -> Value:
     """Give the cross entropy with log chances of its own, of which the derivative is cheap."""
     source, target = args
     dim = _class_dim(source.rank)
-    chances = softmax.log_softmax(source, dim=dim)
+    chances = softmax.log_softmax(widened(source), dim=dim)
     if not is_float(target.dtype):
-        return nll_loss(chances, target)
+        return nll_loss(chances, target).cast(source.dtype)
     count = product((*source.shape[:dim], *source.shape[dim + 1 :]))
-    return -((chances * target).sum() / source.builder.size(count))
+    return -((chances * target).sum() / source.builder.size(count)).cast(source.dtype)
 
 
 def _cross_entropy_samples() -> Iterable[Sample]:
@@ -106,7 +110,7 @@ softmax_cross_entropy: Final = Op(
     type_rule=_cross_entropy_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_cross_entropy, is_fresh=True),
+    lowering=Library(_cross_entropy, is_fresh=True, fused=MadeOf(_cross_entropy_code)),
     grad=Expansion(_cross_entropy_code),
     hidden=(),
     hyper=(),
@@ -150,6 +154,18 @@ def _bce(torch: Any, x: Any, target: Any, weight: Any, pos_weight: Any, reductio
     )
 
 
+def _bce_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, target = widened(args[0]), widened(args[1])
+    # softplus(-x), whose exponential never overflows.
+    behind = math.log1p(math.exp(-arithmetic.abs_(x))) + arithmetic.maximum(-x, 0.0)
+    if is_given(args[3]):
+        behind = behind * (1.0 + (widened(args[3]) - 1.0) * target)
+    each = (1.0 - target) * x + behind
+    if is_given(args[2]):
+        each = each * widened(args[2])
+    return gathered(each, attrs["reduction"]).cast(args[0].dtype)
+
+
 def _bce_grad(p: Pullback) -> tuple[Value | None, ...]:
     # loss = (1 - t) x + (1 + (w - 1) t) softplus(-x), w the weight of positives
     x, target, weight, pos_weight = p.args
@@ -185,7 +201,7 @@ binary_cross_entropy_with_logits: Final = Op(
     type_rule=_bce_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_bce),
+    lowering=Library(_bce, fused=MadeOf(_bce_code)),
     grad=_bce_grad,
     hidden=(),
     hyper=(),
@@ -253,7 +269,11 @@ nll_loss: Final = Op(
     type_rule=_nll_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_nll, is_fresh=True),
+    lowering=Library(
+        _nll,
+        is_fresh=True,
+        fused=MadeOf(lambda args, attrs: nll_loss_with_total(*args, **attrs)[0]),
+    ),
     grad=Expansion(
         lambda args, attrs: nll_loss_with_total(*args, **attrs)[0],
     ),
@@ -287,6 +307,23 @@ def _nll_with_total(torch: Any, x: Any, target: Any, reduction: str) -> Any:
     return found
 
 
+def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, target = widened(args[0]), args[1].cast(int64)
+    dim = _class_dim(x.rank)
+    counts = compare.not_equal(target, _IGNORED)
+    # What is ignored is no position: the first class is read in its place.
+    chosen = compare.where(counts, target, 0).unsqueeze(dim)
+    picked = gathering.gather(x, chosen, dim=dim).reshape(*target.shape)
+    each = compare.where(counts, -picked, 0.0)
+    total = counts.cast(x.dtype).sum()
+    loss = each if attrs["reduction"] == "none" else each.sum()
+    if attrs["reduction"] == "mean":
+        loss = loss / total
+    elif attrs["reduction"] == "none":
+        total = create.zeros_like(total)
+    return x.builder.tuple([v.cast(args[0].dtype) for v in (loss, total)])
+
+
 nll_loss_with_total: Final = Op(
     name="nll_loss_with_total",
     doc="`nll_loss`, and the number of classes that a mean is taken over.",
@@ -295,7 +332,7 @@ nll_loss_with_total: Final = Op(
     type_rule=_nll_total_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_nll_with_total, is_fresh=True),
+    lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_nll_code)),
     grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
     hidden=(),
     hyper=(),
@@ -330,6 +367,19 @@ def _nll_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
     return to_g, None, None, -((p.g * p.out).sum() / total)
 
 
+def _nll_grad_element(
+    k: Elements, place: Place, g: Source, x: Source, target: Source, total: Source, reduction: str
+) -> Any:
+    dim = _class_dim(len(place.index))
+    batch = (*place.index[:dim], *place.index[dim + 1 :])
+    # No place has the number of what is ignored.
+    is_class = k.eq(k.cast(target(*batch), int64), k.number(place.index[dim]))
+    slope = g(*batch) if reduction == "none" else g()
+    if reduction == "mean":
+        slope = k.div(slope, total())
+    return k.where(is_class, k.neg(slope), k.const(0.0))
+
+
 nll_loss_grad: Final = Op(
     name="nll_loss_grad",
     doc="The cotangent of the log chances of `nll_loss`; `total_weight` is the second result of "
@@ -345,7 +395,7 @@ nll_loss_grad: Final = Op(
     type_rule=_nll_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_nll_backward, is_fresh=True),
+    lowering=Library(_nll_backward, is_fresh=True, fused=Elementwise(_nll_grad_element)),
     grad=_nll_backward_grad,
     hidden=(),
     hyper=(),
@@ -391,6 +441,19 @@ def _kl(torch: Any, x: Any, target: Any, reduction: str, log_target: bool) -> An
     return torch.nn.functional.kl_div(x, target, reduction=reduction, log_target=log_target)
 
 
+def _kl_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, target = map(widened, args)
+    if attrs["log_target"]:
+        each = math.exp(target) * (target - x)
+    else:
+        # The limit of t log t at 0 is 0.
+        safe = compare.where(compare.equal(target, 0.0), 1.0, target)
+        each = target * math.log(safe) - target * x
+    if attrs["reduction"] == "batchmean":
+        return (each.sum() / x.builder.size(x.shape[0])).cast(args[0].dtype)
+    return gathered(each, attrs["reduction"]).cast(args[0].dtype)
+
+
 def _kl_grad(p: Pullback) -> tuple[Value, Value]:
     x, target = p.args
     by_batch = p.attrs["reduction"] == "batchmean"
@@ -419,7 +482,7 @@ kl_div: Final = Op(
     type_rule=_kl_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_kl),
+    lowering=Library(_kl, fused=MadeOf(_kl_code)),
     grad=_kl_grad,
     hidden=(),
     hyper=(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..op import (
     Effect,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -18,11 +19,14 @@ from ..op import (
     attribute,
     operand,
 )
+from ..rules import drop_axes
 from ..types import float64
-from .arithmetic import abs_, sign
-from .compare import cast, equal, where
-from .math import exp
+from .arithmetic import abs_, maximum, sign
+from .compare import cast, equal, isfinite, not_equal, where
+from .extrema import amax, amin, peak
+from .math import exp, log, sqrt
 from .operands import on_tensor
+from .precision import wide_dtype, widened
 from .reduce import mean
 from .reducing import (
     count,
@@ -37,6 +41,45 @@ from .samples import filled
 
 if TYPE_CHECKING:
     from ..build import Value
+
+
+def _variance(x: Value, attrs: Mapping[str, Any]) -> Value:
+    """Give the variance in two passes: deviations from the mean, and the mean of their squares."""
+    dims, wide = attrs["dim"], widened(x)
+    deviation = wide - mean(wide, dim=dims, keepdim=True)
+    squares = (deviation * deviation).sum(dims, keepdim=attrs["keepdim"])
+    freedom = _freedom(wide, attrs)
+    # Of too few elements torch gives infinity or not-a-number, never a negative number.
+    if isinstance(freedom, int | float):
+        return squares / max(freedom, 0.0)
+    return squares / maximum(freedom.cast(wide.dtype), 0.0)
+
+
+def _logsumexp_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, dims = widened(args[0]), attrs["dim"]
+    top = peak(x, dim=dims, keepdim=True)
+    shift = where(isfinite(top), top, 0.0)  # infinity less itself would be not-a-number
+    total = log(exp(x - shift).sum(dims, keepdim=True)) + shift
+    if not attrs["keepdim"]:
+        total = total.reshape(*drop_axes(x.shape, reduced_axes(dims, x.rank), keepdim=False))
+    return total.cast(args[0].dtype)
+
+
+def _norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    order, dims, keepdim = attrs["p"], attrs["dim"], attrs["keepdim"]
+    dtype = attrs["dtype"] or args[0].dtype
+    x = args[0].cast(wide_dtype(dtype))
+    if math.isinf(order):
+        chosen = amax if order > 0 else amin
+        return chosen(abs_(x), dim=dims, keepdim=keepdim).cast(dtype)
+    if order == 0.0:
+        return cast(not_equal(x, 0.0), dtype=x.dtype).sum(dims, keepdim=keepdim).cast(dtype)
+    if order == 2.0:
+        return sqrt((x * x).sum(dims, keepdim=keepdim)).cast(dtype)
+    size = abs_(x)
+    if order == 1.0:
+        return size.sum(dims, keepdim=keepdim).cast(dtype)
+    return ((size**order).sum(dims, keepdim=keepdim) ** (1.0 / order)).cast(dtype)
 
 
 def _freedom(x: Value, attrs: Mapping[str, Any]) -> Value | float:
@@ -92,7 +135,10 @@ var: Final = Op(
     type_rule=reduced_type(float_dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(on_tensor(_var)),
+    lowering=Library(
+        on_tensor(_var),
+        fused=MadeOf(lambda args, attrs: _variance(args[0], attrs).cast(args[0].dtype)),
+    ),
     grad=lambda p: (_squared_deviation_slope(p, p.g),),
     hidden=(),
     hyper=(),
@@ -121,7 +167,10 @@ std: Final = Op(
     type_rule=reduced_type(float_dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(on_tensor(lambda torch, x, *attrs: _var(torch, x, *attrs).sqrt())),
+    lowering=Library(
+        on_tensor(lambda torch, x, *attrs: _var(torch, x, *attrs).sqrt()),
+        fused=MadeOf(lambda args, attrs: sqrt(_variance(args[0], attrs)).cast(args[0].dtype)),
+    ),
     grad=_std_grad,
     hidden=(),
     hyper=(),
@@ -147,7 +196,10 @@ logsumexp: Final = Op(
     type_rule=reduced_type(float_dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(on_tensor(lambda torch, x, dim, keepdim: x.logsumexp(dim, keepdim))),
+    lowering=Library(
+        on_tensor(lambda torch, x, dim, keepdim: x.logsumexp(dim, keepdim)),
+        fused=MadeOf(_logsumexp_code),
+    ),
     grad=_logsumexp_grad,
     hidden=(),
     hyper=(),
@@ -225,7 +277,7 @@ norm: Final = Op(
     type_rule=reduced_type(float_dtype),
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
-    lowering=Library(on_tensor(_norm)),
+    lowering=Library(on_tensor(_norm), fused=MadeOf(_norm_code)),
     grad=_norm_grad,
     hidden=(),
     hyper=(),

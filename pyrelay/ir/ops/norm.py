@@ -18,6 +18,7 @@ from ..op import (
     Holder,
     Init,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -34,23 +35,20 @@ from ..types import TensorType, TupleType, Type, show
 from . import activation, math
 from .linalg import parameter_dtype
 from .operands import is_given, static
+from .precision import widened
 from .statistics import (
     along_channels,
     batch_norm_with_statistics,
+    given,
     layer_norm_with_statistics,
     mean_over,
+    normal,
+    scaled,
     through_standard,
 )
 
 if TYPE_CHECKING:
     from ..build import Value
-
-
-def _standard(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value]:
-    """Give the tensor with mean 0 and variance 1 along dims, and the factor that made it so."""
-    centred = x - mean_over(x, dims)
-    factor = math.rsqrt(mean_over(centred * centred, dims) + eps)
-    return centred * factor, factor
 
 
 def _channels(call: RuleCall) -> TensorType:
@@ -96,11 +94,11 @@ def _batch_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value
     x, running_mean, running_var, weight, bias = args
     eps, momentum = attrs["eps"], attrs["momentum"]
     if not attrs["training"]:
-        factor = along_channels(math.rsqrt(running_var + eps), x.rank)
-        out = (x - along_channels(running_mean, x.rank)) * factor
-        out = out * along_channels(weight, x.rank) if is_given(weight) else out
-        out = out + along_channels(bias, x.rank) if is_given(bias) else out
-        return x.builder.tuple((out, running_mean, running_var))
+        factor = along_channels(math.rsqrt(widened(running_var) + eps), x.rank)
+        out = (widened(x) - along_channels(widened(running_mean), x.rank)) * factor
+        out = out * along_channels(widened(weight), x.rank) if is_given(weight) else out
+        out = out + along_channels(widened(bias), x.rank) if is_given(bias) else out
+        return x.builder.tuple((out.cast(x.dtype), running_mean, running_var))
     found = batch_norm_with_statistics(x, weight, bias, eps=eps)
     new = [found[1].cast(x.dtype), found[3].cast(x.dtype)]
     kept = [
@@ -133,7 +131,7 @@ batch_norm: Final = Op(
     type_rule=_batch_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_batch_norm),
+    lowering=Library(_batch_norm, fused=MadeOf(_batch_norm_code)),
     grad=Expansion(_batch_norm_code),
     hidden=(
         Hidden("running_mean", Holder.BUFFER, Init.ZEROS, _per_channel),
@@ -211,7 +209,10 @@ layer_norm: Final = Op(
     type_rule=_layer_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_layer_norm),
+    lowering=Library(
+        _layer_norm,
+        fused=MadeOf(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
+    ),
     grad=Expansion(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
     hidden=(
         Hidden(
@@ -263,6 +264,16 @@ def _rms_norm(torch: Any, x: Any, weight: Any, shape: tuple[int, ...], eps: floa
     return torch.nn.functional.rms_norm(x, shape, weight, eps)
 
 
+def _rms_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight = args
+    _, dims = _last(x, attrs["normalized_shape"])
+    wide, eps = widened(x), attrs["eps"]
+    factor = math.rsqrt(
+        mean_over(wide * wide, dims) + (_EPSILON[x.dtype.name] if eps is None else eps)
+    )
+    return scaled(wide * factor, given(weight), None).cast(x.dtype)
+
+
 rms_norm: Final = Op(
     name="rms_norm",
     doc="The last dims scaled to a mean square of 1.",
@@ -276,7 +287,7 @@ rms_norm: Final = Op(
     type_rule=_layer_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_rms_norm),
+    lowering=Library(_rms_norm, fused=MadeOf(_rms_norm_code)),
     grad=_rms_norm_grad,
     hidden=(
         Hidden(
@@ -316,12 +327,21 @@ def _group_norm_grad(p: Pullback) -> tuple[Value | None, ...]:
     x, weight, bias = p.args
     groups = p.attrs["num_groups"]
     split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
-    standard, factor = _standard(x.reshape(*split), (2,), p.attrs["eps"])
+    standard, _, factor, _ = normal(x.reshape(*split), (2,), p.attrs["eps"])
     h = p.g * along_channels(weight, x.rank) if is_given(weight) else p.g
     to_x = through_standard(h.reshape(*split), standard, factor, (2,)).reshape(*x.shape)
     dims = tuple(d for d in range(x.rank) if d != 1)
     to_weight = (p.g * standard.reshape(*x.shape)).sum(dims) if is_given(weight) else None
     return to_x, to_weight, p.g.sum(dims) if is_given(bias) else None
+
+
+def _group_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight, bias = args
+    groups = attrs["num_groups"]
+    split = (x.shape[0], Dim.of(groups), product(x.shape[1:]) // groups)
+    standard = normal(widened(x).reshape(*split), (2,), attrs["eps"])[0].reshape(*x.shape)
+    factors = [None if v is None else along_channels(v, x.rank) for v in map(given, (weight, bias))]
+    return scaled(standard, *factors).cast(x.dtype)
 
 
 def _group_norm(torch: Any, x: Any, weight: Any, bias: Any, groups: int, eps: float) -> Any:
@@ -342,7 +362,7 @@ group_norm: Final = Op(
     type_rule=_group_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_group_norm),
+    lowering=Library(_group_norm, fused=MadeOf(_group_norm_code)),
     grad=_group_norm_grad,
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),

@@ -7,6 +7,7 @@ from it are rounded once, to the parameter's, when they meet it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import log
 from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
@@ -14,6 +15,7 @@ from ..op import (
     Effect,
     Expansion,
     Library,
+    MadeOf,
     Op,
     Pointwise,
     Promotion,
@@ -28,8 +30,9 @@ from ..op import (
 )
 from ..rules import floating, integral, numeric, with_rank
 from ..types import UNIT, TensorType, TupleType, Type, TypeHole
-from . import arithmetic, math
+from . import math
 from .operands import is_given
+from .precision import widened
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -90,7 +93,8 @@ def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     """Give the same step, tensor by tensor."""
     params, grads, lr = args
     if not isinstance(params.ty, TupleType):
-        return sgd_step(params, grads, lr.cast(params.dtype))
+        wide = widened(params)
+        return sgd_step(wide, widened(grads), lr.cast(wide.dtype)).cast(params.dtype)
     count = len(params.ty.fields)
     moved = [_descend_code((params[i], grads[i], lr), attrs) for i in range(count)]
     return params.builder.tuple(moved)
@@ -106,7 +110,7 @@ descend: Final = Op(
     type_rule=_descend_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Library(_descend),
+    lowering=Library(_descend, fused=MadeOf(_descend_code)),
     grad=Expansion(_descend_code),
     hidden=(),
     hyper=(),
@@ -161,13 +165,16 @@ def _momentum_step(
 
 def _momentum_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     """Give the same step in operators that have derivatives."""
-    param, grad, lr, velocity = args
-    grad = grad + param * attrs["weight_decay"]
+    dtype = args[0].dtype
+    param, grad, velocity = widened(args[0]), widened(args[1]), args[3]
+    if attrs["weight_decay"]:
+        grad = grad + param * attrs["weight_decay"]
     direction = grad
     if is_given(velocity):
-        velocity = velocity * attrs["momentum"] + grad
-        direction = grad + velocity * attrs["momentum"] if attrs["nesterov"] else velocity
-    moved = param - direction * lr.cast(param.dtype)
+        moving = widened(velocity) * attrs["momentum"] + grad
+        direction = grad + moving * attrs["momentum"] if attrs["nesterov"] else moving
+        velocity = moving.cast(dtype)
+    moved = (param - direction * args[2].cast(param.dtype)).cast(dtype)
     return param.builder.tuple((moved, velocity))
 
 
@@ -191,7 +198,7 @@ momentum_step: Final = Op(
     type_rule=_momentum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_momentum_step),
+    lowering=Library(_momentum_step, fused=MadeOf(_momentum_code)),
     grad=Expansion(_momentum_code),
     hidden=(),
     hyper=(),
@@ -253,24 +260,25 @@ def _adam_step(
 
 def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     """Give the same step in operators that have derivatives."""
-    param, grad, first, second, step, lr = args
-    dtype, builder, decay = param.dtype, param.builder, attrs["weight_decay"]
-    lr, steps = lr.cast(dtype), step.cast(dtype)
+    param, grad, first, second = map(widened, args[:4])
+    dtype, decay = param.dtype, attrs["weight_decay"]
+    steps, lr = (v.cast(dtype) for v in args[4:])
     start = param
-    if attrs["decoupled"]:
+    if decay and attrs["decoupled"]:
         start = param * (1.0 - lr * decay)
-    else:
+    elif decay:
         grad = grad + param * decay
 
-    def correction(beta: float) -> Value:
-        return 1.0 - arithmetic.power(builder.constant(beta, dtype), steps)
+    def correction(beta: float) -> Value | float:
+        # 1 - beta**steps, of which single precision would lose most digits at first.
+        return -math.expm1(steps * log(beta)) if beta else 1.0
 
     beta1, beta2 = attrs["beta1"], attrs["beta2"]
     first = first + (grad - first) * (1.0 - beta1)
     second = second * beta2 + grad * grad * (1.0 - beta2)
-    below = math.sqrt(second) / math.sqrt(correction(beta2)) + attrs["eps"]
+    below = math.sqrt(second) / correction(beta2) ** 0.5 + attrs["eps"]
     moved = start - first / below * (lr / correction(beta1))
-    return builder.tuple((moved, first, second))
+    return param.builder.tuple([v.cast(args[0].dtype) for v in (moved, first, second)])
 
 
 _SQUARES: Final = TensorSpec((3, 4), low=0.1)
@@ -297,7 +305,7 @@ adam_step: Final = Op(
     type_rule=_adam_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_adam_step),
+    lowering=Library(_adam_step, fused=MadeOf(_adam_code)),
     grad=Expansion(_adam_code),
     hidden=(),
     hyper=(),

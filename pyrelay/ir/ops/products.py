@@ -19,7 +19,7 @@ from ..op import (
 )
 from ..rules import with_rank
 from ..types import Type
-from .linalg import matmul
+from .linalg import matmul, product_of_matrices
 
 
 def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sample]) -> Op:
@@ -42,7 +42,9 @@ def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sa
         type_rule=type_rule,
         effect=Effect.NONE,
         shape=ShapeBehaviour.FIXED,
-        lowering=Contraction(lambda torch, x, y: getattr(torch, name)(x, y)),
+        lowering=Contraction(
+            lambda torch, x, y: getattr(torch, name)(x, y), fused=product_of_matrices
+        ),
         grad=Expansion(lambda args, _: matmul(*args)),
         hidden=(),
         hyper=(),

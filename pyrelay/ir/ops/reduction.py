@@ -33,6 +33,15 @@ def spread(p: Pullback, like: Value) -> Value:
     return (p.g / p.g.builder.size(product(like.shape))).expand(like.shape)
 
 
+def gathered(each: Value, reduction: str) -> Value:
+    """Give a loss from that of each element."""
+    from .reduce import mean  # reduce.py is no part of what a loss's type needs
+
+    if reduction == "none":
+        return each
+    return each.sum() if reduction == "sum" else mean(each)
+
+
 def paired_type(call: RuleCall) -> Type:
     """Give the type of a loss that compares elements with elements. Raises Stuck or Clash."""
     left, right = call.tensor(0), call.tensor(1)

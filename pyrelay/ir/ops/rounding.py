@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
+    Elementwise,
     Library,
     Op,
     Promotion,
@@ -17,12 +18,16 @@ from ..op import (
     operand,
 )
 from ..rules import numeric
+from ..types import DType, is_float
 from .math import trunc
+from .moving import broadcast_index
 from .operands import as_tensors
 from .samples import pairs_between
 
 if TYPE_CHECKING:
     from ..build import Value
+    from ..elements import Elements, Place, Source
+    from ..scalars import Scalars
 
 
 def _quotient(torch: Any, x: Any, y: Any) -> Any:
@@ -41,6 +46,29 @@ def _integer_pairs() -> Iterable[Sample]:
     yield Sample((TensorSpec((5,), "int64", -9, 9), 2))
 
 
+def _quotient_element(k: Scalars, x: Any, y: Any, dtype: DType) -> Any:
+    if is_float(dtype):
+        return k.div(x, y)
+    zero = k.const(0)
+    whole = k.floordiv(k.abs(x), k.abs(y))
+    return k.where(k.logical_xor(k.lt(x, zero), k.lt(y, zero)), k.neg(whole), whole)
+
+
+def _remainder(k: Scalars, x: Any, y: Any, dtype: DType) -> Any:
+    rest = k.mod(k.abs(x), k.abs(y))
+    return k.where(k.lt(x, k.const(0)), k.neg(rest), rest)
+
+
+def _each(body: Callable[[Scalars, Any, Any, DType], Any]) -> Elementwise:
+    """Give the meaning of an operator on the elements of two broadcast operands of one dtype."""
+
+    def element(k: Elements, place: Place, x: Source, y: Source) -> Any:
+        left, right = (v(*broadcast_index(place.index, v.shape)) for v in (x, y))
+        return body(k, left, right, x.dtype)
+
+    return Elementwise(element)
+
+
 quotient: Final = Op(
     name="quotient",
     doc="Quotient of two tensors, element by element; that of integers is rounded towards zero.",
@@ -49,7 +77,7 @@ quotient: Final = Op(
     type_rule=numeric,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Library(_quotient),
+    lowering=Library(_quotient, fused=_each(_quotient_element)),
     grad=lambda p: _shaped(p, p.g / p.args[1], -(p.g * (p.out / p.args[1]))),
     hidden=(),
     hyper=(),
@@ -69,7 +97,9 @@ fmod: Final = Op(
     type_rule=numeric,
     effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
-    lowering=Library(lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y)))),
+    lowering=Library(
+        lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y))), fused=_each(_remainder)
+    ),
     grad=lambda p: _shaped(p, p.g, -(p.g * trunc(p.args[0] / p.args[1]))),
     hidden=(),
     hyper=(),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from ..op import (
     Effect,
     Library,
+    MadeOf,
     Op,
     Promotion,
     RuleCall,
@@ -18,11 +19,17 @@ from ..op import (
     operand,
 )
 from ..rules import axis
-from ..types import TensorType, Type, float64
+from ..types import DType, TensorType, Type, float64
 from .derivatives import log_softmax_grad, softmax_grad
+from .extrema import peak
+from .math import exp, log
 from .operands import as_tensor
+from .precision import wide_dtype
 from .reducing import float_dtype, one_dim
 from .samples import filled
+
+if TYPE_CHECKING:
+    from ..build import Value
 
 
 def _softmax_type(call: RuleCall) -> Type:
@@ -53,6 +60,31 @@ def _in_dtype(function: str) -> Callable[..., Any]:
     return body
 
 
+def shifted(x: Value, dims: tuple[int, ...]) -> Value:
+    """Give elements less the largest along dims, so that no exponential overflows."""
+    return x - peak(x, dim=dims, keepdim=True)
+
+
+def _operand(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> tuple[Value, DType]:
+    """Give the operand in the precision to compute in, and the dtype of the result."""
+    dtype = attrs["dtype"] or args[0].dtype
+    return args[0].cast(wide_dtype(dtype)), dtype
+
+
+def _softmax_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, dtype = _operand(args, attrs)
+    dims = (attrs["dim"],)
+    powers = exp(shifted(x, dims))
+    return (powers / powers.sum(dims, keepdim=True)).cast(dtype)
+
+
+def _log_softmax_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, dtype = _operand(args, attrs)
+    dims = (attrs["dim"],)
+    inner = shifted(x, dims)
+    return (inner - log(exp(inner).sum(dims, keepdim=True))).cast(dtype)
+
+
 softmax: Final = Op(
     name="softmax",
     doc="Exponentials of elements over their sum along `dim`.",
@@ -65,7 +97,7 @@ softmax: Final = Op(
     type_rule=_softmax_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(_in_dtype("softmax")),
+    lowering=Library(_in_dtype("softmax"), fused=MadeOf(_softmax_code)),
     grad=lambda p: (softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
     hidden=(),
     hyper=(),
@@ -86,7 +118,7 @@ log_softmax: Final = Op(
     type_rule=_softmax_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(_in_dtype("log_softmax")),
+    lowering=Library(_in_dtype("log_softmax"), fused=MadeOf(_log_softmax_code)),
     grad=lambda p: (log_softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
     hidden=(),
     hyper=(),

@@ -7,7 +7,7 @@ The kernel's own derivative is that of the same formula written out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import ONE, product
@@ -15,6 +15,7 @@ from ..op import (
     Effect,
     Expansion,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -28,8 +29,9 @@ from ..op import (
 )
 from ..rules import floating, shape_tuple
 from ..types import UNIT, DType, TensorType, TupleType, Type, float32
-from . import reduce
+from . import math, reduce
 from .operands import is_given
+from .precision import widened
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -97,6 +99,35 @@ def _layer(
     return out.to(x.dtype), mean, factor
 
 
+def normal(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value, Value, Value]:
+    """Give a tensor normalised along dims, in two passes; the mean, the reciprocal deviation and
+    the mean square of what is left when the mean is taken off."""
+    mean = mean_over(x, dims)
+    centred = x - mean
+    square = mean_over(centred * centred, dims)
+    factor = math.rsqrt(square + eps)
+    return centred * factor, mean, factor, square
+
+
+def scaled(x: Value, weight: Value | None, bias: Value | None) -> Value:
+    """Give a tensor times a weight and plus a bias, as far as they are there."""
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def given(value: Value) -> Value | None:
+    """Give an optional operand in the precision to compute in."""
+    return widened(value) if is_given(value) else None
+
+
+def _layer_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight, bias = args
+    _, dims = _normal_dims(x.rank, attrs["normalized_shape"])
+    standard, mean, factor, _ = normal(widened(x), dims, attrs["eps"])
+    out = scaled(standard, given(weight), given(bias)).cast(x.dtype)
+    return x.builder.tuple((out, mean, factor))
+
+
 def _layer_grad(p: Pullback) -> tuple[Value | None, ...]:
     x, weight, bias = p.args
     shape, g = p.attrs["normalized_shape"], p.g[0]
@@ -126,7 +157,7 @@ layer_norm_with_statistics: Final = Op(
     type_rule=_layer_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_layer),
+    lowering=Library(_layer, fused=MadeOf(_layer_code)),
     grad=_layer_grad,
     hidden=(),
     hyper=(),
@@ -159,15 +190,17 @@ def _layer_backward(
 
 
 def _layer_backward_formula(args: tuple[Value, ...], attrs: Any) -> Value:
-    g, x, mean, factor, weight = args
+    _, x, mean, factor, weight = args
+    g = widened(args[0])
     lead, dims = _normal_dims(x.rank, attrs["normalized_shape"])
-    standard = ((x - mean) * factor).cast(x.dtype)
-    h = g * weight if is_given(weight) else g
-    to_x = through_standard(h, standard, factor.cast(x.dtype), dims)
+    standard = (widened(x) - mean) * factor
+    h = scaled(g, given(weight), None)
+    to_x = through_standard(h, standard, factor, dims).cast(x.dtype)
     if not is_given(weight):
         return g.builder.tuple((to_x, g.builder.unit()))
-    scaled = g * standard
-    return g.builder.tuple((to_x, scaled.sum(lead) if lead else scaled))
+    spread = g * standard
+    to_weight = spread.sum(lead) if lead else spread
+    return g.builder.tuple((to_x, to_weight.cast(weight.dtype)))
 
 
 layer_norm_backward: Final = Op(
@@ -185,7 +218,7 @@ layer_norm_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_layer_backward),
+    lowering=Library(_layer_backward, fused=MadeOf(_layer_backward_formula)),
     grad=Expansion(_layer_backward_formula),
     hidden=(),
     hyper=(),
@@ -229,6 +262,18 @@ def _batch_dims(x: Value) -> tuple[int, ...]:
     return tuple(d for d in range(x.rank) if d != 1)
 
 
+def _batch_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x, weight, bias = args
+    dims, channels = _batch_dims(x), x.shape[1]
+    standard, mean, factor, square = normal(widened(x), dims, attrs["eps"])
+    factors = [None if v is None else along_channels(v, x.rank) for v in map(given, (weight, bias))]
+    out = scaled(standard, *factors).cast(x.dtype)
+    count = product(tuple(x.shape[d] for d in dims))
+    whole, rest = (x.builder.size(n).cast(square.dtype) for n in (count, count - 1))
+    statistics = (mean, factor, square * (whole / rest))
+    return x.builder.tuple((out, *(s.reshape(channels) for s in statistics)))
+
+
 def _batch_grad(p: Pullback) -> tuple[Value | None, ...]:
     x, weight, bias = p.args
     g, builder, dims = p.g[0], p.g.builder, _batch_dims(x)
@@ -252,7 +297,7 @@ batch_norm_with_statistics: Final = Op(
     type_rule=_batch_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_batch),
+    lowering=Library(_batch, fused=MadeOf(_batch_code)),
     grad=_batch_grad,
     hidden=(),
     hyper=(),
@@ -279,15 +324,15 @@ def _batch_backward(
 
 
 def _batch_backward_formula(args: tuple[Value, ...], _: Any) -> Value:
-    g, x, mean, factor, weight = args
-    dims = _batch_dims(x)
+    _, x, mean, factor, weight = args
+    g, dims = widened(args[0]), _batch_dims(x)
     factor = along_channels(factor, x.rank)
-    standard = ((x - along_channels(mean, x.rank)) * factor).cast(x.dtype)
-    h = g * along_channels(weight, x.rank) if is_given(weight) else g
-    to_x = through_standard(h, standard, factor.cast(x.dtype), dims)
+    standard = (widened(x) - along_channels(mean, x.rank)) * factor
+    h = g * along_channels(widened(weight), x.rank) if is_given(weight) else g
+    to_x = through_standard(h, standard, factor, dims).cast(x.dtype)
     if not is_given(weight):
         return g.builder.tuple((to_x, g.builder.unit()))
-    return g.builder.tuple((to_x, (g * standard).sum(dims)))
+    return g.builder.tuple((to_x, (g * standard).sum(dims).cast(weight.dtype)))
 
 
 batch_norm_backward: Final = Op(
@@ -305,7 +350,7 @@ batch_norm_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_batch_backward),
+    lowering=Library(_batch_backward, fused=MadeOf(_batch_backward_formula)),
     grad=Expansion(_batch_backward_formula),
     hidden=(),
     hyper=(),

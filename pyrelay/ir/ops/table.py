@@ -291,6 +291,7 @@ ALL: Final[tuple[Op, ...]] = (
 GENERATED: Final[tuple[Op, ...]] = (
     descent.descend_in_place,
     descent.overwrite,
+    extrema.peak,
     index.scatter_at,
     rows.stack_rows,
     rows.unstack,
