@@ -57,7 +57,7 @@ class Splicer:
         outside = code.flavour
         for block in blocks:
             if block.flavour is Flavour.REC:
-                yield self._recursive(block, code)
+                yield self.recursive(block, code)
                 continue
             code.flavour = block.flavour
             for binding in block.bindings:
@@ -65,7 +65,8 @@ class Splicer:
         code.flavour = outside
         return (yield self.node(end, code))
 
-    def _recursive(self, block: LetBlock, code: Code) -> Steps[None]:
+    def recursive(self, block: LetBlock, code: Code) -> Steps[None]:
+        """Add a block of recursive functions to `code`."""
         bound: list[Binding] = []
         for binding in block.bindings:
             value = yield self.node(binding.value, code)

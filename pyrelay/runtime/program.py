@@ -24,6 +24,8 @@ from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
+from ..passes.regions.decompose import decompose
+from ..passes.regions.fuse import Fused, fuse
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
@@ -86,6 +88,16 @@ class Program:
     def simplified(self) -> Module:
         """The program that is compiled."""
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
+
+    @cached_property
+    def fused(self) -> Fused:
+        """The program with its tensor code in kernels of our own, and why it is so cut."""
+        return fuse(decompose(self.simplified, self.entry))
+
+    @cached_property
+    def regions(self) -> Module:
+        """The program with its tensor code in kernel and region functions."""
+        return self._step(Stage.REGIONS, self.simplified, lambda _: self.fused.module)
 
     def _derive(self, module: Module) -> Module:
         return expand_transforms(pool_first(cells_to_values(module)), self.entry)

@@ -23,6 +23,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "anf": lambda p: to_text(p.anf),
     "grad": lambda p: to_text(p.derived),
     "simplified": lambda p: to_text(p.simplified),
+    "regions": lambda p: to_text(p.regions),
     "host": lambda p: p.compiled(torch.device("cpu")).source,
 }
 """What each stage shows."""

@@ -23,6 +23,7 @@ class Stage(Enum):
     FIRST_ORDER = "first-order"
     DERIVED = "derived"
     FLAVOURED = "flavoured"
+    REGIONS = "regions"
 
 
 _TRANSLATED: Final = (
@@ -62,6 +63,7 @@ INVARIANTS: Final[Mapping[Stage, tuple[Invariant, ...]]] = {
     Stage.FIRST_ORDER: _FIRST_ORDER,
     Stage.DERIVED: _DERIVED,
     Stage.FLAVOURED: _FLAVOURED,
+    Stage.REGIONS: _FLAVOURED,
 }
 """What holds of a module at each stage, in the order in which it is checked."""
 

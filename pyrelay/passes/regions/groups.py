@@ -75,6 +75,10 @@ class Domain:
         """Tell whether a value of a shape has an element for each place, not for each kept one."""
         return product(tuple(shape)) == product(self.shape)
 
+    def covers(self, shape: Sequence[Dim]) -> bool:
+        """Tell whether a value of a shape has an element for each place, or each kept one."""
+        return product(tuple(shape)) in (product(self.shape), product(self.kept))
+
     def place(self, places: Places, index: Sequence[Dim], shape: Sequence[Dim]) -> tuple[Dim, ...]:
         """Give where a value of a shape has its element for the place `index` of the domain."""
         if self.is_whole(shape):
@@ -217,8 +221,8 @@ def _special(var: Var, value: Expr) -> Reduced | Product | Scattered | None:
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return None
     match inside(value.callee.lowering):
-        case Reduction(combine):
-            return _reduced(var, value, combine)
+        case Reduction():
+            return reduced_of(var, value)
         case Contraction():
             found = product_of(var, value)
             if found is None:
@@ -234,13 +238,17 @@ def _special(var: Var, value: Expr) -> Reduced | Product | Scattered | None:
             raise NoGroup(f"`{value.callee.name}` is called, not fused")
 
 
-def _reduced(var: Var, call: Call, combine: str) -> Reduced:
+def reduced_of(var: Var, call: Call) -> Reduced:
+    """Give the reduction that a call of one is."""
+    assert isinstance(call.callee, Op)
+    lowering = inside(call.callee.lowering)
+    assert isinstance(lowering, Reduction)
     operand = call.args[0]
     dims = call.attrs["dim"]
     named = (dims,) if isinstance(dims, int) else dims
     axes = reduced_axes(named, len(shape_of(type_of(operand))))
     with_positions = isinstance(type_of(call), TupleType)
-    return Reduced(var, call, combine, operand, tuple(sorted(axes)), with_positions)
+    return Reduced(var, call, lowering.combine, operand, tuple(sorted(axes)), with_positions)
 
 
 def product_of(var: Var, call: Call) -> Product | None:
@@ -274,7 +282,7 @@ def _rows(function: Function, outputs: tuple[Output, ...], reductions: Sequence[
         raise NoGroup("its reductions go over different dims")
     for output in outputs:
         shape = shape_of(type_of(output.value))
-        if not domain.is_whole(shape) and product(shape) != product(domain.kept):
+        if not domain.covers(shape):
             raise NoGroup("an output has neither the places of the domain nor the kept ones")
     return Group(Kind.ROWS, function, outputs, domain=domain, reductions=tuple(reductions))
 

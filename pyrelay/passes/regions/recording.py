@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
@@ -79,9 +79,10 @@ for _name in _FUNCTIONS:
 @final
 @dataclass(slots=True)
 class Recording:
-    """What was read and computed, in order. `leaves` are bound inside but read like parameters."""
+    """What was read and computed, in order. `is_leaf` tells what of the variables bound inside is
+    read like a parameter."""
 
-    leaves: Collection[Var] = ()
+    is_leaf: Callable[[Var], bool] = lambda var: False
     places: Places = field(default_factory=Places)
     reads: dict[tuple[Var, tuple[Dim, ...]], bool] = field(
         default_factory=dict[tuple[Var, tuple[Dim, ...]], bool]
@@ -103,7 +104,7 @@ class Recording:
 
     def holds(self, var: Var, /) -> bool:
         """Tell whether a variable is one of the leaves."""
-        return var in self.leaves
+        return self.is_leaf(var)
 
     def read(
         self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any | None, /

@@ -101,7 +101,7 @@ def test_a_reduction_is_read_only_where_the_supplier_holds_it() -> None:
     with pytest.raises(Unreadable):
         Reader(bindings, record).element(result, index)
     largest = next(iter(bindings))
-    record = Recording(leaves=(largest,))
+    record = Recording(is_leaf=lambda var: var is largest)
     record.places.index("i", (Dim.of(4), Dim.of(3)))
     Reader(bindings, record).element(result, index)
     assert list(record.reads) == [(function.params[0], index), (largest, (index[0], Dim.of(0)))]

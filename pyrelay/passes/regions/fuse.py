@@ -1,0 +1,241 @@
+"""Tensor code becomes calls of kernel functions.
+
+In each body, what `grouping` puts together is taken out as a global function `kernel.N` and called
+where it stood. The program means what it meant, and every later stage can run it: the reference
+evaluator calls a kernel function like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.effect import Effects
+from ...ir.expr import (
+    Assumption,
+    Binding,
+    Call,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    Match,
+    RefRead,
+    TupleGet,
+    Var,
+)
+from ...ir.op import Effect, Op
+from ...ir.traverse import children, spine
+from ..effects import with_flavours
+from ..splice import Splicer
+from .grouping import Grouping, Note
+from .items import Item, mentioned, role_of
+from .kernels import Extraction, Kernels, call_of
+
+if TYPE_CHECKING:
+    from ...ir.module import Module
+    from ...ir.traverse import Steps
+    from ..code import Code
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Fused:
+    """A module with kernel functions, and why what is stored between them is."""
+
+    module: Module
+    kernels: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def fuse(module: Module) -> Fused:
+    """Give a module in A-normal form, without transforms, with its tensor code in kernels."""
+    kernels = Kernels(module.functions)
+    effects = Effects(module)
+    notes: list[Note] = []
+    functions = {
+        name: _Fuse(module, function, kernels, effects, notes).walked(function)
+        for name, function in module.functions.items()
+    }
+    made = with_flavours(module.with_functions({**functions, **kernels.functions}))
+    return Fused(made, tuple(kernels.functions), tuple(notes))
+
+
+@final
+class _Fuse(Splicer):
+    """One walk over a function."""
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        kernels: Kernels,
+        effects: Effects,
+        notes: list[Note],
+    ) -> None:
+        super().__init__(module)
+        self._needed: Final = needed_elsewhere(function)
+        self._assumptions: Final[tuple[Assumption, ...]] = function.assumptions
+        self._kernels: Final = kernels
+        self._effects: Final = effects
+        self._notes: Final = notes
+
+    def splice(self, expr: Expr, code: Code) -> Steps[Expr]:
+        """Add the bindings of a body to `code`, with kernels in place of what they compute."""
+        blocks, end = spine(expr)
+        items: list[Item] = []
+        known = _Known(self._effects)
+        for block in blocks:
+            if block.flavour is Flavour.REC:
+                self._flush(items, code)
+                items = []
+                yield self.recursive(block, code)
+                continue
+            for binding in block.bindings:
+                value = yield self.node(binding.value, code)
+                same = known.same(binding.var, value)
+                if same is not None:
+                    self.atoms[binding.var] = same
+                    continue
+                items.append(Item(binding.var, value, role_of(binding.var, value)))
+        self._flush(items, code)
+        return (yield self.node(end, code))
+
+    def _flush(self, items: Sequence[Item], code: Code) -> None:
+        if items:
+            needed = [i.var for i in items if i.var in self._needed]
+            grouping = Grouping(items, needed, self._effects)
+            self._notes.extend(grouping.notes)
+            _Emission(grouping, needed, self._assumptions, self._kernels, code).run()
+
+
+@final
+class _Known:
+    """What cells and tuples have been seen to hold: a second read gives the same tensors, also if
+    they have been overwritten meanwhile. So a tensor has one name where fusion looks."""
+
+    def __init__(self, effects: Effects) -> None:
+        self._effects: Final = effects
+        self._reads: Final[dict[Expr, Var]] = {}
+        self._parts: Final[dict[tuple[Expr, int], Var]] = {}
+
+    def same(self, var: Var, value: Expr) -> Var | None:
+        """Give the variable that holds a value already; None if the value is new."""
+        match value:
+            case RefRead(ref):
+                found = self._reads.setdefault(ref, var)
+            case TupleGet(whole, index):
+                found = self._parts.setdefault((whole, index), var)
+            case Call(Op()):
+                return None
+            case _:
+                if Effect.STATE in self._effects.of(value):
+                    self._reads.clear()
+                return None
+        return None if found is var else found
+
+
+@final
+class _Emission:
+    """Puts the groups of a body into code, in order."""
+
+    def __init__(
+        self,
+        grouping: Grouping,
+        needed: Sequence[Var],
+        assumptions: Sequence[Assumption],
+        kernels: Kernels,
+        code: Code,
+    ) -> None:
+        self._grouping: Final = grouping
+        self._needed: Final = needed
+        self._kernels: Final = kernels
+        self._code: Final = code
+        self._extraction: Final = Extraction(grouping, needed, assumptions)
+        self._bound: Final[set[Var]] = set()
+
+    def run(self) -> None:
+        """Add all bindings."""
+        for cluster in self._grouping.clusters:
+            if cluster.kind is None:
+                (item,) = cluster.members
+                for var in mentioned(item.value):
+                    self._show(var)
+                self._bind(Binding(item.var, item.value))
+                continue
+            kernel = self._extraction.kernel(cluster)
+            for arg in kernel.args:
+                if isinstance(arg, Var) and arg not in {b.var for b in kernel.sizes}:
+                    self._show(arg)
+            for binding in call_of(self._kernels.name(kernel.function), kernel):
+                self._bind(binding)
+        for var in self._needed:
+            self._show(var)
+
+    def _bind(self, binding: Binding) -> None:
+        self._bound.add(binding.var)
+        self._code.bind(binding.var, binding.value)
+
+    def _show(self, var: Var) -> None:
+        """Bind a view or part, and what it is one of, if it is not bound yet."""
+        pending = [var]
+        while pending:
+            current = pending[-1]
+            value = self._grouping.bindings.get(current)
+            if value is None or current in self._bound:
+                pending.pop()
+                continue
+            before = [v for v in mentioned(value) if v not in self._bound]
+            before = [v for v in before if v in self._grouping.bindings]
+            if before:
+                pending += before
+                continue
+            pending.pop()
+            self._bind(Binding(current, value))
+
+
+def needed_elsewhere(function: Function) -> frozenset[Var]:
+    """Give the variables that are used in another body than the one that binds them, or end it.
+
+    A block of recursive functions ends one body and begins another.
+    """
+    home: dict[Var, int] = {}
+    needed: set[Var] = set()
+    bodies: list[Expr] = [function.body]
+    number = 0
+    while bodies:
+        number += 1
+        blocks, end = spine(bodies.pop())
+        for block in blocks:
+            is_rec = block.flavour is Flavour.REC
+            number += is_rec
+            for binding in block.bindings:
+                home[binding.var] = number
+                used = (v for v in _mentions(binding.value, bodies) if isinstance(v, Var))
+                needed.update(v for v in used if home.get(v) != number)
+            number += is_rec
+        needed.update(v for v in (end, *_mentions(end, bodies)) if isinstance(v, Var))
+    return frozenset(needed)
+
+
+def _mentions(value: Expr, bodies: list[Expr]) -> Iterator[Expr]:
+    """Give the atoms that a value itself mentions; the bodies in it go to `bodies`."""
+    match value:
+        case Function(body=body):
+            bodies.append(body)
+        case If(condition, then, otherwise):
+            yield condition
+            bodies += (then, otherwise)
+        case Match(matched, clauses):
+            yield matched
+            for clause in clauses:
+                bodies.append(clause.body)
+                bodies += () if clause.guard is None else (clause.guard,)
+        case LetBlock():
+            bodies.append(value)
+        case Var():
+            yield value
+        case _:
+            yield from children(value)

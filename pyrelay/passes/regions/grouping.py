@@ -1,0 +1,497 @@
+"""Which values of a body are computed together: a greedy walk over its bindings, in order.
+
+Every value that is computed is *placed* in a group, or *floats*: it is then computed anew wherever
+it is used, because that is cheaper than to store it. A group has an `order`, and reads only from
+groups of lower order; so a value may join the group that makes its last operand, or any later one,
+and nothing is ever searched for cycles. What fusion asks of a value is found by reading its body
+once (`reading`), so the walk is linear in the number of bindings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, final
+
+from ...ir.dims import Dim, product
+from ...ir.effect import Effects
+from ...ir.elements import Place
+from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
+from ...ir.lowering import Scatter, inside
+from ...ir.op import Effect, Op
+from ...ir.types import SizeType, TensorType, TupleType, Type
+from .clusters import Cluster
+from .groups import Domain, Kind, reduced_of
+from .items import COMPUTED, Item, Role, elements, mentioned, size_in_bytes, uses_of
+from .reading import Reader, dtype_of, shape_of
+from .recording import Recording
+
+MOST_CALLS: Final = 64
+"""A group has at most this many operator calls."""
+MOST_OPERANDS: Final = 24
+"""A group reads at most this many tensors."""
+MOST_FLOATING: Final = 8
+"""A value that is computed wherever it is used takes at most this many calls."""
+FUNCTION_COST: Final = 8
+"""How many operations an exponential or the like counts for."""
+OPERATIONS_PER_BYTE: Final = 8
+"""How many operations may be repeated to save moving one byte."""
+FREE_OPERATIONS: Final = 1 << 16
+"""How many operations take less time than the start of a kernel."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the element of a value at the places of a domain is made of."""
+
+    domain: Domain
+    own: dict[Var, bool]
+    """For each leaf, whether it is read only at the place itself."""
+    reads: int
+    work: int
+    functions: int
+    calls: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Why a value is stored: what uses it, and why that is not computed together with it."""
+
+    var: Var
+    user: Var
+    why: str
+
+
+@final
+class Grouping:
+    """The groups of one body. `clusters` gives them, and what is no group, in order."""
+
+    def __init__(self, items: Sequence[Item], needed: Iterable[Var], effects: Effects) -> None:
+        """`needed` are the variables that are used after the items."""
+        needed = tuple(needed)
+        items = _with_whole_tuples(items, needed)
+        self.notes: Final[list[Note]] = []
+        self.home: Final[dict[Var, Cluster]] = {}
+        self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
+        self.position: Final = {item.var: place for place, item in enumerate(items)}
+        self.uses: Final = uses_of(items, needed)
+        self._effects: Final = effects
+        self._orders = 0
+        self._barrier = 0
+        self._all: Final[list[Cluster]] = []
+        self._siblings: Final[dict[tuple[Var, Dim], Cluster]] = {}
+        self._readers: Final[dict[Var, list[Cluster]]] = {}
+        self._written: Final[dict[Var, Cluster]] = {}
+        self._unsealed: Final[list[Cluster]] = []
+        self._first_write: Final[dict[Var, int]] = {}
+        for position, item in enumerate(items):
+            if item.role is Role.OVERWRITE:
+                self._first_write.setdefault(_target(item), position)
+        for item in items:
+            if item.role is Role.OPAQUE:
+                self._opaque(item)
+            elif item.role in COMPUTED:
+                self._computed(item)
+        self._gather_updates()
+
+    @property
+    def clusters(self) -> list[Cluster]:
+        """Everything that is evaluated, in an order in which it may be."""
+        return sorted((c for c in self._all if c.into is None), key=lambda c: c.order)
+
+    def is_leaf(self, var: Var) -> bool:
+        """Tell whether a variable is computed before whoever reads it: it does not float."""
+        bound = self.bindings.get(var)
+        if bound is None or var in self.home:
+            return True
+        return (
+            isinstance(bound, TupleGet)
+            and isinstance(bound.value, Var)
+            and self.is_leaf(bound.value)
+        )
+
+    def home_of(self, leaf: Var) -> Cluster | None:
+        """Give what computes a leaf; None for what comes from outside."""
+        while leaf not in self.home:
+            bound = self.bindings.get(leaf)
+            if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):
+                return None
+            leaf = bound.value
+        return self.home[leaf].final
+
+    def bases(self, var: Var) -> tuple[Var, ...]:
+        """Give the leaves that a variable shows, or is put together of."""
+        found: dict[Var, None] = {}
+        pending = [var]
+        while pending:
+            current = pending.pop()
+            if self.is_leaf(current):
+                found[current] = None
+            else:
+                pending += reversed(mentioned(self.bindings[current]))
+        return tuple(found)
+
+    # What is evaluated as it stands.
+
+    def _opaque(self, item: Item) -> None:
+        cluster = self._new(None, Domain((), ()))
+        cluster.members.append(item)
+        leaves = [leaf for var in mentioned(item.value) for leaf in self.bases(var)]
+        for leaf in leaves:
+            self._use(leaf, cluster, own=False)
+        self.home[item.var] = cluster
+        is_effect = self._effects.of(item.value) is not Effect.NONE
+        if is_effect or not all(isinstance(v.ty, TensorType | SizeType) for v in leaves):
+            # It may see what was overwritten in ways that are not followed.
+            for writer in self._unsealed:
+                writer.final.precede(cluster)
+            self._unsealed.clear()
+        if is_effect and not isinstance(item.value, RefRead):
+            self._barrier = cluster.order
+
+    def _new(self, kind: Kind | None, domain: Domain) -> Cluster:
+        self._orders += 1
+        cluster = Cluster(self._orders, kind, domain)
+        self._all.append(cluster)
+        return cluster
+
+    def _use(self, leaf: Var, cluster: Cluster, *, own: bool) -> None:
+        """Note that a group reads a leaf."""
+        home = self.home_of(leaf)
+        if home is cluster:
+            return
+        cluster.reads[leaf] = cluster.reads.get(leaf, True) and own
+        if home is not None:
+            home.precede(cluster)
+        writer = self._writer(leaf)
+        if writer is not None and writer is not cluster:
+            writer.precede(cluster)
+        if leaf in self._first_write:
+            self._readers.setdefault(leaf, []).append(cluster)
+
+    def _writer(self, leaf: Var) -> Cluster | None:
+        found = self._written.get(leaf)
+        return None if found is None else found.final
+
+    # What is computed.
+
+    def _computed(self, item: Item) -> None:
+        look = self._look(item, _own_domain(item))
+        if not self._floats(item, look):
+            self._place(item, look)
+
+    def _floats(self, item: Item, look: Look) -> bool:
+        """Tell whether a value is better computed again wherever it is used."""
+        uses, ty = self.uses[item.var], type_of(item.var)
+        if item.role is not Role.ELEMENT or uses.outside or isinstance(ty, TupleType):
+            return False
+        if look.calls > MOST_FLOATING or look.reads > MOST_FLOATING:
+            return False
+        if any(self._first_write.get(leaf, uses.last) < uses.last for leaf in look.own):
+            return False
+        if uses.contracted and (look.functions or look.work > 2):
+            return False
+        size, count = size_in_bytes(ty), max(1, uses.count)
+        read = sum(size_in_bytes(type_of(leaf)) for leaf in look.own)
+        stored = sum(size_in_bytes(type_of(v)) for v in look.own if not self._is_stored(v))
+        saved = (count + 1) * size - (count - 1) * read - stored
+        spread = max(1, uses.largest // max(1, elements(ty)))
+        again = (count * spread - 1) * elements(ty) * look.work
+        return saved >= 0 and again <= saved * OPERATIONS_PER_BYTE + FREE_OPERATIONS
+
+    def _is_stored(self, leaf: Var) -> bool:
+        home = self.home_of(leaf)
+        return home is None or home.kind is None or self.uses[leaf].outside
+
+    def _place(self, item: Item, look: Look) -> None:
+        """Put a value into the group of an operand, beside others that read the same, or into a
+        group of its own."""
+        homes = self._homes(look)
+        makers = sorted((h for h in homes if h.kind is not None), key=lambda h: -h.order)
+        near = [s for s in self._near(look) if s not in homes]
+        effect = self._effect_order(item)
+        for cluster in (*makers[:_TRIED], *near[:_TRIED]):
+            after = max((h.order for h in homes if h is not cluster), default=0)
+            if self._join(item, cluster, max(after, effect), look):
+                for other in makers:
+                    if other is not cluster and other.order < cluster.order:
+                        self._merge(other, cluster)
+                return
+        self._add(item, self._new(_KINDS[item.role], look.domain), look)
+
+    def _homes(self, look: Look) -> dict[Cluster, None]:
+        """Give what must be evaluated before a value."""
+        found: dict[Cluster, None] = {}
+        for leaf in look.own:
+            for before in (self.home_of(leaf), self._writer(leaf)):
+                if before is not None:
+                    found[before] = None
+        return found
+
+    def _effect_order(self, item: Item) -> int:
+        """Give the order that an effect comes after: of other effects, and of what reads what it
+        overwrites."""
+        if item.role is not Role.OVERWRITE:
+            return 0
+        readers = (
+            c.final for v in _around(_target(item), self.bindings) for c in self._readers.get(v, ())
+        )
+        return max((self._barrier, *(c.order for c in readers)))
+
+    def _near(self, look: Look) -> list[Cluster]:
+        """Give groups that read the same tensors over as many places, the latest first."""
+        count = product(look.domain.shape)
+        found: dict[Cluster, None] = {}
+        for leaf in look.own:
+            sibling = self._siblings.get((leaf, count))
+            if sibling is not None:
+                found[sibling.final] = None
+        return sorted(found, key=lambda c: -c.order)
+
+    def _join(self, item: Item, cluster: Cluster, after: int, look: Look) -> bool:
+        """Put a value into a group if it may be there; else note why not."""
+        # What overwrites may be in the last group that reads.
+        is_last = cluster.order > after or (item.role is Role.OVERWRITE and cluster.order == after)
+        if not is_last and cluster.first_user < inf:
+            found = "something else needs it before its other operands are there"
+        elif cluster.calls + look.calls > MOST_CALLS or len(cluster.reads) >= MOST_OPERANDS:
+            found = "the kernel is large enough"
+        else:
+            found = self._fits(item, cluster, look)
+        if isinstance(found, str):
+            used = next((v for v in look.own if self.home_of(v) is cluster), None)
+            if used is not None:
+                self.notes.append(Note(used, item.var, found))
+            return False
+        if not is_last:
+            self._orders += 1
+            cluster.order = self._orders
+        self._add(item, cluster, found)
+        return True
+
+    def _fits(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
+        """Give how a value is computed over the places of a group, or why it is not."""
+        domain = cluster.domain
+        why = _misfit(item, cluster, look.domain)
+        if why is not None:
+            return why
+        if item.role is Role.REDUCTION and cluster.kind is Kind.POINTWISE:
+            domain = look.domain
+        look = look if look.domain == domain else self._look(item, domain)
+        for leaf, own in look.own.items():
+            if not own and self.home_of(leaf) is cluster:
+                return "it reads elements of other places"
+            if leaf in cluster.writes:
+                return "it reads what is overwritten there"
+        if item.role is not Role.OVERWRITE:
+            return look
+        target = _target(item)
+        if not look.own.get(target, True) or not cluster.reads.get(target, True):
+            return "it overwrites what is read at other places"
+        if cluster.kind is Kind.ROWS and domain.is_whole(shape_of(type_of(target))):
+            return "it overwrites what a reduction may read"
+        return look
+
+    def _look(self, item: Item, domain: Domain) -> Look:
+        """Read the element of a value for each place of a domain."""
+        record = Recording(is_leaf=self.is_leaf)
+        places = record.places
+        index = places.index("i", domain.shape)
+        _read(item, Reader(self.bindings, record), record, domain, index)
+        own: dict[Var, bool] = {}
+        for leaf, at in record.reads:
+            shape = shape_of(type_of(leaf))
+            here = domain.covers(shape) and at == domain.place(places, index, shape)
+            own[leaf] = own.get(leaf, True) and here
+        functions = sum(w.elements.functions for w in record.work)
+        work = sum(w.elements.operations for w in record.work) + FUNCTION_COST * functions
+        return Look(domain, own, len(record.reads), work, functions, max(1, len(record.work)))
+
+    def _add(self, item: Item, cluster: Cluster, look: Look) -> None:
+        cluster.members.append(item)
+        cluster.calls += look.calls
+        if cluster.kind is Kind.POINTWISE and item.role is Role.REDUCTION:
+            cluster.kind, cluster.domain = Kind.ROWS, look.domain
+        self.home[item.var] = cluster
+        count = product(look.domain.shape)
+        for leaf, own in look.own.items():
+            self._use(leaf, cluster, own=own)
+            if product(shape_of(type_of(leaf))) == count:
+                self._siblings[leaf, count] = cluster
+        if item.role is Role.OVERWRITE:
+            self._overwrites(_target(item), cluster)
+
+    def _overwrites(self, target: Var, cluster: Cluster) -> None:
+        """Note that a parameter changes: whoever read it stays before, whoever reads it comes
+        after."""
+        for var in _around(target, self.bindings):
+            for reader in self._readers.pop(var, ()):
+                if reader.final is not cluster:
+                    reader.final.precede(cluster)
+        cluster.reads.setdefault(target, True)
+        cluster.writes.add(target)
+        self._written[target] = cluster
+        self._unsealed.append(cluster)
+
+    def _merge(self, other: Cluster, cluster: Cluster) -> None:
+        """Make one group of two, the other the earlier, if nothing stands in the way."""
+        domain = _joint_domain(other, cluster)
+        if domain is None or other.first_user < cluster.order or other.writes:
+            return
+        inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
+        reads = {v: own for v, own in cluster.reads.items() if v not in inner}
+        if not all(inner.values()) or any(not other.reads.get(v, True) for v in cluster.writes):
+            return
+        if other.calls + cluster.calls > MOST_CALLS or len({*reads, *other.reads}) > MOST_OPERANDS:
+            return
+        if Kind.ROWS in (cluster.kind, other.kind):
+            cluster.kind = Kind.ROWS
+        cluster.domain = domain
+        cluster.reads = reads
+        cluster.absorb(other)
+
+    def _gather_updates(self) -> None:
+        """Put updates that nobody reads afterwards into one launch."""
+        gathered: Cluster | None = None
+        for cluster in self.clusters:
+            if (
+                not cluster.writes
+                or cluster.kind is not Kind.POINTWISE
+                or not self._is_end(cluster)
+            ):
+                continue
+            calls = cluster.calls + (0 if gathered is None else gathered.calls)
+            if gathered is not None and calls <= MOST_CALLS:
+                cluster.kind = Kind.UPDATES
+                cluster.absorb(gathered)
+            gathered = cluster
+
+    def _is_end(self, cluster: Cluster) -> bool:
+        """Tell whether nothing uses what is computed in a group."""
+        outside = (self.uses[m.var].outside for m in cluster.members)
+        return cluster.first_user == inf and not any(outside)
+
+
+_TRIED: Final = 4
+"""How many groups of each sort are looked at for a value."""
+
+_KINDS: Final = {
+    Role.ELEMENT: Kind.POINTWISE,
+    Role.OVERWRITE: Kind.POINTWISE,
+    Role.REDUCTION: Kind.ROWS,
+    Role.PRODUCT: Kind.CONTRACTION,
+    Role.SCATTER: Kind.SCATTER,
+}
+"""What a group is that one value starts."""
+
+
+def _misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
+    """Give why a value does not fit into the loop of a group, if it does not."""
+    domain = cluster.domain
+    match cluster.kind, item.role:
+        case None | Kind.SCATTER, _:
+            return "nothing follows additions at computed places in one kernel"
+        case _, Role.PRODUCT | Role.SCATTER:
+            return "a kernel has one sum of products, or additions at computed places"
+        case Kind.CONTRACTION, Role.REDUCTION:
+            return "a sum of products is not reduced in its own kernel"
+        case Kind.ROWS, Role.REDUCTION if own.merged != domain.merged:
+            return "its reductions go over other dims"
+        case _, Role.REDUCTION if not domain.is_whole(own.shape):
+            return "it goes over another number of places"
+        case _ if not domain.covers(own.shape):
+            return "it goes over another number of places"
+        case _:
+            return None
+
+
+def _joint_domain(other: Cluster, cluster: Cluster) -> Domain | None:
+    """Give the places that two groups go over, if they are the same."""
+    match other.kind, cluster.kind:
+        case Kind.ROWS, Kind.ROWS:
+            return cluster.domain if other.domain.merged == cluster.domain.merged else None
+        case Kind.POINTWISE, Kind.POINTWISE | Kind.ROWS | Kind.CONTRACTION:
+            return cluster.domain if cluster.domain.covers(other.domain.shape) else None
+        case Kind.ROWS, Kind.POINTWISE:
+            return other.domain if other.domain.covers(cluster.domain.shape) else None
+        case _:
+            return None
+
+
+def _own_domain(item: Item) -> Domain:
+    """Give the places that a value goes over if it is alone."""
+    match item.role, item.value:
+        case Role.REDUCTION, Call() as call:
+            found = reduced_of(item.var, call)
+            return Domain(shape_of(type_of(found.operand)), found.axes)
+        case Role.OVERWRITE, Call(args=(target, _)):
+            return Domain(shape_of(type_of(target)), ())
+        case _:
+            ty = type_of(item.var)
+            return Domain(shape_of(ty.fields[0] if isinstance(ty, TupleType) else ty), ())
+
+
+def _read(
+    item: Item, reader: Reader, record: Recording, domain: Domain, index: tuple[Dim, ...]
+) -> None:
+    """Read what the element of a value is made of at a place of a domain; of a sum of products or a
+    scatter, what an element of each operand is made of."""
+    places = record.places
+    match item.role, item.value:
+        case Role.REDUCTION, Call(args=(operand, *_)):
+            reader.element(operand, domain.place(places, index, shape_of(type_of(operand))))
+        case Role.OVERWRITE, Call(args=(_, value)):
+            reader.element(value, domain.place(places, index, shape_of(type_of(value))))
+        case Role.PRODUCT, Call(args=args):
+            for number, operand in enumerate(args):
+                reader.element(operand, places.index(f"o{number}_", shape_of(type_of(operand))))
+        case Role.SCATTER, Call(Op() as op, args) as call:
+            lowering = inside(op.lowering)
+            assert isinstance(lowering, Scatter)
+            over = shape_of(type_of(args[lowering.over]))
+            place = Place(places.index("o", over), over)
+            scalars = record.elements(dtype_of(type_of(call)), place.index)
+            lowering.body(scalars, place, *reader.operands(call), *call.attrs.values())
+            if lowering.base is not None:
+                base = args[lowering.base]
+                reader.element(base, places.index("b", shape_of(type_of(base))))
+        case _:
+            shape = shape_of(_first(type_of(item.var)))
+            reader.element(item.var, domain.place(places, index, shape))
+
+
+def _with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
+    """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
+    whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
+    whole.update(needed)
+    return [
+        replace(i, role=Role.OPAQUE)
+        if i.role in COMPUTED
+        and isinstance(i.var.ty, TupleType)
+        and i.var.ty.fields
+        and i.var in whole
+        else i
+        for i in items
+    ]
+
+
+def _target(item: Item) -> Var:
+    assert isinstance(item.value, Call)
+    target = item.value.args[0]
+    assert isinstance(target, Var)
+    return target
+
+
+def _around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
+    """Give a variable and the tuples that it is a part of."""
+    found = [var]
+    while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
+        found.append(bound.value)
+    return tuple(found)
+
+
+def _first(ty: Type) -> Type:
+    return ty.fields[0] if isinstance(ty, TupleType) else ty
