@@ -216,6 +216,7 @@ def power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
 
     float32 goes through float64, which makes it exact but for the last rounding.
     """
+    x, y = tl.broadcast(x, y)
     base = x.to(tl.float64)
     exponent = y.to(tl.float64)
     half = 0.5 * exponent
@@ -236,6 +237,7 @@ def power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
 @triton.jit
 def integer_power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
     """Give x to the power of y, integers; of a negative power what is left of the fraction."""
+    x, y = tl.broadcast(x, y)
     result = x * 0 + 1
     square = x
     left = y
@@ -254,6 +256,7 @@ def floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
     float32 goes through float64, so the quotient is exact below 2**28.
     """
+    a, b = tl.broadcast(a, b)
     q = tl.floor(a.to(tl.float64) / b.to(tl.float64))
     is_opposite = ((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0))
     q = tl.where(is_opposite & (tl.abs(b) == float("inf")), -1.0, q)
@@ -268,6 +271,7 @@ def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
     float32 goes through float64: exact for quotients below 2**28. Of float64 the error is that of
     the quotient, times b.
     """
+    a, b = tl.broadcast(a, b)
     dividend = a.to(tl.float64)
     divisor = b.to(tl.float64)
     size = tl.abs(divisor)
@@ -285,6 +289,7 @@ def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 @triton.jit
 def integer_floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
     """Give the quotient of signed integers rounded down, as Python."""
+    a, b = tl.broadcast(a, b)
     q = a // b
     return tl.where((a - q * b != 0) & ((a < 0) != (b < 0)), q - 1, q)
 
@@ -292,6 +297,7 @@ def integer_floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 @triton.jit
 def integer_remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
     """Give what is left of a, with the sign of b; signed integers, as Python."""
+    a, b = tl.broadcast(a, b)
     r = a - (a // b) * b
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 

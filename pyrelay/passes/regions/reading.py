@@ -101,7 +101,12 @@ class Reader:
 
     def operands(self, call: Call, mask: Any | None = None) -> list[Any]:
         """Give the operands of a call as an `Elementwise` body takes them."""
-        return [self.source(atom, mask) for atom in call.args]
+        assert isinstance(call.callee, Op)
+        params = call.callee.operands
+        return [
+            () if is_unit(atom) and params[i].default is not None else self.source(atom, mask)
+            for i, atom in enumerate(call.args)
+        ]
 
     def source(self, atom: Expr, mask: Any | None = None) -> Any:
         """Give an atom as a `Source`, a tuple as a tuple of them, unit as None."""

@@ -1,0 +1,140 @@
+"""One Triton function in the making: its arguments and imports are found as they are needed."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import Final, final
+
+from ..diagnostics.source import BUILTIN, Span
+from ..ir.expr import Function
+from ..passes.regions.places import Places
+from .indexing import DimText
+from .kernel import (
+    Argument,
+    Config,
+    Kernel,
+    Number,
+    Read,
+    Scratch,
+    Size,
+    Stride,
+    Tiles,
+    Written,
+)
+from .scalars import FUNCTIONS
+from .terms import Term, Terms
+
+_LONGEST: Final = 60
+"""A part of an expression that is longer gets a line of its own."""
+_ORDER: Final = (Read, Number, Stride, Written, Scratch, Size)
+"""Arguments come in this order."""
+_INDENT: Final = "    "
+
+
+@final
+class KernelText:
+    """One Triton function in the making."""
+
+    def __init__(self, function: Function, terms: Terms, places: Places, suffix: str = "") -> None:
+        """`suffix` tells the kernels of one group apart."""
+        self.terms: Final = terms
+        name = re.sub(r"\W+", "_", function.name or "kernel") + suffix
+        self._name: Final = f"{name}_kernel" if name in FUNCTIONS else name
+        self._operands: Final = tuple(p.name for p in function.params)
+        self._arguments: Final[dict[Argument, str]] = {}
+        self._functions: Final[set[str]] = set()
+        self._taken: Final[set[str]] = {self._name, "tl", "triton"}
+        self._constants: Final[list[str]] = []
+        self._lines: Final[list[str]] = []
+        self._shown: tuple[str, int] | None = None
+        self.dims: Final = DimText(places, self._operands, self.argument, self.function)
+        self.uses: Final[Counter[Term]] = Counter()
+
+    def argument(self, argument: Argument, wish: str) -> str:
+        """Give the name of an argument of the function, a new one if need be."""
+        if argument not in self._arguments:
+            self._arguments[argument] = self.fresh(wish)
+        return self._arguments[argument]
+
+    def operand_name(self, position: int) -> str:
+        """Give the name that a parameter of the kernel function has in the program."""
+        return self._operands[position]
+
+    def constant(self, name: str) -> str:
+        """Give the name of a constant of the configurations."""
+        if name not in self._constants:
+            self._constants.append(name)
+            self._taken.add(name)
+        return name
+
+    def function(self, name: str) -> str:
+        """Give the name of a function of `math`, which is imported."""
+        self._functions.add(name)
+        self._taken.add(name)
+        return name
+
+    def take(self, *names: str) -> None:
+        """Keep names that the kernel's own code uses from values."""
+        self._taken.update(names)
+
+    def fresh(self, wish: str) -> str:
+        """Give a name that nothing has, like the one wished for."""
+        base = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_") or "value"
+        base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
+        name, number = base, 1
+        while name in self._taken or name in FUNCTIONS:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def count(self, roots: Iterable[Term]) -> None:
+        """Count how often each term is used, by what the roots need and by the roots."""
+        pending = list(roots)
+        self.uses.update(pending)
+        seen: set[Term] = set()
+        while pending:
+            term = pending.pop()
+            if term in seen:
+                continue
+            seen.add(term)
+            before = self.terms.before(term)
+            self.uses.update(before)
+            pending += before
+
+    def comment(self, span: Span) -> str | None:
+        """Give the line of the user's that a span lies on, if it is not the one shown last."""
+        place = (span.file.name, span.line)
+        if span.file is BUILTIN or place == self._shown:
+            return None
+        self._shown = place
+        why = f"  ({span.because})" if span.because else ""
+        where = f"{PurePath(span.file.name).name}:{span.line}"
+        return f"# {where}  {span.file.line(span.line).strip()}{why}"
+
+    def finish(
+        self,
+        body: Sequence[str],
+        grid: tuple[tuple[Tiles, ...], ...],
+        configs: tuple[Config, ...],
+    ) -> Kernel:
+        """Give the kernel whose function has these lines."""
+        arguments = sorted(self._arguments, key=lambda a: _ORDER.index(type(a)))
+        names = tuple(self._arguments[a] for a in arguments)
+        parameters = [*names, *(f"{c}: tl.constexpr" for c in self._constants)]
+        lines = ["import triton", "import triton.language as tl"]
+        if self._functions:
+            imported = ", ".join(sorted(self._functions))
+            lines.append(f"from pyrelay.lower_triton.math import {imported}")
+        lines += ["", "", "@triton.jit"]
+        head = f"def {self._name}({', '.join(parameters)}):"
+        if len(head) > 100:
+            inner = "".join(f"    {p},\n" for p in parameters)
+            head = f"def {self._name}(\n{inner}):"
+        lines += [head, *(f"{_INDENT}{line}" for line in body)]
+        text = "\n".join(line.rstrip() for line in lines) + "\n"
+        return Kernel(self._name, text, names, tuple(arguments), grid, configs)

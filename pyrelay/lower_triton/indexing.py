@@ -1,0 +1,144 @@
+"""Places as Triton text: axes of blocks, offsets of elements, and the sizes they are made of.
+
+Offsets are dims over the coordinates of a kernel (`passes.regions.places`), over sizes and strides.
+What has no coordinate in it is computed on the host and passed as one integer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final, TypeAlias, final
+
+from ..ir.bounds import is_nonnegative
+from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
+from ..passes.regions.places import Places
+from .kernel import Argument, Size, Stride
+from .text import Text, call, infix, negative
+
+STRIDE: Final = "$"
+"""How the names of strides begin in a dim; the operand's position and the axis follow."""
+
+Coordinates: TypeAlias = Callable[[str], "Text | None"]
+"""Gives the text of a coordinate; None for the name of a size."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A direction of blocks: the name of its coordinate, how that is written where the blocks are
+    used, such as `m[:, None]`, and what holds where it is inside, if blocks may reach beyond."""
+
+    coordinate: str
+    text: str
+    inside: str | None
+
+
+@final
+class DimText:
+    """Writes the dims of one kernel: `operands` are the names of its operands, `argument` gives the
+    name under which an integer is passed, `function` the name of a function of `math`."""
+
+    def __init__(
+        self,
+        places: Places,
+        operands: Sequence[str],
+        argument: Callable[[Argument, str], str],
+        function: Callable[[str], str],
+    ) -> None:
+        self._places: Final = places
+        self._operands: Final = operands
+        self._argument: Final = argument
+        self._function: Final = function
+
+    def whole(self, dim: Dim, coordinates: Coordinates) -> Text:
+        """Give the text of a dim."""
+        total: Text | None = None
+        for atoms, factor in _by_coordinates(dim, coordinates):
+            is_less = total is not None and (factor.constant or 0) < 0
+            term = self._product(atoms, -factor if is_less else factor, coordinates)
+            total = term if total is None else infix(total, "-" if is_less else "+", term)
+        return total or Text("0")
+
+    def size(self, dim: Dim) -> Text:
+        """Give the text of a dim without coordinates: a number, or an argument."""
+        if dim.constant is not None:
+            number = Text(str(abs(dim.constant)))
+            return negative(number) if dim.constant < 0 else number
+        if not any(name.startswith(STRIDE) for name in dim.names()):
+            return Text(self._argument(Size(dim), size_name(dim)))
+        if dim.name is not None:
+            operand, axis = map(int, dim.name.removeprefix(STRIDE).split("."))
+            wish = f"{self._operands[operand]}_stride_{axis}"
+            return Text(self._argument(Stride(operand, axis), wish))
+        terms = [
+            _times([self.size(Dim.atom(a)) for a in monomial], self.size(Dim.of(factor)))
+            for monomial, factor in dim.terms
+        ]
+        return reduce(lambda total, term: infix(total, "+", term), terms)
+
+    def _product(self, atoms: tuple[DimAtom, ...], factor: Dim, coordinates: Coordinates) -> Text:
+        if not atoms:
+            return self.size(factor)
+        return _times([self._atom(a, coordinates) for a in atoms], self.size(factor))
+
+    def _atom(self, atom: DimAtom, coordinates: Coordinates) -> Text:
+        match atom:
+            case DimVar(name):
+                text = coordinates(name)
+                assert text is not None
+                return text
+            case DimOp("max", left, right):
+                return call(
+                    "tl.maximum", self.whole(left, coordinates), self.whole(right, coordinates)
+                )
+            case DimOp(kind, left, right):
+                a, b = self.whole(left, coordinates), self.whole(right, coordinates)
+                # Triton rounds towards zero.
+                if not self._is_nonnegative(left):
+                    return call(self._function(_FLOORED[kind]), a, b)
+                return infix(a, "//" if kind == "floordiv" else "%", b)
+            case _:
+                raise AssertionError("a checked program has no unknown sizes")
+
+    def _is_nonnegative(self, dim: Dim) -> bool:
+        low, _ = self._places.bounds(dim)
+        return low is not None and is_nonnegative(low)
+
+
+_FLOORED: Final = {"floordiv": "integer_floor_divide", "mod": "integer_remainder"}
+
+
+def _times(factors: Sequence[Text], by: Text) -> Text:
+    """Give a product, without a last factor of 1."""
+    if by.text == "-1":
+        return negative(_times(factors, Text("1")))
+    parts = [*factors, *([] if by.text == "1" and factors else [by])]
+    return reduce(lambda total, part: infix(total, "*", part), parts)
+
+
+def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimAtom, ...], Dim]]:
+    """Give a dim as a sum of products of atoms with coordinates in them and factors without."""
+    found: dict[tuple[DimAtom, ...], Dim] = {}
+    for monomial, factor in dim.terms:
+        moving = tuple(a for a in monomial if _moves(a, coordinates))
+        still = tuple(a for a in monomial if a not in moving)
+        found[moving] = found.get(moving, ZERO) + Dim(((still, factor),))
+    # What is added comes first, so that no text begins with a sign if it need not.
+    return sorted(found.items(), key=lambda part: (part[1].terms[0][1] < 0, not part[0]))
+
+
+def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
+    return any(coordinates(name) is not None for name in Dim.atom(atom).names())
+
+
+def size_name(dim: Dim) -> str:
+    """Give a readable name for an integer that is a dim: `N`, `N_4`."""
+    text = str(dim).replace("//", " by ").replace("-", " less ").replace("+", " plus ")
+    words = re.sub(r"\W+", "_", text).strip("_").split("_")
+    if len(dim.terms) == 1 and words[0].isdigit():
+        words = [*words[1:], words[0]]
+    name = "_".join(words)
+    return name if name[:1].isalpha() else f"size_{name}"

@@ -1,0 +1,36 @@
+"""A kernel function as kernels: which text is made for which loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..ir.expr import Function
+from ..passes.regions.groups import Group, Kind, group_of
+from .kernel import Layout, Lowered
+from .pointwise import lower_pointwise
+
+
+class NoKernel(Exception):  # noqa: N818  the caller decides what it means
+    """A group that no text is made for; says why."""
+
+
+def lower(function: Function) -> Callable[[Layout], Lowered]:
+    """Give what makes the kernels of a kernel function for a layout of its operands.
+
+    Raises NoGroup for what is no kernel function, and NoKernel where no text is made for it.
+    """
+    group = group_of(function)
+
+    def lowered(layout: Layout) -> Lowered:
+        return lower_group(group, layout)
+
+    return lowered
+
+
+def lower_group(group: Group, layout: Layout) -> Lowered:
+    """Give the kernels of a group. Raises NoKernel."""
+    match group.kind:
+        case Kind.POINTWISE:
+            return lower_pointwise(group, layout)
+        case other:
+            raise NoKernel(f"no text is made for {other.value}")

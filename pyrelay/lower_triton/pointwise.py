@@ -1,0 +1,60 @@
+"""Kernels of one pass: every output has an element for each place of one row of places.
+
+The places of the first output are numbered row by row, and each program takes a block of them.
+Outputs are stored in that order, so stores are contiguous; where an operand is contiguous and not
+broadcast its place is the number itself, and no integer is divided.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..ir.dims import product
+from ..ir.expr import type_of
+from ..passes.regions.groups import Group
+from ..passes.regions.reading import shape_of
+from .block import Block
+from .emit import KernelText
+from .indexing import Axis
+from .kernel import Config, Layout, Lowered, Tiles
+from .supplier import TermSupplier
+
+CONFIGS: Final = (
+    Config((("BLOCK", 1024),), num_warps=4, num_stages=1),
+    Config((("BLOCK", 2048),), num_warps=8, num_stages=1),
+    Config((("BLOCK", 512),), num_warps=4, num_stages=1),
+)
+"""Eight float32 elements for each thread are two wide loads in flight; halves still fill one."""
+
+_FLAT: Final = "i"
+
+
+def lower_pointwise(group: Group, layout: Layout) -> Lowered:
+    """Give the kernel of a group that is one pass over places."""
+    supplier = TermSupplier(group.function, layout, {})
+    places = supplier.places
+    count = product(group.shape)
+    flat = places.coordinate(_FLAT, count)
+    stored = [
+        (o, places.relocated((flat,), (count,), shape_of(type_of(o.value)))) for o in group.outputs
+    ]
+    terms = [supplier.element(o.value, index) for o, index in stored]
+    kernel = KernelText(group.function, supplier.terms, places)
+    kernel.take(_FLAT, "inside")
+    kernel.count(terms)
+    axes = [Axis(_FLAT, _FLAT, "inside")] if flat.terms else []
+    block = Block(kernel, axes, ["BLOCK"])
+    if axes:
+        number = "tl.program_id(0).to(tl.int64)" if layout.is_wide else "tl.program_id(0)"
+        block.line(f"{_FLAT} = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
+        block.line(f"inside = {_FLAT} < {kernel.dims.size(count)}")
+    for (output, index), term in zip(stored, terms, strict=True):
+        pointer, at = supplier.target(kernel, output, index)
+        block.store(pointer, at, term)
+    tiles = Tiles(count, "BLOCK" if flat.terms else None)
+    configs = CONFIGS if flat.terms else (SINGLE,)
+    return Lowered((kernel.finish(block.lines, ((tiles,),), configs),))
+
+
+SINGLE: Final = Config((), num_warps=1, num_stages=1)
+"""For a kernel whose one program computes one element."""

@@ -1,0 +1,372 @@
+"""The arithmetic of bodies, as terms of a kernel and as Triton's text of each.
+
+Half types are computed with as float32. Floats divide with at most 2 ulp of error on a device,
+square roots are rounded correctly; the functions are those of `math`, with the bounds stated there.
+Integers divide as Python's; what torch does with NaN is done here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, final
+
+from ..ir.dims import Dim
+from ..ir.elements import Elements
+from ..ir.types import (
+    DType,
+    DTypeKind,
+    bool_,
+    int8,
+    int16,
+    int32,
+    int64,
+    is_float,
+    uint8,
+)
+from .terms import Term, Terms, is_half, widened
+
+INFIX: Final = {
+    **{op: op for op in ("&", "|", "^", "<<", ">>")},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "quotient": "//",
+    "rest": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+"""Operations that are written between their operands."""
+
+TRITON: Final = {
+    **{op: op for op in ("abs", "log", "sin", "cos", "erf", "floor", "ceil", "where")},
+    "least": "minimum",
+    "most": "maximum",
+}
+"""Operations that are functions of Triton itself; the others are those of `math`."""
+
+FUNCTIONS: Final = frozenset(
+    (
+        *("exp", "expm1", "log1p", "sigmoid", "tanh", "sinh", "cosh", "tan", "atan", "asin"),
+        *("acos", "square_root", "reciprocal_root", "round_even", "sign", "power"),
+        *("integer_power", "floor_divide", "remainder", "integer_floor_divide"),
+        *("integer_remainder", "minimum", "maximum"),
+    )
+)
+"""The functions of `math`."""
+
+_CONSTANT_POWERS: Final = 8
+"""Whole powers up to this are products."""
+
+_RANGES: Final = {
+    bool_: (0, 1),
+    uint8: (0, 255),
+    **{d: (-(2 ** (d.bits - 1)), 2 ** (d.bits - 1) - 1) for d in (int8, int16, int32, int64)},
+}
+
+
+def lowest(dtype: DType) -> float:
+    """Give what no element of the dtype is below."""
+    return -math.inf if is_float(dtype) else _RANGES[dtype][0]
+
+
+def highest(dtype: DType) -> float:
+    """Give what no element of the dtype is above."""
+    return math.inf if is_float(dtype) else _RANGES[dtype][1]
+
+
+@final
+class TritonElements(Elements):
+    """The arithmetic of one body; it gives terms. Numbers are of the dtype of the call where they
+    meet no other value."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        dtype: DType,
+        new_coordinate: Callable[[TritonElements, Term, Dim], Dim],
+    ) -> None:
+        """`new_coordinate` makes a coordinate of an int64 term, for a dim of a size."""
+        self._terms: Final = terms
+        self._dtype: Final = widened(dtype)
+        self._new_coordinate: Final = new_coordinate
+
+    def wrapped(self, value: Term, size: Dim) -> Term:
+        """Give an int64 value with values below 0 counted from the end of a dim."""
+        behind = self.add(value, self.number(size))
+        return self.where(self.lt(value, self.const(0)), behind, value)
+
+    # What all operations are made of.
+
+    def _unary(self, op: str, a: Term) -> Term:
+        return self._terms.make(op, self._typed(a), dtype=a.dtype or self._dtype)
+
+    def _binary(self, op: str, a: Term, b: Term, result: DType | None = None) -> Term:
+        dtype = self._common(a, b)
+        if a.dtype is None and b.dtype is None:
+            a = self._typed(a)
+        return self._terms.make(op, a, b, dtype=result or dtype)
+
+    def _common(self, a: Term, b: Term) -> DType:
+        dtypes = [d for d in (a.dtype, b.dtype) if d is not None]
+        return max(dtypes, key=lambda d: (d.kind.value, d.bits), default=self._dtype)
+
+    def _typed(self, a: Term) -> Term:
+        """Give a number in the dtype of the call, and any other term as it is."""
+        if a.dtype is not None:
+            return a
+        return self._terms.make("const", dtype=self._dtype, detail=a.detail)
+
+    def _is_float(self, *values: Term) -> bool:
+        dtypes = [v.dtype for v in values if v.dtype is not None] or [self._dtype]
+        return any(map(is_float, dtypes))
+
+    def _is_bool(self, *values: Term) -> bool:
+        dtypes = [v.dtype for v in values if v.dtype is not None] or [self._dtype]
+        return all(d == bool_ for d in dtypes)
+
+    def _real(self, op: str, a: Term) -> Term:
+        """Give a function of floats; of whole numbers it is the identity."""
+        return self._unary(op, a) if self._is_float(a) else a
+
+    def _ordered(self, op: str, a: Term, b: Term) -> Term:
+        if self._is_bool(a, b):  # a bool is one bit, whose sign says it is below 0
+            a, b = self.cast(a, int32), self.cast(b, int32)
+        return self._binary(op, a, b, bool_)
+
+    # `Scalars`.
+
+    def const(self, value: float, /) -> Term:
+        return self._terms.make("const", detail=value)
+
+    def add(self, a: Term, b: Term, /) -> Term:
+        return self._binary("|" if self._is_bool(a, b) else "add", a, b)
+
+    def sub(self, a: Term, b: Term, /) -> Term:
+        return self._binary("sub", a, b)
+
+    def mul(self, a: Term, b: Term, /) -> Term:
+        return self._binary("&" if self._is_bool(a, b) else "mul", a, b)
+
+    def div(self, a: Term, b: Term, /) -> Term:
+        return self._binary("div", a, b)
+
+    def floordiv(self, a: Term, b: Term, /) -> Term:
+        return self._division("floor_divide", "quotient", a, b)
+
+    def mod(self, a: Term, b: Term, /) -> Term:
+        return self._division("remainder", "rest", a, b)
+
+    def _division(self, function: str, unsigned: str, a: Term, b: Term) -> Term:
+        if self._is_float(a, b):
+            return self._called(function, a, b)
+        if self._common(a, b) in (uint8, bool_):
+            return self._binary(unsigned, a, b)
+        return self._called(f"integer_{function}", a, b)
+
+    def _called(self, function: str, a: Term, b: Term) -> Term:
+        """Give a call of one of our functions, whose operands are all of one dtype."""
+        dtype = self._common(a, b)
+        given = [
+            t if t.dtype is not None else self._terms.make("const", dtype=dtype, detail=t.detail)
+            for t in (a, b)
+        ]
+        return self._terms.make(function, *given, dtype=dtype)
+
+    def pow(self, a: Term, b: Term, /) -> Term:
+        if b.op == "const" and (found := self._constant_power(a, b.detail)) is not None:
+            return found
+        return self._called("power" if self._is_float(a, b) else "integer_power", a, b)
+
+    def _constant_power(self, a: Term, exponent: float) -> Term | None:
+        if self._is_float(a):
+            match exponent:
+                case 0.5:
+                    return self.sqrt(a)
+                case -0.5:
+                    return self.rsqrt(a)
+                case -1:
+                    return self.div(self.const(1.0), a)
+                case _:
+                    pass
+        if exponent != int(exponent) or not 1 <= exponent <= _CONSTANT_POWERS:
+            return None
+        product = a
+        for bit in bin(int(exponent))[3:]:
+            product = self.mul(product, product)
+            product = self.mul(product, a) if bit == "1" else product
+        return product
+
+    def neg(self, a: Term, /) -> Term:
+        return self._unary("neg", a)
+
+    def abs(self, a: Term, /) -> Term:
+        return a if self._common(a, a) in (uint8, bool_) else self._unary("abs", a)
+
+    def sign(self, a: Term, /) -> Term:
+        return a if self._is_bool(a) else self._unary("sign", a)
+
+    def exp(self, a: Term, /) -> Term:
+        return self._unary("exp", a)
+
+    def expm1(self, a: Term, /) -> Term:
+        return self._unary("expm1", a)
+
+    def log(self, a: Term, /) -> Term:
+        return self._unary("log", a)
+
+    def log1p(self, a: Term, /) -> Term:
+        return self._unary("log1p", a)
+
+    def sqrt(self, a: Term, /) -> Term:
+        return self._unary("square_root", a)
+
+    def rsqrt(self, a: Term, /) -> Term:
+        return self._unary("reciprocal_root", a)
+
+    def sin(self, a: Term, /) -> Term:
+        return self._unary("sin", a)
+
+    def cos(self, a: Term, /) -> Term:
+        return self._unary("cos", a)
+
+    def tan(self, a: Term, /) -> Term:
+        return self._unary("tan", a)
+
+    def sinh(self, a: Term, /) -> Term:
+        return self._unary("sinh", a)
+
+    def cosh(self, a: Term, /) -> Term:
+        return self._unary("cosh", a)
+
+    def tanh(self, a: Term, /) -> Term:
+        return self._unary("tanh", a)
+
+    def asin(self, a: Term, /) -> Term:
+        return self._unary("asin", a)
+
+    def acos(self, a: Term, /) -> Term:
+        return self._unary("acos", a)
+
+    def atan(self, a: Term, /) -> Term:
+        return self._unary("atan", a)
+
+    def erf(self, a: Term, /) -> Term:
+        return self._unary("erf", a)
+
+    def sigmoid(self, a: Term, /) -> Term:
+        return self._unary("sigmoid", a)
+
+    def floor(self, a: Term, /) -> Term:
+        return self._real("floor", a)
+
+    def ceil(self, a: Term, /) -> Term:
+        return self._real("ceil", a)
+
+    def round(self, a: Term, /) -> Term:
+        return self._real("round_even", a)
+
+    def minimum(self, a: Term, b: Term, /) -> Term:
+        if self._is_bool(a, b):
+            return self._binary("&", a, b)
+        return self._called("minimum", a, b) if self._is_float(a, b) else self._least(a, b)
+
+    def _least(self, a: Term, b: Term) -> Term:
+        return self._binary("least", a, b)
+
+    def maximum(self, a: Term, b: Term, /) -> Term:
+        if self._is_bool(a, b):
+            return self._binary("|", a, b)
+        return self._called("maximum", a, b) if self._is_float(a, b) else self._binary("most", a, b)
+
+    def eq(self, a: Term, b: Term, /) -> Term:
+        return self._binary("eq", a, b, bool_)
+
+    def ne(self, a: Term, b: Term, /) -> Term:
+        return self._binary("ne", a, b, bool_)
+
+    def lt(self, a: Term, b: Term, /) -> Term:
+        return self._ordered("lt", a, b)
+
+    def le(self, a: Term, b: Term, /) -> Term:
+        return self._ordered("le", a, b)
+
+    def gt(self, a: Term, b: Term, /) -> Term:
+        return self._ordered("gt", a, b)
+
+    def ge(self, a: Term, b: Term, /) -> Term:
+        return self._ordered("ge", a, b)
+
+    def logical_and(self, a: Term, b: Term, /) -> Term:
+        return self._binary("&", self.cast(a, bool_), self.cast(b, bool_))
+
+    def logical_or(self, a: Term, b: Term, /) -> Term:
+        return self._binary("|", self.cast(a, bool_), self.cast(b, bool_))
+
+    def logical_xor(self, a: Term, b: Term, /) -> Term:
+        return self._binary("^", self.cast(a, bool_), self.cast(b, bool_))
+
+    def logical_not(self, a: Term, /) -> Term:
+        return self._terms.make("eq", self._typed(a), self.const(0), dtype=bool_)
+
+    def where(self, condition: Term, a: Term, b: Term, /) -> Term:
+        dtype = self._common(a, b)
+        if a.dtype is None and b.dtype is None:
+            a = self._typed(a)
+        return self._terms.make("where", self.cast(condition, bool_), a, b, dtype=dtype)
+
+    def isnan(self, a: Term, /) -> Term:
+        a = self._typed(a)
+        return self._terms.make("ne", a, a, dtype=bool_)
+
+    def isfinite(self, a: Term, /) -> Term:
+        if not self._is_float(a):
+            return self.eq(a, a)
+        return self._binary("lt", self._unary("abs", a), self.const(math.inf), bool_)
+
+    def cast(self, a: Term, dtype: DType, /) -> Term:
+        to = widened(dtype)
+        if a.op == "const":
+            return self._terms.make("const", dtype=to, detail=_converted(a.detail, dtype))
+        if dtype == bool_:
+            return a if a.dtype == bool_ else self.ne(a, self.const(0))
+        if is_half(dtype) and not self._is_already(a, dtype):
+            return self._terms.make("cast", a, dtype=to, detail=dtype)
+        return a if a.dtype == to else self._terms.make("cast", a, dtype=to)
+
+    def _is_already(self, a: Term, dtype: DType) -> bool:
+        """Tell whether a term is certainly an element of a half type."""
+        return a.op in ("load", "cast") and self._terms.rounded(a) == dtype
+
+    # `Elements`.
+
+    def number(self, coordinate: Dim, /) -> Term:
+        """Give a coordinate as an int64 value."""
+        if coordinate.constant is not None:
+            return self._terms.make("const", dtype=int64, detail=coordinate.constant)
+        return self._terms.make("size", dtype=int64, detail=coordinate)
+
+    def coordinate(self, value: Term, size: Dim, /) -> Dim:
+        """Give an integer value as a coordinate, values below 0 counted from the end."""
+        if value.op == "const":
+            return Dim.of(int(value.detail)) + (size if value.detail < 0 else 0)
+        return self._new_coordinate(self, self.cast(value, int64), size)
+
+    def bits(self, a: Term, operator: str, b: Term, /) -> Term:
+        """Give two integers combined bit by bit."""
+        return self._binary(operator, a, b)
+
+
+def _converted(value: Any, dtype: DType) -> Any:
+    match dtype.kind:
+        case DTypeKind.FLOAT:
+            return float(value)
+        case DTypeKind.INT:
+            return int(value)
+        case DTypeKind.BOOL:
+            return bool(value)

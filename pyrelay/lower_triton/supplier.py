@@ -1,0 +1,135 @@
+"""What a kernel's reader is given: parameters as loads, arithmetic as terms.
+
+`passes.regions.reading.Reader` asks it for the elements of parameters and of what loops give; all
+that it makes are terms, so that what is written where is decided when all is known (`emit`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, final
+
+from ..ir.dims import ONE, ZERO, Dim
+from ..ir.expr import Expr, Function, Var, type_of
+from ..ir.types import DType
+from ..passes.regions.groups import Output
+from ..passes.regions.places import Places, linear
+from ..passes.regions.reading import Reader, bindings_of, dtype_of, results_of, shape_of
+from .emit import KernelText
+from .indexing import STRIDE
+from .kernel import Form, Layout, Written
+from .scalars import TritonElements
+from .terms import Access, Term, Terms, widened
+
+Leaf = Callable[[Var, tuple[Dim, ...]], Any]
+"""Gives the element of what a loop gives, at a place."""
+
+
+@final
+class TermSupplier:
+    """The parameters of a kernel function as terms (`passes.regions.reading.Supplier`).
+
+    `leaves` are variables bound inside that loops give, and how their elements are read.
+    """
+
+    def __init__(self, function: Function, layout: Layout, leaves: Mapping[Var, Leaf]) -> None:
+        self.terms: Final = Terms()
+        self._places: Final = Places()
+        self._layout: Final = layout
+        self._positions: Final = {p: i for i, p in enumerate(function.params)}
+        self._leaves: Final = leaves
+        self._results: Final = len(results_of(function.body))
+        self.reader: Final = Reader(bindings_of(function.body), self)
+
+    @property
+    def places(self) -> Places:
+        """The coordinates of the kernel."""
+        return self._places
+
+    def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> TritonElements:
+        """Give the arithmetic of one call."""
+        return TritonElements(self.terms, dtype, self._new_coordinate)
+
+    def holds(self, var: Var, /) -> bool:
+        """Tell whether a loop gives a variable that is bound inside."""
+        return var in self._leaves
+
+    def read(
+        self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any | None, /
+    ) -> Any:
+        """Give the element of a parameter, or of what a loop gives."""
+        if var in self._leaves:
+            value = self._leaves[var](var, index)
+        else:
+            value = self._parameter(var, index, mask)
+        if mask is None or otherwise is None:
+            return value
+        return self.elements(dtype_of(type_of(var)), index).where(mask, value, otherwise)
+
+    def _parameter(self, var: Var, index: tuple[Dim, ...], mask: Term | None) -> Term:
+        position, ty = self._positions[var], type_of(var)
+        dtype = dtype_of(ty)
+        if self._layout.operands[position] is Form.NUMBER:
+            return self.terms.make("value", dtype=widened(dtype), detail=position)
+        at = self.places.simplified(self._offset(position, index, shape_of(ty)))
+        masks = () if mask is None else (mask,)
+        access = Access(position, at, dtype)
+        return self.terms.make("load", *masks, dtype=widened(dtype), detail=access)
+
+    def _offset(self, operand: int, index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
+        """Give how far behind the first element of an operand the one at `index` lies."""
+        if self._layout.operands[operand] is Form.CONTIGUOUS:
+            return linear(index, shape)
+        total = ZERO
+        for axis, coordinate in enumerate(index):
+            total = total + coordinate * Dim.of(f"{STRIDE}{operand}.{axis}")
+        return total
+
+    def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
+        """Give the element of a variable bound inside, under its name."""
+        if isinstance(value, Term) and value.op not in ("const", "load", "value", "result"):
+            self.terms.name(value, var.name, var.span)
+        return value
+
+    def element(self, atom: Expr, index: Sequence[Dim]) -> Term:
+        """Give what is stored of a value at a place, as a term of a dtype."""
+        value = self.reader.element(atom, index)
+        assert isinstance(value, Term)
+        dtype = dtype_of(type_of(atom))
+        return value if value.dtype is not None else self.elements(dtype, ()).cast(value, dtype)
+
+    def target(self, kernel: KernelText, output: Output, index: Sequence[Dim]) -> tuple[str, Dim]:
+        """Give the address of what an output is stored in, and how far behind it an element lies:
+        new storage holds the elements row by row."""
+        ty = type_of(output.value)
+        shape, dtype = shape_of(ty), dtype_of(ty)
+        if output.overwrites is None:
+            assert output.result is not None
+            result = Written(output.result, dtype, shape)
+            return kernel.argument(result, f"{_name(output.value)}_out"), self._row_major(
+                index, shape
+            )
+        number = self._results + output.overwrites
+        written = Written(number, dtype, shape, overwrites=output.overwrites)
+        name = f"{kernel.operand_name(output.overwrites)}_out"
+        at = self._offset(output.overwrites, index, shape)
+        return kernel.argument(written, name), self.places.simplified(at)
+
+    def _row_major(self, index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
+        return self.places.simplified(linear(index, shape))
+
+    def _new_coordinate(self, elements: TritonElements, value: Term, size: Dim) -> Dim:
+        if size == ONE:
+            return ZERO
+        if value.op == "size" and self.places.is_below(value.detail, size):
+            return value.detail
+        term = elements.wrapped(value, size)
+        name = f"?{term.number}"
+        if name not in self.terms.coordinates:
+            self.places.coordinate(name, size)
+            self.terms.bind(name, term, size)
+        return Dim.of(name)
+
+
+def _name(value: Expr) -> str:
+    return value.name if isinstance(value, Var) else "constant"
