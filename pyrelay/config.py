@@ -80,6 +80,10 @@ class Options:
     lowering: str = field(
         default="auto", metadata=_meta(_lowering, f"what runs tensor code: {', '.join(LOWERINGS)}")
     )
+    measure: bool = field(
+        default=True,
+        metadata=_meta(_switch, "time the ways to do an operator, and take the fastest"),
+    )
     cache_dir: Path | None = field(
         default=None,
         metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
@@ -97,6 +101,7 @@ class Changes(TypedDict, total=False):
     dump_dir: Path | None
     device: str | None
     lowering: str
+    measure: bool
     cache_dir: Path | None
     logs: str
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, assert_never, final
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never, final
+
+if TYPE_CHECKING:
+    from .types import Type
 
 
 @final
@@ -91,6 +94,22 @@ class Reduction:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Method:
+    """Another way to do on a CPU what a body does, faster at some sizes and slower at others.
+
+    `body` is called as the body that it stands in for, and gives the same values but for rounding,
+    contiguous. `fits(types, attributes)` tells, of the types of the operands of a call, whether it
+    can. `room(*shapes)` is about how many numbers it holds besides operands and result.
+    """
+
+    name: str
+    body: Callable[..., Any]
+    fits: Callable[[Sequence[Type], Mapping[str, Any]], bool]
+    room: Callable[..., int] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """Products summed over shared dims. `body(torch, *operands, *attributes)`."""
 
@@ -100,6 +119,8 @@ class Contraction:
     fused: Callable[..., Any] | MadeOf | None = None
     """What it is inside a kernel: `subscripts(ranks, attrs)` gives the sum of products as einsum
     writes it (`bmk,bkn->bmn`), from the ranks of the operands and the attributes."""
+    methods: tuple[Method, ...] = ()
+    """Other ways; which one a call takes is measured."""
 
 
 @final
@@ -132,6 +153,8 @@ class Library:
     overwrites: int | None = None
     in_place: Callable[..., Any] | None = None
     fused: Fused | None = None
+    methods: tuple[Method, ...] = ()
+    """Other ways; which one a call takes is measured."""
 
     @staticmethod
     def updating(

@@ -22,6 +22,7 @@ from .lowering import Host as Host
 from .lowering import Library as Library
 from .lowering import Lowering as Lowering
 from .lowering import MadeOf as MadeOf
+from .lowering import Method as Method
 from .lowering import Pointwise as Pointwise
 from .lowering import Reduction as Reduction
 from .lowering import Scatter as Scatter

@@ -15,6 +15,9 @@ import torch
 
 @cache
 def kernel(name: str) -> Callable[..., Any]:
-    """Give the function `aten::name`, in its form with operands as arguments."""
-    packet = getattr(torch.ops.aten, name)
-    return packet.default._op  # noqa: SLF001  all that the public object does is to call it
+    """Give the function of a name as torch writes it: `library::name.overload`; without a library
+    `aten`'s, without an overload the form with operands as arguments."""
+    library, _, rest = name.rpartition("::")
+    function, _, overload = rest.partition(".")
+    packet = getattr(getattr(torch.ops, library or "aten"), function)
+    return getattr(packet, overload or "default")._op  # noqa: SLF001  all that the public object does is to call it

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, ModuleType
 from typing import Any, Final, NoReturn, final
 
@@ -98,10 +99,11 @@ class _Namespace:
         if isinstance(found, ModuleType):
             return _Namespace(self._context, found, path)
         if isinstance(found, OpOverloadPacket):
-            return _kernel(self._context, name)
+            library = self._path.rpartition(".")[2]
+            return _Kernel(self._context, name if library == "aten" else f"{library}::{name}")
         if isinstance(found, FunctionType | BuiltinFunctionType | MethodDescriptorType):
             return _function(self._context.code, path)
-        if isinstance(found, torch.dtype | int | float | bool):
+        if isinstance(found, torch.dtype | torch.memory_format | int | float | bool):
             return found
         raise NotTraceable
 
@@ -116,14 +118,22 @@ def _function(code: Code, path: str) -> Callable[..., _Value]:
     return call
 
 
-def _kernel(context: Context, name: str) -> Callable[..., _Value]:
-    if name.endswith("_"):
-        raise NotTraceable  # writes to its argument
+@final
+class _Kernel:
+    """Stands for a function of torch's lowest layer, or one of its overloads."""
 
-    def call(*args: Any, **keywords: Any) -> _Value:
-        return _call(context.code, lambda: context.kernel(name), args, keywords)
+    def __init__(self, context: Context, name: str) -> None:
+        self._context: Final = context
+        self._name: Final = name
 
-    return call
+    def __getattr__(self, overload: str) -> _Kernel:
+        return _Kernel(self._context, f"{self._name}.{overload}")
+
+    def __call__(self, *args: Any, **keywords: Any) -> _Value:
+        if self._name.endswith("_"):
+            raise NotTraceable  # writes to its argument
+        callee = partial(self._context.kernel, self._name)
+        return _call(self._context.code, callee, args, keywords)
 
 
 def _dotted(code: Code, path: str) -> ast.expr:
@@ -383,6 +393,8 @@ def _literal(code: Code, value: Any) -> Callable[[], ast.expr]:
         return lambda: code.call(code.name("float"), (code.literal(str(value)),))
     if isinstance(value, torch.dtype):
         return lambda: code.attribute(code.name("torch"), DTYPE_NAMES[value])
+    if isinstance(value, torch.memory_format):
+        return lambda: _dotted(code, str(value))
     raise NotTraceable
 
 

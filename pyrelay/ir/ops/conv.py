@@ -30,7 +30,16 @@ from ..op import (
 from ..rules import floating, shape_tuple, with_rank
 from ..types import TensorType, TupleType, Type
 from . import join
-from .convolving import batched, conv_bias, conv_type, conv_weight, window_attrs
+from .conv_methods import BACKWARD, IMAGES, ROWS
+from .convolving import (
+    batched,
+    conv_bias,
+    conv_type,
+    conv_weight,
+    padded,
+    those_wanted,
+    window_attrs,
+)
 from .operands import is_given, static, static_pair, static_tuple
 from .window import padding_pair, padding_single, same_padding
 
@@ -86,17 +95,6 @@ def _by_operand(found: Value, wanted: Sequence[bool]) -> list[Value | None]:
     return [found[sum(wanted[:i])] if wanted[i] else None for i in range(len(wanted))]
 
 
-def _padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, ...]) -> Any:
-    """Give the operand and the padding left to do: torch warns of a `same` that is uneven."""
-    if padding != "same":
-        return x, padding
-    sides = [same_padding(k, d) for k, d in zip(weight.shape[2:], dilation, strict=True)]
-    if all(before == after for before, after in sides):
-        return x, tuple(before for before, _ in sides)
-    edges = [side for pair in reversed(sides) for side in pair]
-    return torch.nn.functional.pad(x, edges), 0
-
-
 def _conv2d(
     torch: Any,
     x: Any,
@@ -107,7 +105,7 @@ def _conv2d(
     dilation: Any,
     groups: int,
 ) -> Any:
-    x, padding = _padded(torch, x, weight, padding, dilation)
+    x, padding = padded(torch, x, weight, padding, dilation)
     return torch.nn.functional.conv2d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -141,7 +139,7 @@ conv2d: Final = Op(
     type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_conv2d, is_fresh=True),
+    lowering=Library(_conv2d, is_fresh=True, methods=IMAGES),
     grad=_conv2d_grad,
     hidden=_HIDDEN,
     hyper=(
@@ -184,7 +182,7 @@ def _conv1d(
     dilation: Any,
     groups: int,
 ) -> Any:
-    x, padding = _padded(torch, x, weight, padding, dilation)
+    x, padding = padded(torch, x, weight, padding, dilation)
     return torch.nn.functional.conv1d(x, weight, bias, stride, padding, dilation, groups)
 
 
@@ -216,7 +214,7 @@ conv1d: Final = Op(
     type_rule=conv_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_conv1d, is_fresh=True),
+    lowering=Library(_conv1d, is_fresh=True, methods=ROWS),
     grad=_conv1d_grad,
     hidden=_HIDDEN,
     hyper=(
@@ -337,12 +335,7 @@ def _conv2d_backward(
     found = torch.ops.aten.convolution_backward(
         g, x, weight, (weight.shape[0],), stride, padding, dilation, False, (0, 0), groups, wanted
     )
-    if all(wanted):
-        return found
-    if wanted == (True, False, True):
-        return found[0], found[2]
-    first = wanted.index(True)
-    return found[first : first + sum(wanted)]
+    return those_wanted(found, wanted)
 
 
 def _conv2d_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
@@ -402,7 +395,7 @@ conv2d_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_conv2d_backward, is_fresh=True),
+    lowering=Library(_conv2d_backward, is_fresh=True, methods=BACKWARD),
     grad=_conv2d_backward_grad,
     hidden=(),
     hyper=(),

@@ -15,7 +15,7 @@ from ..rules import expect, with_rank
 from ..types import TensorType, Type, show
 from .linalg import parameter_dtype
 from .operands import static_tuple
-from .window import check_count, known, window_count
+from .window import check_count, known, same_padding, window_count
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -122,3 +122,27 @@ def batched(x: Value, rank: int) -> Value:
 def window_attrs(p: Pullback) -> dict[str, Any]:
     """Give the attributes that a convolution shares with its derivatives."""
     return {k: p.attrs[k] for k in ("stride", "padding", "dilation", "groups")}
+
+
+def padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, ...]) -> Any:
+    """Give the operand of a convolution, and the padding left to do as a tuple: torch warns of a
+    `same` that is uneven."""
+    if padding == "valid":
+        return x, (0,) * len(dilation)
+    if padding != "same":
+        return x, padding
+    sides = [same_padding(weight.shape[i + 2], d) for i, d in enumerate(dilation)]
+    if all(before == after for before, after in sides):
+        return x, tuple(before for before, _ in sides)
+    edges = [side for pair in reversed(sides) for side in pair]
+    return torch.nn.functional.pad(x, edges), (0,) * len(dilation)
+
+
+def those_wanted(found: Any, wanted: tuple[bool, ...]) -> Any:
+    """Give those of the three gradients of a convolution that are wanted."""
+    if all(wanted):
+        return found
+    if wanted == (True, False, True):
+        return found[0], found[2]
+    first = wanted.index(True)
+    return found[first : first + sum(wanted)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import prod
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -16,6 +17,7 @@ from ..op import (
     Holder,
     Init,
     MadeOf,
+    Method,
     Op,
     Promotion,
     Pullback,
@@ -35,6 +37,30 @@ from .operands import is_given, static
 
 if TYPE_CHECKING:
     from ..build import Value
+
+
+_WORTH: Final = 1 << 14
+"""Fewer multiplications are not worth a call of oneDNN, which takes 10 us before it begins; sizes
+that a type leaves open count as 1."""
+
+
+def _fits_onednn(types: Sequence[Type], _: Mapping[str, Any]) -> bool:
+    left, right = types[0], types[1]
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return False
+    if left.rank < 2 or right.rank != 2 or not left.dtype == right.dtype == float32:
+        return False
+    # The shared size counts once, and `linear` has it last, `matmul` first.
+    sizes = (d.constant or 1 for d in (*left.shape[:-1], *right.shape))
+    return prod(sizes) >= _WORTH
+
+
+def _matmul_onednn(torch: Any, x: Any, y: Any) -> Any:
+    return torch.ops.mkldnn._linear_pointwise(x, y.t(), None, "none", [], "")  # noqa: SLF001
+
+
+def _linear_onednn(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")  # noqa: SLF001
 
 
 def _matmul_clash(call: RuleCall, left: TensorType, right: TensorType) -> NoReturn:
@@ -141,7 +167,11 @@ matmul: Final = Op(
     type_rule=_matmul_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
-    lowering=Contraction(lambda torch, x, y: torch.matmul(x, y), fused=product_of_matrices),
+    lowering=Contraction(
+        lambda torch, x, y: torch.matmul(x, y),
+        fused=product_of_matrices,
+        methods=(Method("onednn", _matmul_onednn, _fits_onednn),),
+    ),
     grad=_matmul_grad,
     hidden=(),
     hyper=(),
@@ -227,6 +257,7 @@ linear: Final = Op(
     lowering=Contraction(
         lambda torch, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
         fused=MadeOf(_linear_code),
+        methods=(Method("onednn", _linear_onednn, _fits_onednn),),
     ),
     grad=_linear_grad,
     hidden=(

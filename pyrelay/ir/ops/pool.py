@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ..dims import Dim
@@ -10,6 +10,7 @@ from ..op import (
     Effect,
     Expansion,
     Library,
+    Method,
     Op,
     Promotion,
     Pullback,
@@ -74,6 +75,16 @@ def _max_pool2d(torch: Any, x: Any, *attrs: Any) -> Any:
     return torch.max_pool2d(x, kernel, stride or (), *rest)
 
 
+def _fits_last(types: Sequence[Type], _: Mapping[str, Any]) -> bool:
+    source = types[0]
+    # Of one channel both orders are the same.
+    return isinstance(source, TensorType) and source.rank == 4 and source.shape[1].constant != 1
+
+
+def _channels_last(torch: Any, x: Any, *attrs: Any) -> Any:
+    return _max_pool2d(torch, x.contiguous(memory_format=torch.channels_last), *attrs).contiguous()
+
+
 _WINDOW: Final = (
     attribute("kernel_size", convert=static_pair),
     attribute("stride", None, optional_pair),
@@ -94,7 +105,11 @@ max_pool2d: Final = Op(
     type_rule=_max_pool_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_max_pool2d, is_fresh=True),
+    lowering=Library(
+        _max_pool2d,
+        is_fresh=True,
+        methods=(Method("channels_last", _channels_last, _fits_last),),
+    ),
     grad=Expansion(lambda args, attrs: max_pool2d_with_indices(*args, **attrs)[0]),
     hidden=(),
     hyper=(),
@@ -112,6 +127,12 @@ def _max_pool2d_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
     return torch.nn.functional.max_pool2d_with_indices(x, *attrs)
 
 
+def _channels_last_with_indices(torch: Any, x: Any, *attrs: Any) -> Any:
+    last = x.contiguous(memory_format=torch.channels_last)
+    found = _max_pool2d_with_indices(torch, last, *attrs)
+    return found[0].contiguous(), found[1].contiguous()
+
+
 max_pool2d_with_indices: Final = Op(
     name="max_pool2d_with_indices",
     doc="The largest element under each window, and its position in the flattened image.",
@@ -123,7 +144,11 @@ max_pool2d_with_indices: Final = Op(
     type_rule=_with_indices_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_max_pool2d_with_indices, is_fresh=True),
+    lowering=Library(
+        _max_pool2d_with_indices,
+        is_fresh=True,
+        methods=(Method("channels_last", _channels_last_with_indices, _fits_last),),
+    ),
     grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
     hidden=(),
     hyper=(),

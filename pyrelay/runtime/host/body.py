@@ -53,7 +53,7 @@ from ...lower_torch.terms import (
     tuple_term,
     write,
 )
-from . import branches, functions, loops
+from . import branches, functions, loops, methods
 from .exits import Assigned, Exit, InLoop, Returned, final_exit
 from .frame import Frame, Mode
 from .liveness import Liveness, Region, holds_tensors
@@ -378,7 +378,8 @@ class BodyWriter:
                 if self.program.may_overwrite(call):
                     body = self.code.name(self.program.pool.in_place_body(op))
                     return call_body(call, operands, self, body)
-                return emit_op(call, operands, self, hint)
+                by_site = methods.chosen(self, call, operands)
+                return emit_op(call, operands, self, hint) if by_site is None else by_site
             case Constructor(adt, name):
                 layout = self.program.layout
                 return Term(

@@ -17,6 +17,7 @@ from ...lower_torch.constants import tensor_constant, torch_dtype
 from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, integer_power, sign_of, tensor_of
 from ...lower_torch.terms import Number
+from ..methods import Site
 from ..values import Cell
 from .names import identifier
 from .trampoline import DeepFunction, deep_function, run_steps
@@ -28,7 +29,7 @@ class Pool:
     names of variables never do."""
 
     def __init__(self, device: torch.device) -> None:
-        self._device: Final = device
+        self.device: Final = device
         self._failures: Final[list[NoClauseMatched]] = []
         self._scalars: Final[dict[tuple[str, str], str]] = {}
         self._tensors: Final[dict[Constant, str]] = {}
@@ -57,7 +58,7 @@ class Pool:
         if key not in self._scalars:
             suffix = "" if dtype == float32 else f"_{dtype.name}"
             text = repr(value).replace("-", "m").replace("+", "").replace(".", "_")
-            tensor = torch.tensor(value, dtype=torch_dtype(dtype), device=self._device)
+            tensor = torch.tensor(value, dtype=torch_dtype(dtype), device=self.device)
             self._scalars[key] = self._add(f"c__{text}{suffix}", tensor)
         return self._scalars[key]
 
@@ -65,7 +66,7 @@ class Pool:
         """Give the name of a constant tensor."""
         if constant not in self._tensors:
             name = f"c__tensor_{len(self._tensors)}"
-            self._tensors[constant] = self._add(name, tensor_constant(constant, self._device))
+            self._tensors[constant] = self._add(name, tensor_constant(constant, self.device))
         return self._tensors[constant]
 
     def body(self, op: Op) -> str:
@@ -83,10 +84,16 @@ class Pool:
         return self._in_place[op]
 
     def kernel(self, name: str) -> str:
-        """Give the name of the function `aten::name`."""
+        """Give the name of a function of torch's lowest layer."""
         if name not in self._kernels:
-            self._kernels[name] = self._add(f"aten__{name.strip('_')}", kernel(name))
+            library, _, rest = name.rpartition("::")
+            text = f"{library or 'aten'}__{identifier(rest).strip('_')}"
+            self._kernels[name] = self._add(text, kernel(name))
         return self._kernels[name]
+
+    def site(self, name: str, site: Site) -> str:
+        """Give the name of a call that can be done in several ways."""
+        return self._add(name, site)
 
     def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
         """Give the name of a constructor as a function value."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, final
+from typing import Any, Final, final
 
 from ...ir.expr import Call
 from .data import DataLayout
@@ -24,6 +24,8 @@ class Program:
         self.pool: Final = pool
         self.layout: Final = layout
         self.deep_values: Final = deep_values
+        self.sites: Final[dict[Any, str | None]] = {}
+        """The calls that can be done in several ways, by operator, types and attributes."""
         self._liveness: Final[dict[Planned, Liveness]] = {}
         self._ownership: Final = Ownership(plan, self.liveness) if plan.updates else None
         names = Identifiers()

@@ -1,0 +1,143 @@
+"""Calls that can be done in several ways: a function for each, and the site that knows the fastest.
+
+    def conv2d__1__unfold(input, weight, bias): ...
+    ...
+    conv1 = conv2d__1[x.shape](x, w, b)
+
+The functions differ in nothing but the method; the attributes of the call are written into them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...config import current
+from ...ir.dims import Dim
+from ...ir.expr import Call, type_of
+from ...ir.op import Contraction, Library, Method, Op
+from ...ir.types import UNIT, TensorType, Type
+from ...lower_torch.apply import run_time_attr
+from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
+from ...lower_torch.trace import NotTraceable, static_leaf, trace
+from ..methods import PLAIN, Called, Site
+from .frame import Frame, Mode
+from .names import identifier
+
+if TYPE_CHECKING:
+    from .body import BodyWriter
+
+
+def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> Term | None:
+    """Give the value of an operator's call by the fastest method; None where there is one only."""
+    site = _site(writer, call)
+    if site is None:
+        return None
+    code, types = writer.code, [type_of(a) for a in call.args]
+    given = [static_leaf(code, None) if t is None else t for t in operands]
+    shapes = [
+        Term((given[i],), lambda value: code.attribute(value, "shape"), Form.OTHER)
+        for i in _telling(types)
+    ]
+
+    def make(*nodes: ast.expr) -> ast.expr:
+        sizes, values = nodes[: len(shapes)], nodes[len(shapes) :]
+        key = sizes[0] if len(sizes) == 1 else code.tuple(sizes)
+        return code.call(code.item(code.name(site), key), values)
+
+    result = type_of(call)
+    return Term((*shapes, *given), make, form_of(result), dtype_of(result))
+
+
+def _telling(types: Sequence[Type]) -> list[int]:
+    """Give the operands whose shapes tell all sizes that the types leave open."""
+    seen: set[Dim] = set()
+    found: list[int] = []
+    for index, ty in enumerate(types):
+        dims = {d for d in _shape(ty) if d.constant is None}
+        if not dims <= seen:
+            found.append(index)
+            seen |= dims
+    return found
+
+
+def _shape(ty: Type) -> tuple[Dim, ...]:
+    return ty.shape if isinstance(ty, TensorType) else ()
+
+
+def _site(writer: BodyWriter, call: Call) -> str | None:
+    """Give the name of the site of a call, written if there is none for such calls."""
+    op = call.callee
+    assert isinstance(op, Op)
+    methods = op.lowering.methods if isinstance(op.lowering, Library | Contraction) else ()
+    if not methods or writer.program.pool.device.type != "cpu" or not current().measure:
+        return None
+    types = tuple(type_of(a) for a in call.args)
+    key = (op, types, repr(call.attrs))
+    sites = writer.program.sites
+    if key not in sites:
+        fitting = tuple(m for m in methods if m.fits(types, call.attrs))
+        sites[key] = _written(writer, call, fitting) if _is_told(call) and fitting else None
+    return sites[key]
+
+
+def _is_told(call: Call) -> bool:
+    """Tell whether the operands are tensors, and whether the attributes are known."""
+    pending: list[Any] = list(call.attrs.values())
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Dim) and value.constant is None:
+            return False
+        if isinstance(value, tuple):
+            pending += value  # pyright: ignore[reportUnknownArgumentType]
+    types = (type_of(a) for a in call.args)
+    return all(isinstance(t, TensorType) and t.rank for t in types if t != UNIT)
+
+
+def _written(writer: BodyWriter, call: Call, methods: Sequence[Method]) -> str | None:
+    """Write a function for each way to do a call; give the name of the site, or None where there is
+    one way only: torch may have been built without a library."""
+    op, pool = call.callee, writer.program.pool
+    assert isinstance(op, Op)
+    number = sum(known is op for known, *_ in writer.program.sites) + 1
+    name = f"{identifier(op.name)}__{number}"
+    bodies = {PLAIN: op.lowering.body, **{m.name: m.body for m in methods}}
+    written: dict[str, ast.FunctionDef] = {}
+    for method, body in bodies.items():
+        try:
+            written[method] = _function(writer, call, f"{name}__{method}", body)
+        except NotTraceable:
+            continue
+    if PLAIN not in written or len(written) == 1:
+        return None
+    writer.written.extend(written.values())
+    names = {method: f.name for method, f in written.items()}
+    there = tuple(m for m in methods if m.name in names)
+    is_open = tuple(tuple(d.constant is None for d in _shape(type_of(a))) for a in call.args)
+    called = Called(f"{op.name} {dict(call.attrs)}", there, is_open)
+    return pool.site(name, Site(called, partial(_functions, pool.namespace, names)))
+
+
+def _functions(namespace: dict[str, Any], names: dict[str, str]) -> dict[str, Callable[..., Any]]:
+    return {method: namespace[name] for method, name in names.items()}
+
+
+def _function(
+    writer: BodyWriter, call: Call, name: str, body: Callable[..., Any]
+) -> ast.FunctionDef:
+    op, code = call.callee, writer.code
+    assert isinstance(op, Op)
+    types = [type_of(a) for a in call.args]
+    names = [identifier(p.name) for p in op.operands]
+    params = [
+        None if ty == UNIT else leaf(partial(code.name, n), form_of(ty), dtype_of(ty))
+        for n, ty in zip(names, types, strict=True)
+    ]
+    attrs = [run_time_attr(a, lambda dim: dim.constant or 0) for a in call.attrs.values()]
+    term = trace(body, writer, [*params, *attrs], types)
+    frame = Frame(Mode.SHALLOW, writes=set(names))
+    with writer.inside(frame):
+        writer.emit(code.returned(write(term, writer, "part")))
+    return code.function(name, names, frame.statements)
