@@ -78,8 +78,9 @@ class Reduction:
     number; argmax or argmin, which give the position of the element that max or min give. With max
     or min the result may be a pair, the second of which is this position. Positions are counted
     over the reduced dims, row by row; of equal elements the first counts, and a NaN is larger than
-    any number for max and smaller for min. Elements are brought to the dtype of the result before
-    they combine (for a position, they stay what they are), for and and or to bools.
+    any number for max and smaller for min. Of no floats max is minus infinity. Elements are brought
+    to the dtype of the result before they combine (for a position, they stay what they are), for
+    and and or to bools.
 
     `body(torch, *operands, *attributes)` is its meaning in torch.
     """

@@ -387,6 +387,8 @@ def _combined(combine: str, lines: torch.Tensor, pair: bool) -> tuple[torch.Tens
     match combine:
         case "max" | "min" if pair:
             return tuple(getattr(torch, combine)(lines, -1))
+        case "max" | "min" if not lines.shape[-1] and lines.is_floating_point():
+            return (lines.sum(-1) + (-math.inf if combine == "max" else math.inf),)
         case "max" | "min":
             return (getattr(torch, f"a{combine}")(lines, -1),)
         case "argmax" | "argmin":

@@ -7,6 +7,7 @@ from typing import Any, Final
 from ..op import (
     MODE,
     Effect,
+    Elementwise,
     Hidden,
     Holder,
     Init,
@@ -23,7 +24,7 @@ from ..op import (
 )
 from ..rules import floating
 from ..types import Type
-from . import philox
+from . import drawing, philox
 from .random import KEY, KEY_SPEC, check_key
 
 
@@ -63,7 +64,7 @@ dropout: Final = Op(
     type_rule=_dropout_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
-    lowering=Library(_dropout),
+    lowering=Library(_dropout, fused=Elementwise(drawing.dropped)),
     # Linear in its input: the same key gives the same mask.
     grad=lambda p: (
         dropout(p.g, p.args[1], p=p.attrs["p"], training=p.attrs["training"]),

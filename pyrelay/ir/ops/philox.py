@@ -99,13 +99,13 @@ def key_of(torch: Any, device: Any, seed: int) -> Any:
     return torch.tensor(halves, dtype=torch.int64, device=device)
 
 
-_PRECISION: Final = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+PRECISION: Final = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 """The bits of a uniform number: what its dtype holds below 1, so that rounding never gives 1."""
 
 
 def uniform(torch: Any, key: Any, count: int, dtype: Any) -> Any:
     """Give `count` numbers of at least 0 and below 1, each step as likely as another."""
-    bits = _PRECISION[str(dtype).removeprefix("torch.")]
+    bits = PRECISION[str(dtype).removeprefix("torch.")]
     if bits > 32:
         high, low = words(torch, key, 2 * count).reshape(-1, 2).unbind(-1)
         whole = (high << (bits - 32)) | (low >> (64 - bits))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import Dim
+from ..dims import ONE, Dim
 from ..op import (
     Effect,
+    Elementwise,
     Expansion,
     Library,
+    MadeOf,
     Method,
     Op,
     Promotion,
@@ -23,7 +25,7 @@ from ..op import (
 )
 from ..rules import INDEX_DTYPE, expect, floating, integral, shape_tuple
 from ..types import TensorType, TupleType, Type, show
-from . import gathering, view
+from . import gathering, pooling, reduce, view
 from .operands import static, static_pair
 from .window import known, optional_pair, pooled
 
@@ -108,6 +110,7 @@ max_pool2d: Final = Op(
     lowering=Library(
         _max_pool2d,
         is_fresh=True,
+        fused=Elementwise(pooling.largest),
         methods=(Method("channels_last", _channels_last, _fits_last),),
     ),
     grad=Expansion(lambda args, attrs: max_pool2d_with_indices(*args, **attrs)[0]),
@@ -147,6 +150,7 @@ max_pool2d_with_indices: Final = Op(
     lowering=Library(
         _max_pool2d_with_indices,
         is_fresh=True,
+        fused=Elementwise(pooling.largest_and_where),
         methods=(Method("channels_last", _channels_last_with_indices, _fits_last),),
     ),
     grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
@@ -201,7 +205,7 @@ max_pool2d_backward: Final = Op(
     type_rule=_max_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_max_pool2d_backward, is_fresh=True),
+    lowering=Library(_max_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_largest)),
     grad=_max_pool2d_backward_grad,
     hidden=(),
     hyper=(),
@@ -249,7 +253,7 @@ avg_pool2d: Final = Op(
     type_rule=_max_pool_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_avg_pool2d),
+    lowering=Library(_avg_pool2d, fused=Elementwise(pooling.average)),
     grad=lambda p: (
         avg_pool2d_backward(p.g, input_size=p.args[0].shape, **_attrs(p, *_AVG_ATTRS)),
     ),
@@ -294,7 +298,7 @@ avg_pool2d_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_avg_pool2d_backward, is_fresh=True),
+    lowering=Library(_avg_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_average)),
     grad=lambda p: (avg_pool2d(p.g, **_attrs(p, *_AVG_ATTRS)),),
     hidden=(),
     hyper=(),
@@ -326,6 +330,42 @@ def _adaptive(torch: Any, x: Any, output_size: Any) -> Any:
     return torch.nn.functional.adaptive_avg_pool2d(x, output_size)
 
 
+def _blocks(
+    shape: tuple[Dim, ...], output_size: tuple[Any, ...]
+) -> tuple[tuple[Dim, ...], int] | None:
+    """Give the shape with height and width cut into blocks of one size, each a dim behind that of
+    the blocks, and the size of a block; None where there are no such blocks."""
+    found: list[Dim] = []
+    area = 1
+    for size, wanted in zip(shape[-2:], output_size, strict=True):
+        whole = size.constant
+        count = Dim.of(size if wanted is None else wanted).constant
+        if not whole or not count or whole % count:
+            return None
+        found += (Dim.of(count), Dim.of(whole // count))
+        area *= whole // count
+    return (*shape[:-2], *found), area
+
+
+def _adaptive_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
+    (x,) = args
+    blocks = _blocks(x.shape, attrs["output_size"])
+    if blocks is None:
+        return None
+    return reduce.mean(x.reshape(*blocks[0]), dim=(-3, -1))
+
+
+def _adaptive_backward_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
+    (g,), shape = args, attrs["input_size"]
+    blocks = _blocks(shape, attrs["output_size"])
+    if blocks is None:
+        return None
+    share = g / blocks[1]
+    rows, _, columns, _ = blocks[0][-4:]
+    each = share.reshape(*shape[:-2], rows, ONE, columns, ONE).expand(blocks[0])
+    return each.reshape(*shape)
+
+
 adaptive_avg_pool2d: Final = Op(
     name="adaptive_avg_pool2d",
     doc="Averages over windows chosen to give a result of `output_size`; None keeps a size.",
@@ -334,7 +374,7 @@ adaptive_avg_pool2d: Final = Op(
     type_rule=_adaptive_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_adaptive),
+    lowering=Library(_adaptive, fused=MadeOf(_adaptive_code)),
     grad=lambda p: (
         adaptive_avg_pool2d_backward(
             p.g, input_size=p.args[0].shape, output_size=p.attrs["output_size"]
@@ -371,7 +411,7 @@ adaptive_avg_pool2d_backward: Final = Op(
     type_rule=_backward_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_adaptive_backward),
+    lowering=Library(_adaptive_backward, fused=MadeOf(_adaptive_backward_code)),
     grad=lambda p: (adaptive_avg_pool2d(p.g, output_size=p.attrs["output_size"]),),
     hidden=(),
     hyper=(),

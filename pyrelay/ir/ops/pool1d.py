@@ -9,6 +9,7 @@ from ..op import (
     Effect,
     Expansion,
     Library,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -45,6 +46,10 @@ def _flat(attrs: Mapping[str, Any]) -> dict[str, Any]:
     return {k: (ones[k], *v) if k in ones else v for k, v in full.items()}
 
 
+def _on_images(pool2d: Op, args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    return view.squeeze(pool2d(args[0].unsqueeze(-2), **_flat(attrs)), dim=-2)
+
+
 def _max_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     found = pool.max_pool2d_with_indices(args[0].unsqueeze(-2), **_flat(attrs))
     return view.squeeze(found[0], dim=-2)
@@ -69,7 +74,7 @@ max_pool1d: Final = Op(
     type_rule=_pool_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_max_pool1d),
+    lowering=Library(_max_pool1d, fused=MadeOf(lambda *call: _on_images(pool.max_pool2d, *call))),
     grad=Expansion(_max_code),
     hidden=(),
     hyper=(),
@@ -111,7 +116,7 @@ avg_pool1d: Final = Op(
     type_rule=_pool_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_avg_pool1d),
+    lowering=Library(_avg_pool1d, fused=MadeOf(lambda *call: _on_images(pool.avg_pool2d, *call))),
     grad=_avg_grad,
     hidden=(),
     hyper=(),

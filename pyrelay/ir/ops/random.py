@@ -12,6 +12,7 @@ from ..dims import Dim
 from ..op import (
     Clash,
     Effect,
+    Elementwise,
     Library,
     NoGradient,
     Op,
@@ -26,7 +27,7 @@ from ..op import (
 )
 from ..rules import broadcast_shapes, expect, floating, integral, shape_tuple, with_rank
 from ..types import TensorType, Type, bool_, float32, float64, int64, is_float, show, tensor_type
-from . import philox
+from . import drawing, philox
 from .operands import as_tensor, static
 
 KEY: Final = tensor_type(int64, 2)
@@ -55,7 +56,7 @@ random_key: Final = Op(
     type_rule=lambda call: KEY,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
-    lowering=Library(philox.key_of),
+    lowering=Library(philox.key_of, fused=Elementwise(drawing.seeded)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -89,7 +90,7 @@ key: Final = Op(
     type_rule=_seed_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_key),
+    lowering=Library(_key, fused=Elementwise(drawing.seeded_by)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -113,7 +114,7 @@ fold_in: Final = Op(
     type_rule=_fold_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(philox.fold),
+    lowering=Library(philox.fold, fused=Elementwise(drawing.folded_in)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -138,7 +139,7 @@ random_split: Final = Op(
     type_rule=_split_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(philox.split),
+    lowering=Library(philox.split, fused=Elementwise(drawing.split_off)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -178,7 +179,7 @@ normal: Final = Op(
     type_rule=_drawn_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_normal),
+    lowering=Library(_normal, fused=Elementwise(drawing.normal)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -213,7 +214,7 @@ uniform: Final = Op(
     type_rule=_drawn_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_uniform),
+    lowering=Library(_uniform, fused=Elementwise(drawing.uniform)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
@@ -261,7 +262,7 @@ bernoulli: Final = Op(
     type_rule=_bernoulli_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
-    lowering=Library(_bernoulli),
+    lowering=Library(_bernoulli, fused=Elementwise(drawing.chosen)),
     grad=_NO_PATH,
     hidden=(),
     hyper=(),
