@@ -38,6 +38,7 @@ class Block:
         self.kernel: Final = kernel
         self.lines: Final[list[str]] = []
         self.shape: Final = tuple(shape)
+        self.axes: Final = tuple(axes)
         self._axes: Final = {a.coordinate: a for a in axes}
         self.outer: Final = outer
         self.loop: Final = loop

@@ -53,6 +53,8 @@ class KernelText:
         self._shown: tuple[str, int] | None = None
         self.dims: Final = DimText(places, self._operands, self.argument, self.function)
         self.uses: Final[Counter[Term]] = Counter()
+        self.filled: Final[set[Term]] = set()
+        """The loads that give 0 where they do not read."""
 
     def argument(self, argument: Argument, wish: str) -> str:
         """Give the name of an argument of the function, a new one if need be."""

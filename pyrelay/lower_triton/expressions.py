@@ -118,7 +118,9 @@ class Writer:
         if mask is not None and not self._moves(access.offset):
             at = call("tl.where", mask, at, "0")  # so that it is a block like the mask
         address = pointer if at.text == "0" else infix(Text(pointer), "+", at)
-        text = call("tl.load", address, *([] if mask is None else [f"mask={mask}"]))
+        masks = [] if mask is None else [f"mask={mask}"]
+        other = ["other=0"] if masks and term in self._kernel.filled else []
+        text = call("tl.load", address, *masks, *other)
         if access.dtype == bool_:
             return text
         if term.dtype != access.dtype:

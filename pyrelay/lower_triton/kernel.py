@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..ir.types import DType
 
 
+class NoKernel(Exception):  # noqa: N818  the caller decides what it means
+    """A group that no text is made for; says why."""
+
+
 class Form(Enum):
     """How an operand comes, as far as the text of a kernel depends on it."""
 
@@ -30,6 +34,8 @@ class Layout:
 
     operands: tuple[Form, ...]
     is_wide: bool = False
+    is_tf32: bool = False
+    """Whether products of float32 may have the 10 bits of tf32."""
 
 
 @final

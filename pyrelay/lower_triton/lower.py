@@ -6,12 +6,9 @@ from collections.abc import Callable
 
 from ..ir.expr import Function
 from ..passes.regions.groups import Group, Kind, group_of
-from .kernel import Layout, Lowered
+from .contraction import lower_contraction
+from .kernel import Layout, Lowered, NoKernel
 from .pointwise import lower_pointwise
-
-
-class NoKernel(Exception):  # noqa: N818  the caller decides what it means
-    """A group that no text is made for; says why."""
 
 
 def lower(function: Function) -> Callable[[Layout], Lowered]:
@@ -32,5 +29,7 @@ def lower_group(group: Group, layout: Layout) -> Lowered:
     match group.kind:
         case Kind.POINTWISE:
             return lower_pointwise(group, layout)
+        case Kind.CONTRACTION:
+            return lower_contraction(group, layout)
         case other:
             raise NoKernel(f"no text is made for {other.value}")
