@@ -84,6 +84,10 @@ class Options:
         default=True,
         metadata=_meta(_switch, "time the ways to do an operator, and take the fastest"),
     )
+    tf32: bool = field(
+        default=False,
+        metadata=_meta(_switch, "let kernels multiply float32 matrices with the 10 bits of tf32"),
+    )
     cache_dir: Path | None = field(
         default=None,
         metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
@@ -102,6 +106,7 @@ class Changes(TypedDict, total=False):
     device: str | None
     lowering: str
     measure: bool
+    tf32: bool
     cache_dir: Path | None
     logs: str
 

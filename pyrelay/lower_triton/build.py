@@ -72,6 +72,14 @@ def triton_module() -> Any:
     return triton
 
 
+def interprets() -> bool:
+    """Tell whether Triton interprets kernels instead of compiling them. Raises NoTriton."""
+    triton_module()
+    from triton import knobs
+
+    return bool(knobs.runtime.interpret)
+
+
 def function_of(kernel: Kernel) -> Any:
     """Give the function of a kernel, as Triton made it. Raises NoTriton."""
     _built[kernel.text] = kernel

@@ -17,9 +17,8 @@ from typing import Final, final
 
 from ..ir.dims import ONE, Dim, product
 from ..ir.expr import Var, type_of
-from ..ir.types import DType, float32, float64
+from ..ir.types import DType, bfloat16, float32, float64
 from ..passes.regions.groups import Group, Output, Product
-from ..passes.regions.places import Places
 from ..passes.regions.reading import dtype_of, shape_of
 from .block import Block
 from .emit import KernelText
@@ -147,27 +146,21 @@ class _Contraction:
 
     def _tile(self, kernel: KernelText) -> Block:
         """Begin the code: which tile of the result a program computes."""
+        rows, columns = kernel.dims.size(self._sorts.m.count), kernel.dims.size(self._sorts.n.count)
         axes = [
-            Axis("m", "m[:, None]", "(m[:, None] < {})"),
-            Axis("n", "n[None, :]", "(n[None, :] < {})"),
+            Axis("m", "m[:, None]", f"(m[:, None] < {rows.inside(1)})"),
+            Axis("n", "n[None, :]", f"(n[None, :] < {columns.inside(1)})"),
             Axis("batch", "batch", None),
-        ]
-        counts = {"m": self._sorts.m.count, "n": self._sorts.n.count}
-        limits = {c: kernel.dims.size(count) for c, count in counts.items()}
-        axes = [
-            a if a.inside is None else Axis(a.coordinate, a.text, a.inside.format(limits[a.coordinate].inside(1)))
-            for a in axes
         ]
         for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP"):
             kernel.constant(name)
         block = Block(kernel, axes, ["BLOCK_M", "BLOCK_N"])
-        number = "tl.program_id(0)"
         block.line("# Tiles that share operands run at the same time: GROUP rows of tiles at once.")
-        block.line(f"tile = {number}")
-        block.line(f"tiles_n = tl.cdiv({limits['n']}, BLOCK_N)")
+        block.line("tile = tl.program_id(0)")
+        block.line(f"tiles_n = tl.cdiv({columns}, BLOCK_N)")
         block.line("width = GROUP * tiles_n")
         block.line("first = tile // width * GROUP")
-        block.line(f"height = tl.minimum(tl.cdiv({limits['m']}, BLOCK_M) - first, GROUP)")
+        block.line(f"height = tl.minimum(tl.cdiv({rows}, BLOCK_M) - first, GROUP)")
         block.line("m = (first + tile % width % height) * BLOCK_M + tl.arange(0, BLOCK_M)")
         block.line("n = tile % width // height * BLOCK_N + tl.arange(0, BLOCK_N)")
         if self._layout.is_wide:
@@ -186,7 +179,7 @@ class _Contraction:
             ("k[None, :]", ("m", "k"), "(BLOCK_M, BLOCK_K)"),
             ("k[:, None]", ("k", "n"), "(BLOCK_K, BLOCK_N)"),
         ]
-        inner = [f"k = start + tl.arange(0, BLOCK_K)"]
+        inner = ["k = start + tl.arange(0, BLOCK_K)"]
         texts: list[str] = []
         for term, (text, axes, shape) in zip(operands, sides, strict=True):
             inside = f"({text} < {count.inside(1)})"
@@ -201,17 +194,20 @@ class _Contraction:
         for line in inner:
             block.line(f"    {line}")
 
-    def _side(
-        self, side: Block, term: Term, inside: str, axes: tuple[str, str], shape: str
-    ) -> str:
+    def _side(self, side: Block, term: Term, inside: str, axes: tuple[str, str], shape: str) -> str:
         """Give the block of an operand as `tl.dot` takes it: 0 where there is nothing to sum."""
         text = side.text(term).text
-        if term not in side.kernel.filled:
-            text = f"tl.where({inside}, {text}, 0.0)"
-        if not side.axes_of(term) >= set(axes):
+        moves = side.axes_of(term)
+        if term not in side.kernel.filled or "k" not in moves:
+            text = f"tl.where({inside[1:-1]}, {text}, 0.0)"
+        if not moves >= set(axes):
             text = f"tl.broadcast_to({text}, {shape})"
-        name = side.kernel.fresh("products")
-        side.line(f"{name} = {text}.to({type_text(self._dtype)})" if is_half(self._dtype) else f"{name} = {text}")
+        if is_half(self._dtype) and not (self._layout.is_interpreted and self._dtype == bfloat16):
+            text = f"{text}.to({type_text(self._dtype)})"
+        if text.isidentifier():
+            return text
+        name = side.kernel.fresh("block")
+        side.line(f"{name} = {text}")
         return name
 
     def _precision(self) -> str:

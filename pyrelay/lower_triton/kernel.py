@@ -36,6 +36,8 @@ class Layout:
     is_wide: bool = False
     is_tf32: bool = False
     """Whether products of float32 may have the 10 bits of tf32."""
+    is_interpreted: bool = False
+    """Whether Triton's interpreter runs the text, which multiplies blocks of bfloat16 wrongly."""
 
 
 @final

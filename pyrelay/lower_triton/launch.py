@@ -14,10 +14,11 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ..config import current
 from ..ir.dims import Dim, DimAtom, DimOp, DimVar
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
-from .build import function_of, launch_options
+from .build import function_of, interprets, launch_options
 from .kernel import (
     Argument,
     Config,
@@ -207,7 +208,12 @@ def _key(value: Any, ty: Type) -> Any:
 
 def _layout(operands: Sequence[Any]) -> Layout:
     tensors = [o for o in operands if isinstance(o, torch.Tensor)]
-    return Layout(tuple(map(_form, operands)), any(_extent(t) >= _WIDE for t in tensors))
+    return Layout(
+        tuple(map(_form, operands)),
+        is_wide=any(_extent(t) >= _WIDE for t in tensors),
+        is_tf32=current().tf32,
+        is_interpreted=interprets(),
+    )
 
 
 def _form(value: Any) -> Form:

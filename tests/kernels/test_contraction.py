@@ -19,3 +19,75 @@ def test_a_product_of_matrices(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     check(PLAIN, torch.randn(m, k), torch.randn(k, n))
     check(PLAIN, torch.randn(k, m).T, torch.randn(n, k).T)
+
+
+LAYER = """def @layer[N: Dim, K: Dim](
+    %x: Tensor[(N, K), float32], %w: Tensor[(20, K), float32], %b: Tensor[(20,), float32],
+    %r: Tensor[(N, 20), float32]) {
+    let %t = transpose(%w, dim0=0, dim1=1);
+    let %scores = matmul(relu(%x), %t);
+    let %h = tanh(%scores + %b);
+    (%h, %h * %r)
+}"""
+SCORES = """def @scores[B: Dim, H: Dim, T: Dim, S: Dim](
+    %q: Tensor[(B, H, T, 8), float32], %k: Tensor[(H, S, 8), float32]) {
+    let %turned = transpose(%k, dim0=1, dim1=2);
+    matmul(%q, %turned) * 0.5f32
+}"""
+MERGED = """def @merged[B: Dim, T: Dim](
+    %x: Tensor[(B, T, 3, 4), float32], %w: Tensor[(3, 4, 5), float32]) {
+    let %flat = reshape(%x, shape=(B, T, 12));
+    let %rows = reshape(%w, shape=(12, 5));
+    let %y = matmul(%flat, %rows);
+    reshape(%y, shape=(B * T, 5))
+}"""
+OUTER = """def @outer_sum[M: Dim, N: Dim](
+    %x: Tensor[(M,), float32], %y: Tensor[(N,), float32], %w: Tensor[(M, N), float32]) {
+    let %o = outer(%x, %y);
+    let %_ = overwrite(%w, %w - %o * 0.1f32);
+    ()
+}"""
+
+
+def test_what_comes_before_and_after_is_in_the_kernel() -> None:
+    for rows in (0, 1, 37):
+        x, w = torch.randn(rows, 33), torch.randn(20, 33)
+        check(LAYER, x, w, torch.randn(20), torch.randn(rows, 20))
+
+
+def test_a_number_that_is_not_read_adds_nothing() -> None:
+    # Beside the operands lie infinities, and exp(0) is not 0.
+    source = """def @exponentials[M: Dim](
+        %x: Tensor[(M, 5), float32], %y: Tensor[(5, 4), float32]) {
+        matmul(exp(%x), %y)
+    }"""
+    x, y = torch.full((9, 9), torch.inf), torch.full((9, 9), torch.inf)
+    x[:, :5], y[:5, :4] = torch.randn(9, 5), torch.randn(5, 4)
+    check(source, x[:3, :5], y[:5, :4])
+
+
+def test_stacks_of_matrices_are_broadcast() -> None:
+    check(SCORES, torch.randn(2, 3, 5, 8), torch.randn(3, 7, 8))
+    check(SCORES, torch.randn(2, 1, 5, 8), torch.randn(1, 7, 8))
+
+
+def test_dims_of_one_sort_are_one() -> None:
+    check(MERGED, torch.randn(2, 9, 3, 4), torch.randn(3, 4, 5))
+
+
+def test_a_sum_of_one_product_updates_a_parameter() -> None:
+    check(OUTER, torch.randn(19), torch.randn(33), torch.randn(19, 33))
+    check(OUTER, torch.randn(19), torch.randn(33), torch.randn(33, 19).T)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+def test_floats_of_every_width(dtype: str) -> None:
+    kind = getattr(torch, dtype)
+    source = LAYER.replace("float32", dtype)
+    sizes = ((17, 33), (20, 33), (20,), (17, 20))
+    check(source, *(torch.randn(s).to(kind) for s in sizes))
+    check(PLAIN.replace("float32", dtype), *(torch.randn(s).to(kind) for s in ((17, 9), (9, 8))))
+
+
+def test_the_text_of_a_layer(golden: Golden) -> None:
+    golden("layer.py", text(LAYER))
