@@ -154,6 +154,19 @@ class Block:
         mask = [f"mask={' & '.join(masks)}"] if masks else []
         self.line(str(call("tl.store", address, text, *mask)))
 
+    def add(self, pointer: str, at: Dim, value: Term) -> None:
+        """Add a value to what is stored so far behind an address, whoever else does."""
+        for name in self.kernel.terms.found(at):
+            self.text(self.kernel.terms.coordinates[name][0])
+        text, writer = self.text(value), Writer(self)
+        axes = [a.coordinate for a in self.axes]
+        mask = writer.mask(axes, at)
+        if mask is not None and not self.axes_of(value):
+            text = call("tl.where", mask, text, "0")  # so that it is a block like the mask
+        address = writer.address(pointer, at, mask)
+        masks = [] if mask is None else [f"mask={mask}"]
+        self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
+
     def coordinate(self, name: str) -> Text | None:
         """Give the text of a coordinate; None for what is none."""
         if name in self._axes:

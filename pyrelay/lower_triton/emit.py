@@ -18,6 +18,7 @@ from .kernel import (
     Config,
     Kernel,
     Number,
+    Parts,
     Read,
     Scratch,
     Size,
@@ -121,7 +122,7 @@ class KernelText:
     def finish(
         self,
         body: Sequence[str],
-        grid: tuple[tuple[Tiles, ...], ...],
+        grid: tuple[tuple[Tiles | Parts, ...], ...],
         configs: tuple[Config, ...],
     ) -> Kernel:
         """Give the kernel whose function has these lines."""

@@ -6,6 +6,7 @@ What a term needs has been written before; `block.Block` says how, and along whi
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import reduce
 from typing import TYPE_CHECKING, Final, final
 
@@ -113,11 +114,8 @@ class Writer:
         else:
             wish = f"{self._kernel.operand_name(access.operand)}_ptr"
             pointer = self._kernel.argument(Read(access.operand, access.dtype), wish)
-        at = self._kernel.dims.whole(access.offset, self._block.coordinate)
-        mask = self._mask(term, access.offset)
-        if mask is not None and not self._moves(access.offset):
-            at = call("tl.where", mask, at, "0")  # so that it is a block like the mask
-        address = pointer if at.text == "0" else infix(Text(pointer), "+", at)
+        mask = self.mask(self._block.axes_of(term), access.offset, term.operands)
+        address = self.address(pointer, access.offset, mask)
         masks = [] if mask is None else [f"mask={mask}"]
         other = ["other=0"] if masks and term in self._kernel.filled else []
         text = call("tl.load", address, *masks, *other)
@@ -128,9 +126,17 @@ class Writer:
             return Text(f"{text}.to({type_text(term.dtype)})")
         return text
 
-    def _mask(self, term: Term, offset: Dim) -> Text | None:
-        """Give what must hold for a place to be read: it is asked for, and it exists."""
-        block = self._block.inside(self._block.axes_of(term))
+    def address(self, pointer: str, offset: Dim, mask: Text | None) -> Text:
+        """Give the address of a place, as a block where the mask is one."""
+        at = self._kernel.dims.whole(offset, self._block.coordinate)
+        if mask is not None and not self._moves(offset):
+            at = call("tl.where", mask, at, "0")
+        return Text(pointer) if at.text == "0" else infix(Text(pointer), "+", at)
+
+    def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
+        """Give what must hold for the place of an element along axes: it is asked for, and it
+        exists."""
+        block = self._block.inside(axes)
         single: list[Text] = []
         parts: list[Text] = [Text(b) for b in block]
         for name in self._kernel.terms.found(offset):
@@ -138,7 +144,7 @@ class Writer:
             text = self._operand(place)
             bounds = [infix(text, ">=", Text("0")), infix(text, "<", self._kernel.dims.size(size))]
             (single if self._is_single(place) else parts).extend(bounds)
-        for mask in term.operands:
+        for mask in asked:
             (single if self._is_single(mask) else parts).append(self._operand(mask))
         # As in `_logic`.
         whole = reduce(lambda a, b: infix(a, "&", b), parts) if parts else None

@@ -124,11 +124,19 @@ class Tiles:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """As many programs as several tilings have together, one tiling after another."""
+
+    tiles: tuple[Tiles, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One kernel: a Triton function and how it is called.
 
     `arguments` go with the names in `names`, in the order of the function's parameters, before its
-    constants. The grid is the product of the tiles of each axis, at most three. `configs` are
+    constants. Each axis of the grid, of at most three, is the product of its parts. `configs` are
     tried in order of what the cost model expects; all give the same values.
     """
 
@@ -136,7 +144,7 @@ class Kernel:
     text: str
     names: tuple[str, ...]
     arguments: tuple[Argument, ...]
-    grid: tuple[tuple[Tiles, ...], ...]
+    grid: tuple[tuple[Tiles | Parts, ...], ...]
     configs: tuple[Config, ...]
 
 

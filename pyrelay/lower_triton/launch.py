@@ -27,6 +27,7 @@ from .kernel import (
     Layout,
     Lowered,
     Number,
+    Parts,
     Read,
     Scratch,
     Size,
@@ -319,7 +320,9 @@ def _place(
 def _grid(kernel: Kernel, config: Config, sizes: _Sizes) -> tuple[int, ...]:
     blocks = dict(config.constants)
 
-    def count(tiles: Tiles) -> int:
+    def count(tiles: Tiles | Parts) -> int:
+        if isinstance(tiles, Parts):
+            return sum(map(count, tiles.tiles))
         whole = sizes.value(tiles.dim)
         return whole if tiles.block is None else -(-whole // blocks[tiles.block])
 

@@ -9,6 +9,8 @@ from ..passes.regions.groups import Group, Kind, group_of
 from .contraction import lower_contraction
 from .kernel import Layout, Lowered, NoKernel
 from .pointwise import lower_pointwise
+from .scatter import lower_scatter
+from .updates import lower_updates
 
 
 def lower(function: Function) -> Callable[[Layout], Lowered]:
@@ -31,5 +33,9 @@ def lower_group(group: Group, layout: Layout) -> Lowered:
             return lower_pointwise(group, layout)
         case Kind.CONTRACTION:
             return lower_contraction(group, layout)
-        case other:
-            raise NoKernel(f"no text is made for {other.value}")
+        case Kind.SCATTER:
+            return lower_scatter(group, layout)
+        case Kind.UPDATES:
+            return lower_updates(group, layout)
+        case Kind.ROWS:
+            raise NoKernel("no text is made for rows")

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..ir.dims import product
+from ..ir.dims import Dim, product
 from ..ir.expr import type_of
 from ..passes.regions.groups import Group
 from ..passes.regions.reading import shape_of
 from .block import Block
 from .emit import KernelText
 from .indexing import Axis
-from .kernel import Config, Layout, Lowered, Tiles
+from .kernel import Config, Kernel, Layout, Lowered, Tiles
 from .supplier import TermSupplier
 
 CONFIGS: Final = (
@@ -26,7 +26,8 @@ CONFIGS: Final = (
 )
 """Eight float32 elements for each thread are two wide loads in flight; halves still fill one."""
 
-_FLAT: Final = "i"
+FLAT: Final = "i"
+"""The coordinate of a pass over places."""
 
 
 def lower_pointwise(group: Group, layout: Layout) -> Lowered:
@@ -34,26 +35,37 @@ def lower_pointwise(group: Group, layout: Layout) -> Lowered:
     supplier = TermSupplier(group.function, layout, {})
     places = supplier.places
     count = product(group.shape)
-    flat = places.coordinate(_FLAT, count)
+    flat = places.coordinate(FLAT, count)
     stored = [
         (o, places.relocated((flat,), (count,), shape_of(type_of(o.value)))) for o in group.outputs
     ]
     terms = [supplier.element(o.value, index) for o, index in stored]
     kernel = KernelText(group.function, supplier.terms, places)
-    kernel.take(_FLAT, "inside")
     kernel.count(terms)
-    axes = [Axis(_FLAT, _FLAT, "inside")] if flat.terms else []
-    block = Block(kernel, axes, ["BLOCK"])
-    if axes:
-        number = "tl.program_id(0).to(tl.int64)" if layout.is_wide else "tl.program_id(0)"
-        block.line(f"{_FLAT} = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
-        block.line(f"inside = {_FLAT} < {kernel.dims.size(count)}")
+    block = begin(kernel, flat, count, layout)
     for (output, index), term in zip(stored, terms, strict=True):
         pointer, at = supplier.target(kernel, output, index)
         block.store(pointer, at, term)
+    return Lowered((finish(kernel, block, flat, count),))
+
+
+def begin(kernel: KernelText, flat: Dim, count: Dim, layout: Layout) -> Block:
+    """Begin the code of a pass over `count` places, whose coordinate is `flat`: which of them a
+    program takes."""
+    kernel.take(FLAT, "inside")
+    axes = [Axis(FLAT, FLAT, "inside")] if flat.terms else []
+    block = Block(kernel, axes, ["BLOCK"])
+    if axes:
+        number = "tl.program_id(0).to(tl.int64)" if layout.is_wide else "tl.program_id(0)"
+        block.line(f"{FLAT} = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
+        block.line(f"inside = {FLAT} < {kernel.dims.size(count)}")
+    return block
+
+
+def finish(kernel: KernelText, block: Block, flat: Dim, count: Dim) -> Kernel:
+    """Give the kernel of a pass whose code is complete."""
     tiles = Tiles(count, "BLOCK" if flat.terms else None)
-    configs = CONFIGS if flat.terms else (SINGLE,)
-    return Lowered((kernel.finish(block.lines, ((tiles,),), configs),))
+    return kernel.finish(block.lines, ((tiles,),), CONFIGS if flat.terms else (SINGLE,))
 
 
 SINGLE: Final = Config((), num_warps=1, num_stages=1)

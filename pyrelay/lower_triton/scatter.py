@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..ir.dims import Dim, product
+from ..ir.dims import product
 from ..ir.elements import Place
 from ..ir.expr import type_of
 from ..ir.types import DType, float32, float64, int32, int64
 from ..passes.regions.groups import Group, Scattered
 from ..passes.regions.places import linear
 from ..passes.regions.reading import dtype_of, shape_of
-from .block import Block
 from .emit import KernelText
-from .indexing import Axis
-from .kernel import Kernel, Layout, Lowered, NoKernel, Tiles, Written
-from .pointwise import CONFIGS, FLAT, SINGLE, begin
+from .kernel import Kernel, Layout, Lowered, NoKernel, Written
+from .pointwise import FLAT, begin, finish
 from .supplier import TermSupplier
 
 _ADDED: Final = frozenset((float32, float64, int32, int64))
@@ -49,10 +47,10 @@ def _start(group: Group, found: Scattered, layout: Layout, dtype: DType) -> Kern
     term = supplier.element(found.call.args[found.lowering.base], index)
     kernel = KernelText(group.function, supplier.terms, supplier.places, "_start")
     kernel.count([term])
-    block, tiles = begin(kernel, flat, product(shape), layout)
+    block = begin(kernel, flat, product(shape), layout)
     pointer = kernel.argument(Written(0, dtype, shape), f"{found.var.name}_out")
     block.store(pointer, supplier.places.simplified(linear(index, shape)), term)
-    return kernel.finish(block.lines, ((tiles,),), CONFIGS if flat.terms else (SINGLE,))
+    return finish(kernel, block, flat, product(shape))
 
 
 def _additions(group: Group, found: Scattered, layout: Layout, dtype: DType) -> Kernel:
@@ -71,10 +69,10 @@ def _additions(group: Group, found: Scattered, layout: Layout, dtype: DType) -> 
     term = elements.cast(value, dtype)
     at = places.simplified(linear([places.simplified(d) for d in target], result))
     kernel = KernelText(group.function, supplier.terms, places)
-    kernel.count([term, *kernel.terms.values_in(at)])
-    block, tiles = begin(kernel, flat, product(shape), layout)
+    kernel.count([term, *(kernel.terms.coordinates[n][0] for n in kernel.terms.found(at))])
+    block = begin(kernel, flat, product(shape), layout)
     starts_zero = found.lowering.base is None
     written = Written(0, dtype, result, starts_zero=starts_zero)
     pointer = kernel.argument(written, f"{found.var.name}_out")
     block.add(pointer, at, term)
-    return kernel.finish(block.lines, ((tiles,),), CONFIGS if flat.terms else (SINGLE,))
+    return finish(kernel, block, flat, product(shape))

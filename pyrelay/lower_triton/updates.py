@@ -31,8 +31,7 @@ def lower_updates(group: Group, layout: Layout) -> Lowered:
         for flat, count, shape in zip(flats, counts, shapes, strict=True)
     ]
     terms = [
-        supplier.element(o.value, index)
-        for o, index in zip(group.outputs, indices, strict=True)
+        supplier.element(o.value, index) for o, index in zip(group.outputs, indices, strict=True)
     ]
     kernel = KernelText(group.function, supplier.terms, places)
     kernel.take("program", "begin", "inside", *(f"i{n}" for n in range(len(flats))))

@@ -90,4 +90,4 @@ def test_floats_of_every_width(dtype: str) -> None:
 
 
 def test_the_text_of_a_layer(golden: Golden) -> None:
-    golden("layer.py", text(LAYER))
+    golden("layer.txt", text(LAYER))
