@@ -1,5 +1,6 @@
 """pyrelay: annotated Python, compiled through Relay's functional typed IR."""
 
+from . import dispatch as dispatch
 from .annotations import Bool as Bool
 from .annotations import Dim as Dim
 from .annotations import Float as Float

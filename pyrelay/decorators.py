@@ -16,7 +16,7 @@ from . import annotations
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
-from .ir.ops.table import ALL
+from .ir.ops.table import ALIASES, ALL
 from .ir.types import DTYPES
 from .prelude import MEMBERS
 from .prelude.names import CONSTRUCTORS
@@ -189,35 +189,6 @@ def _define(function: Callable[..., Any], kind: Kind) -> Definition:
     definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
     return definition
 
-
-ALIASES: Final = {
-    "absolute": "abs",
-    "arccos": "acos",
-    "arcsin": "asin",
-    "arctan": "atan",
-    "broadcast_to": "expand",
-    "clamp": "clip",
-    "concat": "cat",
-    "concatenate": "cat",
-    "cross_entropy": "softmax_cross_entropy",
-    "div": "divide",
-    "eq": "equal",
-    "ge": "greater_equal",
-    "gt": "greater",
-    "le": "less_equal",
-    "lt": "less",
-    "moveaxis": "movedim",
-    "mul": "multiply",
-    "ne": "not_equal",
-    "neg": "negative",
-    "pow": "power",
-    "remainder": "mod",
-    "row_stack": "vstack",
-    "sub": "subtract",
-    "swapdims": "transpose",
-    "true_divide": "divide",
-}
-"""Torch's other names of operators."""
 
 _RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
 

@@ -40,7 +40,7 @@ class Pass:
 def _evaluate(module: Module, entry: str) -> Any:
     from ..runtime.evaluator import evaluate  # brings in torch
 
-    return evaluate(module, entry, ())
+    return evaluate(module, entry, (), dispatched=False)
 
 
 PASSES: Final[Mapping[str, Pass]] = {

@@ -38,28 +38,40 @@ def apply_op(
     device: torch.device,
 ) -> Any:
     """Give the value of an operator call; `size` evaluates the dims in its attributes."""
-    values = [None if is_omitted(op, i, v) else v for i, v in enumerate(operands)]
-    types = [type_of(a) for a in call.args]
+    values = operands_of(op, call, operands, device)
     match op.lowering:
         case Pointwise(body):
+            types = [type_of(a) for a in call.args]
             scalars = TorchScalars(torch_dtype(compute_dtype(types)), device)
             result = body(scalars, *values, *call.attrs.values())
             return _as_declared(result, type_of(call), device)
         case Library(body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
             where = (device,) if op.shape is ShapeBehaviour.FACTORY else ()
-            if needs_tensors(type_of(call)) and not any(map(_has_tensor, values)):
-                values = _tensors(values, types, device)
             return body(torch, *where, *values, *attrs)
         case View(body) | Contraction(body) | Reduction(body=body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
-            return body(torch, *_tensors(values, types, device), *attrs)
+            return body(torch, *values, *attrs)
         case Host(body):
             attrs = [run_time_attr(a, size) for a in call.attrs.values()]
             result = body(*values, *attrs)
             return () if type_of(call) == TupleType(()) else result
         case other:
             assert_never(other)
+
+
+def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.device) -> list[Any]:
+    """Give operands as the operator's body takes them: None for one that is omitted, and tensors
+    for numbers where torch needs them."""
+    values = [None if is_omitted(op, i, v) else v for i, v in enumerate(operands)]
+    types = [type_of(a) for a in call.args]
+    match op.lowering:
+        case View() | Contraction() | Reduction():
+            return _tensors(values, types, device)
+        case Library() if needs_tensors(type_of(call)) and not any(map(_has_tensor, values)):
+            return _tensors(values, types, device)
+        case _:
+            return values
 
 
 def needs_tensors(result: Type) -> bool:

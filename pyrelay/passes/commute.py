@@ -19,20 +19,25 @@ from ..ir.ops.activation import relu, sigmoid
 from ..ir.ops.math import tanh
 from ..ir.ops.pool import max_pool2d
 from ..ir.traverse import post_order, rewrite
+from .fixed import Fixed, nothing_fixed
 
 MONOTONE: Final[frozenset[Op]] = frozenset({tanh, sigmoid, relu})
 """Functions that never decrease, and whose derivative is zero where they are flat."""
 
 
-def pool_first(module: Module) -> Module:
-    """Give the module, in A-normal form, with monotone functions behind the pools they feed."""
-    functions = {name: _function(f) for name, f in module.functions.items()}
+def pool_first(module: Module, fixed: Fixed = nothing_fixed) -> Module:
+    """Give the module, in A-normal form, with monotone functions behind the pools they feed, but
+    for those that are `fixed`."""
+    moving = frozenset(op for op in MONOTONE if not fixed(op))
+    if fixed(max_pool2d) or not moving:
+        return module
+    functions = {name: _function(f, moving) for name, f in module.functions.items()}
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return replace(module, functions=functions)
 
 
-def _function(function: Function) -> Function:
+def _function(function: Function, moving: frozenset[Op]) -> Function:
     uses: Counter[Var] = Counter()
     made: dict[Var, Call] = {}
     pools: list[Call] = []
@@ -44,7 +49,7 @@ def _function(function: Function) -> Function:
                 made.update(
                     (b.var, b.value)
                     for b in bindings
-                    if isinstance(b.value, Call) and b.value.callee in MONOTONE
+                    if isinstance(b.value, Call) and b.value.callee in moving
                 )
             case Call(callee) if callee is max_pool2d:
                 pools.append(node)

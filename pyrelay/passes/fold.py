@@ -41,6 +41,7 @@ from ..ir.traverse import Steps, children, rebuild
 from ..ir.types import DType, DTypeKind, FnType, SizeType, TensorType
 from .algebra import simplified
 from .code import Code
+from .fixed import Fixed, nothing_fixed
 from .known_match import decide
 from .splice import Splicer
 
@@ -55,12 +56,12 @@ MAX_BYTES: Final = 1024
 _ENTRY: Final = "folded"
 
 
-def fold(module: Module, evaluate: Evaluate | None = None) -> Module:
+def fold(module: Module, evaluate: Evaluate | None = None, fixed: Fixed = nothing_fixed) -> Module:
     """Give a module in A-normal form with what is known folded; itself if nothing is.
 
-    Without `evaluate`, operators on constants stay.
+    Without `evaluate`, operators on constants stay; those that are `fixed` stay in any case.
     """
-    functions = {n: _Folder(module, evaluate).walked(f) for n, f in module.functions.items()}
+    functions = {n: _Folder(module, evaluate, fixed).walked(f) for n, f in module.functions.items()}
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return replace(module, functions=functions)
@@ -70,9 +71,10 @@ def fold(module: Module, evaluate: Evaluate | None = None) -> Module:
 class _Folder(Splicer):
     """One walk over a function."""
 
-    def __init__(self, module: Module, evaluate: Evaluate | None) -> None:
+    def __init__(self, module: Module, evaluate: Evaluate | None, fixed: Fixed) -> None:
         super().__init__(module)
         self._evaluate: Final = evaluate
+        self._fixed: Final = fixed
         self._known: Final[dict[Expr, Expr]] = {}
 
     def binding(self, binding: Binding, code: Code) -> Steps[None]:
@@ -116,6 +118,9 @@ class _Folder(Splicer):
             return call
         if isinstance(ty, SizeType) and ty.dim.constant is not None:
             return Constant(ty.dim.constant, ty, span=call.span)
+        assert isinstance(call.callee, Op)
+        if self._fixed(call.callee):
+            return call
         simpler = simplified(call, self._known)
         if simpler is not None:
             return simpler

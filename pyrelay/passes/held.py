@@ -34,6 +34,7 @@ from ..ir.op import Effect, Op
 from ..ir.storage import makes_storage
 from ..ir.traverse import Steps, children, run, spine
 from ..ir.types import Type
+from .fixed import Fixed
 
 _NOTHING: Final[frozenset[Type]] = frozenset()
 
@@ -45,11 +46,12 @@ class Held:
     `lost` are the types of which something may be held where it is not seen.
     """
 
-    def __init__(self, module: Module, types: frozenset[Type]) -> None:
+    def __init__(self, module: Module, types: frozenset[Type], fixed: Fixed) -> None:
         self.lost: Final[set[Type]] = set()
         self.place: Final[dict[Expr, int]] = {}
         """When each write happens, counted in the order of evaluation."""
         self._types: Final = types
+        self._fixed: Final = fixed
         self._effects: Final = Effects(module)
         self._held: Final[dict[Var, frozenset[Type]]] = {}
         self._bound: Final[dict[Var, int]] = {}
@@ -146,7 +148,7 @@ class Held:
                 self.lost.add(type_of(content))
 
     def _operator(self, op: Op, args: Sequence[Expr], target: Var | None) -> None:
-        shares = not makes_storage(op)
+        shares = self._fixed(op) or not makes_storage(op)
         for arg in args:
             self._use(arg)
             if shares:

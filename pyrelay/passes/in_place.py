@@ -36,6 +36,7 @@ from ..ir.ops.linalg import matmul
 from ..ir.ops.optim import sgd_step
 from ..ir.traverse import post_order, rewrite
 from ..ir.types import UNIT, TensorType, TupleType, Type
+from .fixed import Fixed, nothing_fixed
 from .held import Held
 
 _Path = tuple[int, ...]
@@ -61,9 +62,12 @@ class _Descent:
     spare: frozenset[Var]
 
 
-def update_in_place(module: Module) -> Module:
-    """Give the module, in A-normal form and without transforms, with updates in place."""
-    found = _Finder(module)
+def update_in_place(module: Module, fixed: Fixed = nothing_fixed) -> Module:
+    """Give the module, in A-normal form and without transforms, with updates in place. Steps and
+    products stay where they are `fixed`."""
+    if fixed(sgd_step):
+        return module
+    found = _Finder(module, fixed)
     if not found.descents:
         return module
     functions = {n: _rewritten(f, found.descents) for n, f in module.functions.items()}
@@ -74,7 +78,8 @@ def update_in_place(module: Module) -> Module:
 class _Finder:
     """The writes of a module that can be done in place."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, fixed: Fixed) -> None:
+        self._fixed: Final = fixed
         self._defined: Final[dict[Var, Expr]] = {}
         self._uses: Final[Counter[Var]] = Counter()
         writes: list[RefWrite] = []
@@ -86,7 +91,7 @@ class _Finder:
         types = frozenset(_content(w) for w in made)
         if not types:
             return
-        held = Held(module, types)
+        held = Held(module, types, self._fixed)
         held.lost.update(_content(w) for w in writes if w not in made)
         for write, descent in made.items():
             self._take_part(held, write, descent)
@@ -146,7 +151,9 @@ class _Finder:
 
     def _factors(self, grad: Var) -> tuple[Var, Var] | None:
         match self._defined.get(grad):
-            case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
+            case Call(callee, (Var() as left, Var() as right)) if (
+                callee is matmul and not self._fixed(matmul)
+            ):
                 ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
                 return (left, right) if ranks == [2, 2] and self._uses[grad] == 1 else None
             case _:

@@ -22,8 +22,8 @@ from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op
 from ..ir.types import DTYPES, TensorType, TupleType, Type
-from ..lower_torch.apply import apply_op
 from .arguments import device_of
+from .dispatching import apply as apply_dispatched
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -55,7 +55,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     assert isinstance(call, Call)
     assert built.atom is builder.bindings[-1].var
     host = [() if v is None else v for v in operands]
-    return apply_op(op, call, host, _no_size, device)
+    return apply_dispatched(call, host, _no_size, device)
 
 
 def _no_size(dim: Dim) -> int:

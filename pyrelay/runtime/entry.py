@@ -7,6 +7,7 @@ found as a plan, and from then on a call is one look-up and one call of the comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
@@ -164,11 +165,15 @@ class Entry:
 
     def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:
         compiled = pullback.compiled(plan.device)
+        # Torch calls the backward from threads of its own, where the modes of here are not.
+        enter = _entering(copy_context()) if compiled.is_dispatched else None
 
         def run() -> tuple[Any, Any]:
             value, back = compiled(*host)
             owner = Owner(plan.device, compiled.constants)
-            return self.finish(value, host, owner, joined=True), lambda seeds: back(lowered(seeds))
+            backward = back if enter is None else enter(back)
+            given = self.finish(value, host, owner, joined=True)
+            return given, lambda seeds: backward(lowered(seeds))
 
         inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
         return call_joined(run, inputs)
@@ -234,6 +239,11 @@ def _has_size(ty: Type) -> bool:
 
 def _has_cells(ty: Type) -> bool:
     return any(isinstance(part, RefType) for part in subtypes(ty))
+
+
+def _entering(context: Context) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Give what makes a function run in a context, as often as it is called."""
+    return lambda function: lambda value: context.copy().run(function, value)
 
 
 def is_unit(ty: Type) -> bool:

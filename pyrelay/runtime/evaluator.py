@@ -45,6 +45,7 @@ from ..ir.op import Op
 from ..ir.traverse import Steps, run
 from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
+from . import dispatching
 from .failure import check_assumption, located
 from .representation import NOTHING_KNOWN, Representations, representation
 from .values import Cell, follow, size_paths
@@ -59,18 +60,28 @@ def evaluate(
     device: torch.device = CPU,
     *,
     grad: bool = False,
+    dispatched: bool = True,
     representations: Representations = NOTHING_KNOWN,
 ) -> Any:
     """Give the value of a global function of a typed program at arguments.
 
     With `grad` torch's autograd records what is computed, as the tests of gradients need it.
+    Without `dispatched`, operators are their own bodies, whatever is registered.
     Raises RunError where the program fails.
     """
-    evaluator = _Evaluator(module, device, representations)
+    apply = dispatching.apply if dispatched else _apply_plainly
+    evaluator = _Evaluator(module, device, representations, apply)
     function = module.functions[entry]
     with torch.set_grad_enabled(grad):
         evaluator.check_assumptions(function, args)
         return run(evaluator.call(_Closure(evaluator, function, None), args))
+
+
+def _apply_plainly(
+    call: Call, operands: Sequence[Any], size: Callable[[Dim], int], device: torch.device
+) -> Any:
+    assert isinstance(call.callee, Op)
+    return apply_op(call.callee, call, operands, size, device)
 
 
 @final
@@ -153,11 +164,16 @@ class _Closure:
 @final
 class _Evaluator:
     def __init__(
-        self, module: Module, device: torch.device, representations: Representations
+        self,
+        module: Module,
+        device: torch.device,
+        representations: Representations,
+        apply: dispatching.Apply,
     ) -> None:
         self._module: Final = module
         self._device: Final = device
         self._representations: Final = representations
+        self._apply: Final = apply
         self._constants: Final[dict[Constant, Any]] = {}
 
     def check_assumptions(self, function: Function, args: Sequence[Any]) -> None:
@@ -272,9 +288,12 @@ class _Evaluator:
         operands = yield self._values(call.args, frame)
         assert isinstance(call.callee, Op)
         try:
-            return apply_op(call.callee, call, operands, frame.size, self._device)
+            return self._apply(call, operands, frame.size, self._device)
         except Exception as error:
-            raise located(error, call.span) from error
+            told = located(error, call.span)
+            if told is error:
+                raise
+            raise told from error
 
     def _constant(self, constant: Constant) -> Any:
         if is_host_number(constant):

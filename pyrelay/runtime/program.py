@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
 from ..config import current
+from ..dispatch.registry import REGISTRY
+from ..dispatch.view import NOTHING, View
 from ..ir.expr import Function
 from ..ir.module import Module
 from ..ir.printer import to_text
@@ -30,6 +32,7 @@ from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
 from .representation import NO_DATA, UserData
+from .views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -50,17 +53,22 @@ class Program:
         translated: Module,
         entry: str,
         data: UserData = NO_DATA,
+        view: View = NOTHING,
     ) -> None:
-        """`data` tells of the user's own data types."""
+        """`data` tells of the user's own data types, `view` which operators are dispatched."""
+        self.view: Final = view
         self.translated: Final = translated
         self.data: Final = data
         self.entry: Final = entry
         self._compiled: Final[dict[torch.device, CompiledProgram]] = {}
+        self._views: Final = Views(self)
 
     @classmethod
-    def of_typed(cls, typed: Module, entry: str, data: UserData = NO_DATA) -> Self:
+    def of_typed(
+        cls, typed: Module, entry: str, data: UserData = NO_DATA, view: View = NOTHING
+    ) -> Self:
         """Give the program of a module that has been checked before."""
-        program = cls(typed, entry, data)
+        program = cls(typed, entry, data, view)
         program.__dict__["typed"] = typed
         return program
 
@@ -100,11 +108,13 @@ class Program:
         return self._step(Stage.REGIONS, self.simplified, lambda _: self.fused.module)
 
     def _derive(self, module: Module) -> Module:
-        return expand_transforms(pool_first(cells_to_values(module)), self.entry)
+        pooled = pool_first(cells_to_values(module), self.view.concerns)
+        return expand_transforms(pooled, self.entry)
 
     def _simplify(self, module: Module) -> Module:
-        simplified = simplify(module, self.entry, _fold)
-        return with_flavours(update_in_place(simplified))
+        fixed = self.view.concerns
+        simplified = simplify(module, self.entry, _fold, fixed)
+        return with_flavours(update_in_place(simplified, fixed))
 
     def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
         """Give the next stage: timed, and verified and written to a file where options say so."""
@@ -135,20 +145,33 @@ class Program:
         return ty
 
     def compiled(self, device: torch.device) -> CompiledProgram:
-        """Give the host function for a device, compiled at first use."""
+        """Give the host function for a device, under the implementations of operators that apply
+        now; compiled at first use."""
+        if REGISTRY.table.registrations:
+            return self._views.now(device).as_it_is(device)
+        return self._compiled.get(device) or self.as_it_is(device)
+
+    def as_it_is(self, device: torch.device) -> CompiledProgram:
+        """Give the host function for a device under the view of this program."""
         known = self._compiled.get(device)
         if known is None:
-            known = compile_module(self.simplified, self.entry, device, self.data.representations)
+            data = self.data.representations
+            known = compile_module(self.simplified, self.entry, device, data, self.view)
             self._compiled[device] = known
         return known
 
+    def under(self, view: View) -> Program:
+        """Give the program in which the operators of a view are dispatched."""
+        return Program.of_typed(self.typed, self.entry, self.data, view)
+
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""
+        program = self._views.now(device) if REGISTRY.table.registrations else self
         return evaluate(
-            self.derived, self.entry, args, device, representations=self.data.representations
+            program.derived, self.entry, args, device, representations=self.data.representations
         )
 
 
 def _fold(module: Module, entry: str) -> Any:
     """Give the value of a closed function, for constant folding."""
-    return evaluate(module, entry, ())
+    return evaluate(module, entry, (), dispatched=False)

@@ -27,6 +27,16 @@ TEXTS = sorted(FOLDER.glob("*/*.txt"))
 
 WITHOUT_A_PLACE = {
     "data/equality_of_functions_in_a_script",
+    "dispatch/function_for_an_operator",
+    "dispatch/mode_by_name",
+    "dispatch/name_of_a_mode",
+    "dispatch/no_key",
+    "dispatch/no_operator",
+    "dispatch/not_registered",
+    "dispatch/nothing_to_redispatch",
+    "dispatch/number_of_a_device",
+    "dispatch/registered_twice",
+    "dispatch/wrong_parameters",
     "language/no_source",
     "model/saved_by_a_newer_version",
     "model/saved_changed",
@@ -35,7 +45,8 @@ WITHOUT_A_PLACE = {
     "model/saved_truncated",
     "model/saved_with_an_operator",
 }
-"""The mistakes that are just this: that there is no text to point at; and those of whole files."""
+"""The mistakes that are just this: that there is no text to point at; those of whole files; and
+those of scripts, whose traceback shows the line."""
 
 
 def case_name(path: Path) -> str:

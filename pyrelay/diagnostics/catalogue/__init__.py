@@ -13,6 +13,7 @@
     model       RL4xx  models and their parameters
     run         RL5xx  failures while a program runs
     call        RL55x  calls of compiled functions from scripts
+    dispatch    RL58x  implementations of operators
     text        RL6xx  the IR's text form
 
 An entry is a frozen dataclass whose fields are what happened, whose `diagnostic()` says it, and

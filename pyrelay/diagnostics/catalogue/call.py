@@ -1,4 +1,4 @@
-"""Mistakes in calls of compiled functions from scripts (RL550 to RL599)."""
+"""Mistakes in calls of compiled functions from scripts (RL550 to RL579)."""
 
 from __future__ import annotations
 

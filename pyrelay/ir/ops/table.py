@@ -301,3 +301,32 @@ GENERATED: Final[tuple[Op, ...]] = (
 
 BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED, field.field)}
 """Every operator under its name in the text format."""
+
+ALIASES: Final = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctan": "atan",
+    "broadcast_to": "expand",
+    "clamp": "clip",
+    "concat": "cat",
+    "concatenate": "cat",
+    "cross_entropy": "softmax_cross_entropy",
+    "div": "divide",
+    "eq": "equal",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "le": "less_equal",
+    "lt": "less",
+    "moveaxis": "movedim",
+    "mul": "multiply",
+    "ne": "not_equal",
+    "neg": "negative",
+    "pow": "power",
+    "remainder": "mod",
+    "row_stack": "vstack",
+    "sub": "subtract",
+    "swapdims": "transpose",
+    "true_divide": "divide",
+}
+"""Torch's other names of operators."""

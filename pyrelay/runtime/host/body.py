@@ -54,6 +54,7 @@ from ...lower_torch.terms import (
     write,
 )
 from . import branches, functions, loops, methods
+from .dispatched import dispatched_call
 from .exits import Assigned, Exit, InLoop, Returned, final_exit
 from .frame import Frame, Mode
 from .liveness import Liveness, Region, holds_tensors
@@ -375,6 +376,8 @@ class BodyWriter:
                     None if is_omitted(op, i, unit[i]) else self.atom(a)
                     for i, a in enumerate(call.args)
                 ]
+                if self.program.plan.view.applies_to(call):
+                    return dispatched_call(self, call, operands)
                 if self.program.may_overwrite(call):
                     body = self.code.name(self.program.pool.in_place_body(op))
                     return call_body(call, operands, self, body)

@@ -11,6 +11,7 @@ import torch
 
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
+from ...dispatch.view import NOTHING, View
 from ...ir.expr import Function, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, run
@@ -33,9 +34,11 @@ def compile_module(
     entry: str,
     device: torch.device,
     representations: Representations = NOTHING_KNOWN,
+    view: View = NOTHING,
 ) -> CompiledProgram:
-    """Give the compiled form of a program in its last stage, started at a global function."""
-    plan = Plan(module, entry)
+    """Give the compiled form of a program in its last stage, started at a global function; `view`
+    tells which calls of operators are dispatched."""
+    plan = Plan(module, entry, view)
     deep_values = find_deep(plan)
     pool = Pool(device)
     layout = DataLayout(module, representations, pool)
@@ -75,6 +78,11 @@ class CompiledProgram:
     def source(self) -> str:
         """The generated code as text: the same for the same program, in every process."""
         return "\n\n\n".join(ast.unparse(d) for d in self._definitions) + "\n"
+
+    @property
+    def is_dispatched(self) -> bool:
+        """Whether calls of operators in it may be dispatched."""
+        return bool(self._program.plan.view)
 
     @cached_property
     def constants(self) -> frozenset[int]:

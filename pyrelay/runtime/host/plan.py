@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from ...dispatch.view import NOTHING, View
 from ...ir.dims import Dim, DimOp
 from ...ir.expr import (
     Call,
@@ -81,8 +82,10 @@ class Planned:
 class Plan:
     """The functions that a program reaches from its entry, and what each becomes."""
 
-    def __init__(self, module: Module, entry: str) -> None:
+    def __init__(self, module: Module, entry: str, view: View = NOTHING) -> None:
+        """`view` tells which calls of operators are dispatched."""
         self.module: Final = module
+        self.view: Final = view
         self.by_global: Final[dict[str, Planned]] = {}
         self.by_var: Final[dict[Var, Planned]] = {}
         self.by_function: Final[dict[Function, Planned]] = {}

@@ -10,13 +10,14 @@ import torch
 from ...diagnostics.catalogue.run import NoClauseMatched
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
-from ...ir.expr import Constant, Constructor
+from ...ir.expr import Call, Constant, Constructor
 from ...ir.op import Library, Op
 from ...ir.types import DType, float32
 from ...lower_torch.constants import tensor_constant, torch_dtype
 from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, integer_power, sign_of, tensor_of
 from ...lower_torch.terms import Number
+from ..dispatching import DispatchedCall
 from ..methods import Site
 from ..values import Cell
 from .names import identifier
@@ -94,6 +95,12 @@ class Pool:
     def site(self, name: str, site: Site) -> str:
         """Give the name of a call that can be done in several ways."""
         return self._add(name, site)
+
+    def dispatched(self, call: Call) -> tuple[str, DispatchedCall]:
+        """Give the name of a dispatched call, and the call: a function of its operands."""
+        assert isinstance(call.callee, Op)
+        found = DispatchedCall(call, self._device)
+        return self._add(f"dispatch__{identifier(call.callee.name)}", found), found
 
     def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
         """Give the name of a constructor as a function value."""

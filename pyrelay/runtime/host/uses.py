@@ -184,6 +184,11 @@ class Uses:
     def _operator(
         self, op: Op, call: Call, args: Iterable[Expr], place: Place, target: Target
     ) -> None:
+        if self._plan.view.applies_to(call):
+            # What an implementation gives may be an operand, or something it keeps.
+            self._keep(args, place)
+            self._comes(target, Unknown())
+            return
         operands = _variables(args)
         for var in operands:
             self._use(var, UseKind.READ, place)

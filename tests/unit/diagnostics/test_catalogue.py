@@ -26,6 +26,7 @@ HUNDREDS = {
     "model": 4,
     "run": 5,
     "call": 5,
+    "dispatch": 5,
     "data": 1,
     "lists": 1,
     "text": 6,

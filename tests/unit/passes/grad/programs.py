@@ -119,5 +119,5 @@ def operator_counts(
 
     with monkeypatch.context() as patch:
         patch.setattr(evaluator, "apply_op", counting)
-        evaluate(module, entry, args)
+        evaluate(module, entry, args, dispatched=False)
     return counts

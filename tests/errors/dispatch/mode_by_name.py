@@ -1,0 +1,4 @@
+from pyrelay import dispatch
+
+with dispatch.include("Tracing"):
+    pass

@@ -1,0 +1,3 @@
+from pyrelay import dispatch
+
+Tracing = dispatch.mode("tracing of operators")

@@ -1,0 +1,5 @@
+import torch
+
+from pyrelay import dispatch
+
+dispatch.register("sotfmax", "cuda", torch.softmax)

@@ -1,0 +1,3 @@
+from pyrelay import dispatch
+
+dispatch.redispatch()

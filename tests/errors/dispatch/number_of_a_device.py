@@ -1,0 +1,3 @@
+from pyrelay import dispatch
+
+GPU = dispatch.device("cuda:1")
