@@ -250,8 +250,11 @@ class CannotInfer:
 
 @dataclass(frozen=True, slots=True)
 class UntoldParameter:
-    """A parameter has no annotation, what is done with it is right for several types, and the
-    function is not called where the types of its arguments are known."""
+    """A parameter has no annotation, and its uses do not tell its type.
+
+    What is done with it is right for several types, and the function is not called where the types
+    of its arguments are known.
+    """
 
     span: Span
     parameter: str
@@ -272,8 +275,10 @@ class UntoldParameter:
 
 @dataclass(frozen=True, slots=True)
 class UntoldResult:
-    """A function gives something that is right for several types, such as a local function, and is
-    not used where one of them is wanted."""
+    """A function gives something whose type nothing tells.
+
+    It is right for several types, such as a local function, and is not used where one is wanted.
+    """
 
     span: Span
     function: str
