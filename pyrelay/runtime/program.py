@@ -162,7 +162,9 @@ class Program:
 
     def under(self, view: View) -> Program:
         """Give the program in which the operators of a view are dispatched."""
-        return Program.of_typed(self.typed, self.entry, self.data, view)
+        program = Program.of_typed(self.typed, self.entry, self.data, view)
+        program.__dict__["anf"] = self.anf
+        return program
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

@@ -99,7 +99,7 @@ class Pool:
     def dispatched(self, call: Call) -> tuple[str, DispatchedCall]:
         """Give the name of a dispatched call, and the call: a function of its operands."""
         assert isinstance(call.callee, Op)
-        found = DispatchedCall(call, self._device)
+        found = DispatchedCall(call, self.device)
         return self._add(f"dispatch__{identifier(call.callee.name)}", found), found
 
     def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
