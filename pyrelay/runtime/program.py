@@ -26,8 +26,7 @@ from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
-from ..passes.regions.decompose import decompose
-from ..passes.regions.fuse import Fused, fuse
+from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
@@ -98,14 +97,14 @@ class Program:
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
 
     @cached_property
-    def fused(self) -> Fused:
-        """The program with its tensor code in kernels of our own, and why it is so cut."""
-        return fuse(decompose(self.simplified, self.entry))
+    def cut(self) -> Regions:
+        """The program with its tensor code in kernels and regions, and why it is so cut."""
+        return make_regions(self.simplified, self.entry)
 
     @cached_property
     def regions(self) -> Module:
-        """The program with its tensor code in kernel and region functions."""
-        return self._step(Stage.REGIONS, self.simplified, lambda _: self.fused.module)
+        """The program with its tensor code in kernels and regions."""
+        return self._step(Stage.REGIONS, self.simplified, lambda _: self.cut.module)
 
     def _derive(self, module: Module) -> Module:
         pooled = pool_first(cells_to_values(module), self.view.concerns)

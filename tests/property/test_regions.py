@@ -9,6 +9,7 @@ from pyrelay.passes.normal_form import to_anf
 from pyrelay.passes.regions.decompose import decompose
 from pyrelay.passes.regions.fuse import fuse
 from pyrelay.passes.regions.groups import group_of
+from pyrelay.passes.regions.outline import outline
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from tests.property.values import assert_same
@@ -26,6 +27,9 @@ def check(program: Program) -> None:
     assert_same(evaluate(fused.module, "main", program.arguments()), expected)
     for name in fused.kernels:
         assert group_of(fused.module.functions[name]).outputs
+    outlined, _ = outline(fused.module, fused.kernels)
+    verify(outlined, Stage.REGIONS)
+    assert_same(evaluate(outlined, "main", program.arguments()), expected)
 
 
 @given(programs(effects=True))

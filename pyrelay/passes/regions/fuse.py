@@ -30,14 +30,19 @@ from ...ir.op import Effect, Op
 from ...ir.traverse import children, spine
 from ..effects import with_flavours
 from ..splice import Splicer
+from .closing import Functions, call_of
 from .grouping import Grouping, Note
 from .items import Item, mentioned, role_of
-from .kernels import Extraction, Kernels, call_of
+from .kernels import Extraction
 
 if TYPE_CHECKING:
     from ...ir.module import Module
     from ...ir.traverse import Steps
     from ..code import Code
+
+
+KERNEL: Final = "kernel."
+"""How the names of kernel functions begin."""
 
 
 @final
@@ -52,7 +57,7 @@ class Fused:
 
 def fuse(module: Module) -> Fused:
     """Give a module in A-normal form, without transforms, with its tensor code in kernels."""
-    kernels = Kernels(module.functions)
+    kernels = Functions(KERNEL, module.functions)
     effects = Effects(module)
     notes: list[Note] = []
     functions = {
@@ -71,7 +76,7 @@ class _Fuse(Splicer):
         self,
         module: Module,
         function: Function,
-        kernels: Kernels,
+        kernels: Functions,
         effects: Effects,
         notes: list[Note],
     ) -> None:
@@ -146,7 +151,7 @@ class _Emission:
         grouping: Grouping,
         needed: Sequence[Var],
         assumptions: Sequence[Assumption],
-        kernels: Kernels,
+        kernels: Functions,
         code: Code,
     ) -> None:
         self._grouping: Final = grouping

@@ -16,7 +16,6 @@ from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.elements import Place
 from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
 from ...ir.lowering import Scatter, inside
 from ...ir.op import Effect, Op
@@ -24,8 +23,8 @@ from ...ir.types import SizeType, TensorType, TupleType, Type
 from .clusters import Cluster
 from .groups import Domain, Kind, reduced_of
 from .items import COMPUTED, Item, Role, elements, mentioned, size_in_bytes, uses_of
-from .reading import Reader, dtype_of, shape_of
-from .recording import Recording
+from .reading import Reader, shape_of
+from .recording import Recording, read_scatter
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""
@@ -354,14 +353,15 @@ class Grouping:
         cluster.absorb(other)
 
     def _gather_updates(self) -> None:
-        """Put updates that nobody reads afterwards into one launch."""
+        """Put updates that nobody reads afterwards last, so that all else of a step has run when
+        the first parameter changes; plain ones go into one launch."""
         gathered: Cluster | None = None
         for cluster in self.clusters:
-            if (
-                not cluster.writes
-                or cluster.kind is not Kind.POINTWISE
-                or not self._is_end(cluster)
-            ):
+            if not cluster.writes or not self._is_end(cluster):
+                continue
+            self._orders += 1
+            cluster.order = self._orders
+            if cluster.kind is not Kind.POINTWISE:
                 continue
             calls = cluster.calls + (0 if gathered is None else gathered.calls)
             if gathered is not None and calls <= MOST_CALLS:
@@ -448,16 +448,10 @@ def _read(
         case Role.PRODUCT, Call(args=args):
             for number, operand in enumerate(args):
                 reader.element(operand, places.index(f"o{number}_", shape_of(type_of(operand))))
-        case Role.SCATTER, Call(Op() as op, args) as call:
+        case Role.SCATTER, Call(Op() as op) as call:
             lowering = inside(op.lowering)
             assert isinstance(lowering, Scatter)
-            over = shape_of(type_of(args[lowering.over]))
-            place = Place(places.index("o", over), over)
-            scalars = record.elements(dtype_of(type_of(call)), place.index)
-            lowering.body(scalars, place, *reader.operands(call), *call.attrs.values())
-            if lowering.base is not None:
-                base = args[lowering.base]
-                reader.element(base, places.index("b", shape_of(type_of(base))))
+            read_scatter(call, lowering, reader, record)
         case _:
             shape = shape_of(_first(type_of(item.var)))
             reader.element(item.var, domain.place(places, index, shape))

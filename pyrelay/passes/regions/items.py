@@ -61,7 +61,7 @@ def role_of(var: Var, value: Expr) -> Role:
 def _role_of_call(op: Op, var: Var, call: Call) -> Role:
     if op is overwrite:
         return Role.OVERWRITE if isinstance(call.args[0], Var) else Role.OPAQUE
-    if op.effect is not Effect.NONE or not all(_is_tensors(type_of(a)) for a in call.args):
+    if op.effect is not Effect.NONE or not all(is_tensors(type_of(a)) for a in call.args):
         return Role.OPAQUE
     what = inside(op.lowering)
     is_tuple = isinstance(type_of(call), TupleType)
@@ -69,7 +69,7 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
         case Elementwise() if isinstance(op.lowering, View):
             return Role.OPAQUE if is_tuple else Role.VIEW
         case Pointwise() | Elementwise() if _is_one_shape(type_of(call)):
-            return Role.OPAQUE if _is_host_number(call) else Role.ELEMENT
+            return Role.OPAQUE if is_host_number(call) else Role.ELEMENT
         case Reduction() if _reduces(call):
             return Role.REDUCTION
         case Contraction() if not is_tuple and product_of(var, call) is not None:
@@ -85,7 +85,8 @@ def _reduces(call: Call) -> bool:
     return isinstance(call.args[0], Var) and bool(shape_of(type_of(call.args[0])))
 
 
-def _is_tensors(ty: Type) -> bool:
+def is_tensors(ty: Type) -> bool:
+    """Tell whether a value is a tensor or an integer, or a tuple of such."""
     pending = [ty]
     while pending:
         match pending.pop():
@@ -105,7 +106,7 @@ def _is_one_shape(ty: Type) -> bool:
     return len(shapes) == 1 and all(isinstance(f, TensorType) for f in fields)
 
 
-def _is_host_number(call: Call) -> bool:
+def is_host_number(call: Call) -> bool:
     """Tell whether a call computes an integer or bool of numbers, which may steer the program: at
     run time these are Python's own."""
     types = [type_of(call), *(type_of(a) for a in call.args)]

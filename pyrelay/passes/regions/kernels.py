@@ -1,109 +1,31 @@
 """Groups as functions: the code of each is taken out of the body it stands in.
 
-A kernel function is closed: what it reads are its parameters, sizes are type parameters, what
-floats (`grouping`) is computed in it. Equal functions are one.
+What floats (`grouping`) is computed in each kernel function that uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.dims import Dim, DimOp, DimVar
-from ...ir.equality import structural_hash
+from ...ir.dims import DimOp
 from ...ir.expr import (
     Assumption,
     Binding,
     Call,
-    Constant,
-    Expr,
-    Flavour,
-    Function,
-    GlobalVar,
-    LetBlock,
-    TensorData,
-    Tuple,
     TupleGet,
     Var,
     type_of,
 )
-from ...ir.ops.descent import overwrite
-from ...ir.ops.host import size
-from ...ir.traverse import children, rebuild
-from ...ir.types import UNIT, FnType, SizeType, TupleType, Type
-from ..retype import types_in
-from ..sizes import needed, shown, uncovered
-from ..summary import names_in
+from ...ir.traverse import children
+from .closing import Closed, close
 from .items import Role, role_of
 from .reading import Reader, shape_of
 from .recording import Recording
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from .clusters import Cluster
     from .grouping import Grouping
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Extracted:
-    """A kernel function and how it is called where its code stood."""
-
-    function: Function
-    args: tuple[Expr, ...]
-    results: tuple[Var, ...]
-    """The variables that hold what it gives."""
-    sizes: tuple[Binding, ...]
-    """Sizes that it needs and that no argument shows; bound before the call."""
-
-
-@final
-class Kernels:
-    """The kernel functions of a module under construction."""
-
-    def __init__(self, taken: Iterable[str]) -> None:
-        self.functions: Final[dict[str, Function]] = {}
-        self._taken: Final = frozenset(taken)
-        self._known: Final[dict[str, str]] = {}
-        self._count = 0
-
-    def name(self, function: Function) -> str:
-        """Give the name of a function, which is new unless an equal one is there."""
-        digest = structural_hash(function)
-        if digest not in self._known:
-            self._known[digest] = self._fresh()
-            self.functions[self._known[digest]] = function
-        return self._known[digest]
-
-    def _fresh(self) -> str:
-        while True:
-            self._count += 1
-            name = f"{KERNEL}{self._count}"
-            if name not in self._taken:
-                return name
-
-
-KERNEL: Final = "kernel."
-"""How the names of kernel functions begin."""
-
-
-def call_of(name: str, kernel: Extracted) -> tuple[Binding, ...]:
-    """Give the bindings that call a kernel function and take its results apart."""
-    function = kernel.function
-    ty = function.result
-    span = function.span
-    dims = tuple(Dim.atom(p) for p in function.type_params if isinstance(p, DimVar))
-    callee = GlobalVar(name, span=span)
-    call = Call(callee, kernel.args, type_args=dims, ty=ty, span=span)
-    if len(kernel.results) == 1:
-        return (*kernel.sizes, Binding(kernel.results[0], call))
-    whole = Var("_" if not kernel.results else "r", ty, span=span)
-    parts = (
-        Binding(var, TupleGet(whole, number, var.ty, span=span))
-        for number, var in enumerate(kernel.results)
-    )
-    return (*kernel.sizes, Binding(whole, call), *parts)
 
 
 @final
@@ -140,13 +62,13 @@ class Extraction:
             base = bound.value
         self._stored.setdefault(base, []).append(leaf)
 
-    def kernel(self, cluster: Cluster) -> Extracted:
+    def kernel(self, cluster: Cluster) -> Closed:
         """Give the kernel function of a group."""
         members = sorted(cluster.members, key=lambda m: self._grouping.position[m.var])
         results = [v for m in members for v in self._stored.get(m.var, ())]
         inputs, inner = self._code(cluster, [*(m.var for m in members), *results])
         bindings = [Binding(v, self._grouping.bindings[v]) for v in inner]
-        return self._close(bindings, inputs, results, members[0].value.span)
+        return close(bindings, inputs, results, self._assumptions, members[0].value.span)
 
     def _code(self, cluster: Cluster, wanted: Sequence[Var]) -> tuple[list[Var], list[Var]]:
         """Give the variables that a group reads, and those that are bound in it, in order."""
@@ -203,79 +125,3 @@ class Extraction:
                 return False
             var = operand
         return True
-
-    def _close(
-        self, bindings: Sequence[Binding], inputs: Sequence[Var], results: Sequence[Var], span: Span
-    ) -> Extracted:
-        """Give bindings as a closed function of what they read."""
-        copies: dict[Expr, Expr] = {v: Var(v.name, v.ty, span=v.span) for v in inputs}
-        args: list[Expr] = list(inputs)
-        code: list[Binding] = []
-        for binding in bindings:
-            for operand in children(binding.value):
-                if isinstance(operand, Constant) and isinstance(operand.value, TensorData):
-                    copies[operand] = Var("c", operand.ty, span=operand.span)
-                    args.append(operand)
-            value = _copied(binding.value, copies)
-            var = copies[binding.var] = Var(binding.var.name, binding.var.ty, span=binding.var.span)
-            assert isinstance(var, Var)
-            code.append(Binding(var, value))
-        params = [copies[a] for a in args]
-        known = {d for a in args for d in shown(a.ty)}
-        sizes: list[Binding] = []
-        for dim in dict.fromkeys(
-            d for b in code for n in needed(b.value) for d in uncovered(n, known)
-        ):
-            ty = SizeType(dim)
-            told = Var("n", ty, span=span)
-            sizes.append(Binding(told, Call(size, (), {"dim": dim}, ty=ty, span=span)))
-            args.append(told)
-            params.append(Var("n", ty, span=span))
-        fields = tuple(copies[r] for r in results)
-        function = self._function(
-            tuple(p for p in params if isinstance(p, Var)), code, fields, span
-        )
-        return Extracted(function, tuple(args), tuple(results), tuple(sizes))
-
-    def _function(
-        self, params: tuple[Var, ...], code: list[Binding], fields: tuple[Expr, ...], span: Span
-    ) -> Function:
-        end: Expr
-        if len(fields) == 1:
-            (end,) = fields
-        elif fields:
-            ty: Type = TupleType(tuple(map(type_of, fields)))
-            end = Var("r", ty, span=span)
-            code.append(Binding(end, Tuple(fields, ty, span=span)))
-        else:
-            end = Tuple((), UNIT, span=span)
-        body = end
-        for flavour, block in reversed(_blocks(code)):
-            body = LetBlock(tuple(block), body, flavour, ty=end.ty, span=span)
-        types = [*(type_of(p) for p in params), *(t for b in code for t in types_in(b.value))]
-        names = dict.fromkeys(names_in(types))
-        type_params = tuple(map(DimVar, names))
-        assumed = tuple(
-            a for a in self._assumptions if a.left.names() | a.right.names() <= names.keys()
-        )
-        result = type_of(end)
-        ty = FnType(tuple(type_of(p) for p in params), result, type_params)
-        return Function(params, body, result, type_params, assumptions=assumed, ty=ty, span=span)
-
-
-def _copied(value: Expr, copies: Mapping[Expr, Expr]) -> Expr:
-    if isinstance(value, Var):
-        return copies.get(value, value)
-    return rebuild(value, tuple(copies.get(c, c) for c in children(value)))
-
-
-def _blocks(code: Sequence[Binding]) -> list[tuple[Flavour, list[Binding]]]:
-    """Give bindings as runs of pure ones and of those that overwrite."""
-    blocks: list[tuple[Flavour, list[Binding]]] = []
-    for binding in code:
-        writes = isinstance(binding.value, Call) and binding.value.callee is overwrite
-        flavour = Flavour.IMPURE if writes else Flavour.PURE
-        if not blocks or blocks[-1][0] is not flavour:
-            blocks.append((flavour, []))
-        blocks[-1][1].append(binding)
-    return blocks

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from ...ir.dims import Dim
-from ...ir.elements import Elements
-from ...ir.expr import Var
+from ...ir.elements import Elements, Place
+from ...ir.expr import Call, Var, type_of
+from ...ir.lowering import Scatter
 from ...ir.types import DType
 from .places import Places
+from .reading import Reader, dtype_of, shape_of
 
 
 @final
@@ -130,3 +132,14 @@ class _Fields(_Element):
 
 FOUND: Final = "?"
 """How the names of coordinates begin that only the run knows."""
+
+
+def read_scatter(call: Call, lowering: Scatter, reader: Reader, record: Recording) -> None:
+    """Read what a scatter adds at one place, where it does, and what it adds to."""
+    over = shape_of(type_of(call.args[lowering.over]))
+    place = Place(record.places.index("i", over), over)
+    elements = record.elements(dtype_of(type_of(call)), place.index)
+    lowering.body(elements, place, *reader.operands(call), *call.attrs.values())
+    if lowering.base is not None:
+        base = call.args[lowering.base]
+        reader.element(base, record.places.index("b", shape_of(type_of(base))))
