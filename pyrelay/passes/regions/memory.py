@@ -2,9 +2,9 @@
 
 Every value that is computed in a region and not given back gets a *slot*. Two values may have one
 slot if the first is dead when the second is made, and its slot is provably large enough, whatever
-the sizes. The plan is first fit over the values in order, among slots of the same number of bytes or
-of provably more (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference",
-2020, compare such plans); results are never in it, since they live on.
+the sizes. The plan is first fit over the values in order (Pisarchyk and Lee, "Efficient Memory
+Management for Deep Neural Net Inference", 2020, compare such plans). Results are never in it, since
+they live on.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final, final
 
 from ...ir.bounds import at_most
 from ...ir.dims import ZERO, Dim
-from ...ir.expr import Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of
+from ...ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
 from ...ir.op import Op
 from ...ir.storage import makes_storage
 from ...ir.types import TensorType
 from .cost import size_of
-from .items import estimate
+from .items import estimate, mentioned
 from .reading import straight_line
 
 
@@ -63,55 +63,88 @@ class _Planner:
     def __init__(self, region: Function, kernels: frozenset[str]) -> None:
         self._bindings, self._end = straight_line(region.body)
         self._kernels: Final = kernels
+        self._parts: Final[dict[Var, list[Var]]] = {}
         self._holds: Final[dict[Var, tuple[Var, ...]]] = {}
-        self._last: Final[dict[Var, int]] = {}
         self._made: Final[dict[Var, int]] = {}
+        self._last: Final[dict[Var, int]] = {}
+        for binding in self._bindings:
+            match binding.value:
+                case TupleGet(Var() as whole):
+                    self._parts.setdefault(whole, []).append(binding.var)
+                case _:
+                    pass
 
     def plan(self) -> Plan:
         """Give the slots."""
-        self._follow()
-        free: list[int] = []
-        sizes: list[Dim] = []
-        slots: dict[Var, int] = {}
-        ending: dict[int, list[Var]] = {}
-        for var, time in self._made.items():
-            ending.setdefault(self._last.get(var, time), []).append(var)
-        making: dict[int, list[Var]] = {}
-        for var, time in self._made.items():
-            making.setdefault(time, []).append(var)
-        for time in range(len(self._bindings)):
-            for var in making.get(time, ()):
-                slots[var] = _fit(size_of(type_of(var)), free, sizes)
-            free += sorted({slots[v] for v in ending.get(time, ())})
-        return Plan(slots, tuple(sizes))
-
-    def _follow(self) -> None:
-        """Find when each value is made and last used, through views and tuples of it."""
         for time, binding in enumerate(self._bindings):
             for var in self._held(binding.value):
                 self._last[var] = time
-            self._holds[binding.var] = self._given(binding.var, binding.value, time)
-        forever = self._held(self._end)
-        for var in forever:
+            given = self._made_by(binding.var, binding.value)
+            for var in given or ():
+                self._made[var] = time
+                self._last[var] = time
+                self._holds[var] = (var,)
+            if given is None:
+                self._holds.setdefault(binding.var, self._shown(binding.value))
+        for var in self._held(self._end):
             self._made.pop(var, None)
+        return self._fitted()
 
-    def _held(self, value: Expr) -> tuple[Var, ...]:
-        """Give the values whose storage an expression uses."""
-        atoms = (value,) if isinstance(value, Var) else _operands(value)
-        return tuple(v for a in atoms if isinstance(a, Var) for v in self._holds.get(a, ()))
+    def _fitted(self) -> Plan:
+        made: dict[int, list[Var]] = {}
+        ended: dict[int, list[Var]] = {}
+        for var, time in self._made.items():
+            made.setdefault(time, []).append(var)
+            ended.setdefault(self._last[var], []).append(var)
+        slots: dict[Var, int] = {}
+        sizes: list[Dim] = []
+        free: list[int] = []
+        for time in range(len(self._bindings)):
+            for var in made.get(time, ()):
+                slots[var] = _fit(size_of(type_of(var)), free, sizes)
+            # What is read last here may not be written here: a kernel reads in any order.
+            free += (slots[v] for v in ended.get(time, ()))
+        return Plan(slots, tuple(sizes))
 
-    def _given(self, var: Var, value: Expr, time: int) -> tuple[Var, ...]:
-        """Give the planned values whose storage a variable may show."""
+    def _made_by(self, var: Var, value: Expr) -> tuple[Var, ...] | None:
+        """Give the values that the call of a kernel makes; None for what is no such call."""
         match value:
             case Call(GlobalVar(name)) if name in self._kernels:
-                if isinstance(var.ty, TensorType):
-                    self._made[var] = time
-                    return (var,)
-                return ()
-            case TupleGet(Var() as whole) if self._is_kernel(whole):
-                self._made[var] = self._time[whole]
-                return (var,)
+                return (var,) if isinstance(var.ty, TensorType) else tuple(self._parts.get(var, ()))
+            case _:
+                return None
+
+    def _held(self, value: Expr) -> tuple[Var, ...]:
+        """Give the planned values that an expression uses."""
+        return tuple(v for a in mentioned(value) for v in self._holds.get(a, ()))
+
+    def _shown(self, value: Expr) -> tuple[Var, ...]:
+        """Give the planned values whose storage what an expression gives may share."""
+        match value:
             case Call(Op() as op) if makes_storage(op):
                 return ()
             case _:
                 return self._held(value)
+
+
+_WINDOW: Final = 32
+"""How many free slots are looked at, the latest first."""
+
+
+def _fit(size: Dim, free: list[int], sizes: list[Dim]) -> int:
+    """Give a slot for so many bytes and take it: one as large, else the smallest that is provably
+    larger, else the largest that is provably smaller, which grows, else a new one."""
+    near = free[-_WINDOW:]
+    equal = [s for s in near if sizes[s] == size]
+    larger = sorted((s for s in near if at_most(size, sizes[s])), key=lambda s: estimate(sizes[s]))
+    smaller = sorted(
+        (s for s in near if at_most(sizes[s], size)), key=lambda s: -estimate(sizes[s])
+    )
+    found = next(iter((*equal, *larger, *smaller)), None)
+    if found is None:
+        sizes.append(size)
+        return len(sizes) - 1
+    free.remove(found)
+    if found not in larger:
+        sizes[found] = size
+    return found
