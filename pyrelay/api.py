@@ -27,9 +27,9 @@ from .runtime.function import RelayFunction, RelayModel
 from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import DEFAULT_LR, Optimizer, descend
+from .runtime.programs import eval_program
 from .runtime.records import Grads, Params
 from .runtime.reference import ref as ref
-from .runtime.runner import eval_program
 from .runtime.structure import map_tensors, tensors
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse

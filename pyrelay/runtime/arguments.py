@@ -26,7 +26,7 @@ from ..diagnostics.catalogue.call import (
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
-from ..ir.expr import Assumption
+from ..ir.expr import Assumption, Function
 from ..ir.types import (
     ITERABLE,
     AdtType,
@@ -45,6 +45,7 @@ from ..lower_torch.constants import torch_dtype
 from ..prelude.values import List
 from ..translate.number_places import Numbers
 from ..translate.scope import is_frozen
+from ..translate.signature import Signature
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
 from .schema import Leaf, Schema
@@ -64,6 +65,17 @@ class Parameter:
     span: Span
     numbers: Numbers = None
     """Where in the argument numbers are Python's own, as what a cell holds then is."""
+
+
+def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
+    """Give the parameters of the entry of a program; the last of them are those of a signature."""
+    hidden = len(function.params) - len(signature.values)
+    numbers = (*[None] * hidden, *(p.numbers for p in signature.values))
+    found: list[Parameter] = []
+    for var, each in zip(function.params, numbers, strict=True):
+        assert var.ty is not None
+        found.append(Parameter(var.name, var.ty, var.span, each))
+    return tuple(found)
 
 
 Place: TypeAlias = Parameter | Part
@@ -157,7 +169,7 @@ class Binder:
         """Give a value that the program takes whatever it is."""
         if isinstance(value, np.ndarray | np.generic):
             return torch.from_numpy(np.array(value)).to(self.device)
-        if isinstance(value, torch.Tensor | bool | int | float | str | tuple):
+        if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
             return value  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, list | List):
             return List.of(cast("Iterable[Any]", value))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias, final
 
+from ..translate.described import Described
 from ..translate.optimizers import OptimizerUse
 from .model import Model
 from .optim import Optimizer, fresh_memory
@@ -24,11 +25,13 @@ Source: TypeAlias = Model | Params
 @final
 class Arguments(NamedTuple):
     """The arguments of a call: those that are values, those that are static, and the optimisers
-    among these as the objects they are."""
+    among these as the objects they are. `types` is what type parameters stand for, where the
+    program is one for these types alone."""
 
     values: tuple[Any, ...]
     statics: Statics = ()
     optimizers: Mapping[str, Optimizer] = {}
+    types: tuple[tuple[str, Described], ...] = ()
 
 
 Step: TypeAlias = Callable[[], None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, final
@@ -21,37 +21,33 @@ from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.types import FnType
-from ..passes.infer import find_mistakes
 from ..translate.data import DataTypes
 from ..translate.definition import (
     Definition,
     DerivedFunction,
     Kind,
     ModelUse,
-    StaticValue,
     function_of,
 )
 from ..translate.derived_numbers import derived_numbers, of_models
 from ..translate.guards import checker
-from ..translate.models import ModelSpec
-from ..translate.number_places import Numbers
 from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Guard, Place, Scope
 from ..translate.signature import Signature, read_signature
-from ..translate.translator import Translation, TranslationError, translate
-from .arguments import Parameter, describe
+from ..translate.translator import Translation
+from .arguments import describe, parameters_of
 from .blueprint import Blueprint
 from .borrowing import Arguments, Source, host_values
 from .derive import derive
+from .describing import Describer, may_join
 from .entry import Entry
-from .export import EvalProgram, Exported
-from .interface import Interface
 from .model import Model
 from .optim import Optimizer
 from .program import Program
+from .programs import exporter, program_of, translated
 from .pullback import pullback_of
 from .records import Grads
-from .representation import TAGGED, UserData
+from .representation import UserData
 from .show import stage_text, type_text
 from .warn import warn
 
@@ -246,8 +242,10 @@ class Runner:
         args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
+        args = self._instantiated(args, models, transformed)
         key = (
             args.statics,
+            args.types,
             transformed,
             tuple([_mode(m) for m in models]),
             tuple([(v.blueprint, v.training) for v in args.values if isinstance(v, Model)]),
@@ -261,6 +259,22 @@ class Runner:
         made = self._make_anew(models, args, transformed)
         self._compiled[key] = made
         return made
+
+    def _instantiated(
+        self, args: Arguments, models: tuple[Source, ...], transformed: Transformed | None
+    ) -> Arguments:
+        """Say what the type parameters stand for where the call is differentiated: a gradient has
+        to look into what other programs take whatever it is."""
+        if not self._describer.type_vars:
+            return args
+        is_derived = transformed is not None or isinstance(self._function, DerivedFunction)
+        if not is_derived and not may_join((*models, *args.values)):
+            return args
+        return args._replace(types=self._describer.types(args.values, dict(args.statics)))
+
+    @cached_property
+    def _describer(self) -> Describer:
+        return Describer(self._declared, Scope(self._base.function, self._base.around).namespace())
 
     def _note_changed(self, translation: Translation) -> None:
         """Note the captured numbers that are no longer what they were in a program."""
@@ -304,14 +318,15 @@ class Runner:
                 has_aux=transformed.has_aux,
             )
         program = Program(module, name, UserData.of(translation.data))
-        numbers = _numbers(translation, program)
+        numbers = translation.numbers.result
         if transformed is not None:
-            rule, result = transformed.rule, translation.numbers.result
-            numbers = of_models(rule, result, has_aux=transformed.has_aux)
-        parameters = _parameters(program.function, translation.signature)
+            numbers = of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
+        elif isinstance(self._function, DerivedFunction):
+            numbers = derived_numbers(program.function.body, translation.numbers).result
+        parameters = parameters_of(program.function, translation.signature)
         warn(program.warnings)
         pullback = None if transformed is not None else pullback_of(program)
-        exports = {n: _exporter(spec) for n, spec in translation.exports.items()}
+        exports = {n: exporter(spec) for n, spec in translation.exports.items()}
         entry = Entry(
             self._function.name,
             program,
@@ -327,7 +342,9 @@ class Runner:
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in args.values if isinstance(v, Model)]
         statics = dict(args.statics)
-        return _translated(self._function, statics, implicit, explicit, self._varying)
+        return translated(
+            self._function, statics, implicit, explicit, self._varying, dict(args.types)
+        )
 
     def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
         head, name = self._base.source.head, self._base.name
@@ -347,18 +364,21 @@ class Runner:
 
     @cached_property
     def _looked_at(self) -> Program:
-        translation = _translated(self._function, {}, [], [])
-        return _program(translation)
+        translation = translated(self._function, {}, [], [])
+        return program_of(translation)
 
     def check(self) -> Report:
-        """Check the function and everything it reaches. Raises CheckError."""
+        """Check the function and everything it reaches; of a transform whose types only a call
+        tells, the function that it is of. Raises CheckError."""
+        if self._describer.type_vars and isinstance(self._function, DerivedFunction):
+            return _checked(program_of(translated(self._base, {}, [], [])))
         return _checked(self._looked_at)
 
     def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
-        translation = _translated(self._function, {}, [_use(m) for m in models], [])
+        translation = translated(self._function, {}, [_use(m) for m in models], [])
         self._check_models(translation, tuple(models))
-        return _checked(_program(translation))
+        return _checked(program_of(translation))
 
     @property
     def module(self) -> Module:
@@ -397,8 +417,8 @@ class Runner:
         known = self._blueprints.get(key)
         if known is None or not all(guard.holds() for guard in known[0].guards):
             use = ModelUse(self._base, statics=tuple(hyper.items()))
-            translation = _translated(self._base, dict(hyper), [use], [])
-            function = _program(translation).function
+            translation = translated(self._base, dict(hyper), [use], [])
+            function = program_of(translation).function
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
@@ -413,71 +433,15 @@ def _checked(program: Program) -> Report:
     return Report(program.warnings)
 
 
-def _translated(
-    function: Definition | DerivedFunction,
-    statics: Mapping[str, StaticValue],
-    implicit: Sequence[ModelUse],
-    models: Sequence[ModelUse],
-    varying: Collection[Place] = (),
-) -> Translation:
-    """Translate a program. Raises CheckError: where translation finds mistakes, with those that
-    inference finds beside them."""
-    try:
-        return translate(function, statics, implicit, models, varying)
-    except TranslationError as error:
-        raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
-
-
-def _program(translation: Translation) -> Program:
-    data = UserData.of(translation.data)
-    return Program(translation.module, translation.entry, data)
-
-
 def _mode(source: Source) -> tuple[Blueprint, bool]:
     if isinstance(source, Model):
         return source.blueprint, source.training
     return source.home.blueprint, source.home.training
 
 
-def eval_program(blueprint: Blueprint) -> EvalProgram:
-    """Give the program that runs instances of a model in eval mode."""
-    spec = blueprint.spec
-    use = ModelUse(spec.definition, training=False, statics=spec.statics)
-    translation = _translated(spec.definition, dict(spec.statics), [use], [])
-    program = _program(translation)
-    names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
-    interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
-    head = spec.definition.source.head
-    parameters = _parameters(program.function, translation.signature)
-    return EvalProgram(interface, program, parameters, head)
-
-
-def _exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
-    """Give what makes a callable of the data that `relay.export_model` gives in a program."""
-    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))
-
-
 def _use(source: Source) -> ModelUse:
     blueprint, training = _mode(source)
     return ModelUse(blueprint.spec.definition, training, blueprint.spec.statics)
-
-
-def _parameters(function: Function, signature: Signature) -> tuple[Parameter, ...]:
-    hidden = len(function.params) - len(signature.values)
-    numbers = (*[None] * hidden, *(p.numbers for p in signature.values))
-    found: list[Parameter] = []
-    for var, each in zip(function.params, numbers, strict=True):
-        assert var.ty is not None
-        found.append(Parameter(var.name, var.ty, var.span, each))
-    return tuple(found)
-
-
-def _numbers(translation: Translation, program: Program) -> Numbers:
-    """Give where in the result of a program numbers are Python's own."""
-    if translation.derived is None:
-        return translation.numbers.result
-    made = program.typed.functions[translation.derived]
-    return derived_numbers(made.body, translation.numbers).result
 
 
 def _with_grads(

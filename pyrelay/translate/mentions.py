@@ -38,6 +38,7 @@ from .instances import function_operands
 from .library import library_mention
 from .optimizers import Recipe
 from .scope import is_data, is_frozen
+from .signature import Signature
 from .unions import is_data_class
 
 
@@ -119,16 +120,15 @@ def mention(cx: Context, function: Definition | DerivedFunction, span: Span) -> 
         function = function.base
     found = _definition(cx, function, span)
     for layer in reversed(derived):
-        found = transform_of(cx, layer, found, span)
+        found = transform_of(layer, found, cx.program.signature(layer.definition), span)
     return found
 
 
-def transform_of(cx: Context, layer: DerivedFunction, function: Expr, span: Span) -> Expr:
-    """Give the transform of a function that was made outside of compiled code."""
-    values = cx.program.signature(layer.definition).values
+def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, span: Span) -> Expr:
+    """Give the transform of a function of a signature that was made outside of compiled code."""
     wrt = None
     if layer.wrt is not None:
-        names = [p.name for p in values]
+        names = [p.name for p in signature.values]
         wrt = tuple(names.index(n) for n in layer.wrt)
     return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
 

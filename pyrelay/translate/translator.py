@@ -8,28 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
-from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
+from ..ir.expr import Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.traverse import run, substitute
-from ..ir.types import UNKNOWN, Type, TypeVar, map_type, subtypes
+from ..ir.types import Type
 from ..prelude.library import link
-from .annotation import AnnotationReader, type_names
+from . import entries
+from .annotation import AnnotationReader
 from .context import Context, ModelParts, ModelVar, Program
 from .data import DataType
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
 from .derived_numbers import FunctionNumbers
+from .described import Described, numbers_in
 from .environment import Bound, Holder, Static, Unbound
 from .expressions import expression
 from .flow import assigned_in, bound_by, locals_of, statements_in
 from .functions import annotated_definition
 from .growth import grown_in
 from .instances import NotSupplied, complete_statics
-from .mentions import lift, transform_of
+from .mentions import lift
 from .models import (
     Instance,
     ModelSpec,
@@ -39,6 +42,7 @@ from .models import (
     params_type,
     state_type,
 )
+from .number_places import filled
 from .optimizers import STAND_IN, OptimizerGuard, OptimizerUse
 from .ownership import writes_items
 from .places import ParameterPlace, Updaters
@@ -79,8 +83,6 @@ class Translation:
     """The users' data types, by their names in the module."""
     numbers: FunctionNumbers
     """Where numbers are Python's own in what the definition takes and gives."""
-    derived: str | None
-    """The function that transforms made of the definition, if they did."""
 
 
 def translate(
@@ -89,6 +91,7 @@ def translate(
     implicit: Sequence[ModelUse] = (),
     models: Sequence[ModelUse] = (),
     varying: Collection[Place] = (),
+    types: Mapping[str, Described] = MappingProxyType({}),
 ) -> Translation:
     """Give the program of a function for its static arguments and for the models it gets.
 
@@ -97,7 +100,8 @@ def translate(
     entry that is a model: which instance it is itself), `models` what is passed for the parameters
     that are models, in order. Both may be left out: the models are then as their mentions and
     annotations say, in evaluation mode. The captured numbers at the places in `varying` are read
-    by each run. Raises CheckError with all mistakes that translation can
+    by each run. `types` says what type parameters of the entry stand for, where the program is for
+    these types alone. Raises CheckError with all mistakes that translation can
     find, as an `TranslationError` where there may be others.
     """
     definition = entry.definition if isinstance(entry, DerivedFunction) else entry
@@ -119,15 +123,21 @@ def translate(
         name = program.function_name(instance)
         assert program.updates.found(name, program.report) == updaters
     functions = _typed(program, specs)
-    if isinstance(entry, DerivedFunction):
-        name, functions = _derived(program, entry, instance, name, functions)
-    derived = name if isinstance(entry, DerivedFunction) else None
     signature = program.signature(definition)
-    numbers = FunctionNumbers(tuple(p.numbers for p in signature.values), signature.numbers)
     if given.functions:
-        name, functions = _specialised(program, name, functions, signature)
+        name, functions = entries.specialised(program, name, functions, signature)
         kept = tuple(p for p in signature.parameters if p.name not in given.functions)
         signature = replace(signature, parameters=kept)
+    known = entries.instantiation(program, definition, types)
+    if isinstance(entry, DerivedFunction):
+        name, functions = entries.derived(program, entry, signature, name, functions, known)
+    elif types:
+        name, functions = entries.instantiated(program, name, functions, known)
+    places = {n: numbers_in(t) for n, t in types.items()}
+    numbers = FunctionNumbers(
+        tuple(filled(p.numbers, places) for p in signature.values),
+        filled(signature.numbers, places),
+    )
     leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
         link(Module(functions, dict(program.adts))),
@@ -141,7 +151,6 @@ def translate(
         {o.source: o.lr for o in program.started if isinstance(o.source, str)},
         program.data.types,
         numbers,
-        derived,
     )
 
 
@@ -398,77 +407,9 @@ def _mention_passed(program: Program, instance: Instance, given: _Given) -> None
             program.report(UnknownModel(spans[name]))
 
 
-def _specialised(
-    program: Program, base: str, functions: dict[str, Function], signature: Signature
-) -> tuple[str, dict[str, Function]]:
-    """Add the entry for the functions that are passed to it; give its name and all functions."""
-    original = functions[base]
-    span = original.span
-    hidden = len(original.params) - len(signature.values)
-    names = [*[""] * hidden, *(p.name for p in signature.values)]
-    taken = [p.ty for p, n in zip(original.params, names, strict=True) if n in program.passed]
-    open_ = {s for ty in taken if ty is not None for s in subtypes(ty) if isinstance(s, TypeVar)}
-    args: list[Expr] = []
-    params: list[Var] = []
-    for param, name in zip(original.params, names, strict=True):
-        if name in program.passed:
-            args.append(program.passed[name])
-            continue
-        params.append(replace(param, ty=_opened(param.ty, open_)))
-        args.append(params[-1])
-    name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
-    body = Call(GlobalVar(base, span=span), tuple(args), span=span)
-    mentioned = type_names(p.ty for p in params if p.ty is not None)
-    types = tuple(p for p in original.type_params if p in mentioned)
-    made = Function(tuple(params), body, None, types, original.name, span=span)
-    return name, {**functions, name: made}
-
-
-def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:
-    """Give the type of a parameter with the type parameters left open that the functions passed
-    beside it decide."""
-    if ty is None:
-        return None
-    return map_type(ty, lambda t: UNKNOWN if t in params else None, lambda d: d)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a relay function means, in place of the Python object that carries it."""
 
     __relay__: Any
-
-
-def _derived(
-    program: Program,
-    entry: DerivedFunction,
-    instance: Instance,
-    base: str,
-    functions: dict[str, Function],
-) -> tuple[str, dict[str, Function]]:
-    """Add the function that transforms made of the entry; give its name and all functions."""
-    cx = _context(program, instance)
-    span = entry.definition.source.head
-    original = functions[base]
-    params = tuple(replace(p) for p in original.params)
-    hidden = params[: 2 * len(instance.implicit)]
-    if instance.definition.kind is Kind.MODEL:
-        hidden = params[:2]
-    values = params[len(hidden) :]
-    function: Expr = GlobalVar(base, span=span)
-    if hidden:
-        inside = tuple(replace(p) for p in values)
-        function = Function(inside, Call(function, (*hidden, *inside), span=span), span=span)
-    layers: list[DerivedFunction] = []
-    layer: Definition | DerivedFunction = entry
-    while isinstance(layer, DerivedFunction):
-        layers.append(layer)
-        layer = layer.base
-    for each in reversed(layers):
-        function = transform_of(cx, each, function, span)
-    assert isinstance(function, Transform)
-    name = program.fresh_name(entry.name)
-    body = Call(function, values, span=span)
-    made = Function(params, body, None, original.type_params, entry.name, span=span)
-    return name, {**functions, name: made}

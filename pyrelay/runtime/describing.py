@@ -1,0 +1,189 @@
+"""Reading off the arguments of a call what the type parameters of the function stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final, cast, final
+
+import numpy as np
+import torch
+
+from ..annotations import Ref
+from ..diagnostics.diagnostic import Problem
+from ..diagnostics.source import NOWHERE
+from ..ir.dims import Dim
+from ..ir.module import AdtDef
+from ..ir.types import (
+    DTYPES,
+    AdtType,
+    RefType,
+    TupleType,
+    Type,
+    TypeVar,
+    substitution,
+    subtypes,
+)
+from ..prelude.library import LIST, OPTION, library
+from ..prelude.names import CONSTRUCTORS
+from ..prelude.values import List
+from ..translate.annotation import NotData
+from ..translate.data import DataTypes
+from ..translate.described import (
+    DataOf,
+    Described,
+    ListOf,
+    Plain,
+    TensorOf,
+    TupleOf,
+    is_whole,
+)
+from ..translate.scope import is_frozen
+from ..translate.signature import Signature
+from .model import Model
+from .records import Params
+from .structure import parts
+
+_PLAIN: Final = (bool, int, float, str, type(None))
+
+
+def _type_vars(types: Sequence[Type]) -> tuple[str, ...]:
+    """Give the names of the type parameters that types mention."""
+    found = (part.name for ty in types for part in subtypes(ty) if isinstance(part, TypeVar))
+    return tuple(dict.fromkeys(found))
+
+
+def may_join(values: Sequence[Any]) -> bool:
+    """Tell whether a call with these values may join torch's graph: whether one is a model, or
+    holds a tensor that requires grad."""
+    if not torch.is_grad_enabled():
+        return False
+    if any(isinstance(v, Model | Params) for v in values):
+        return True
+    pending = list(values)
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, torch.Tensor):
+            if value.requires_grad:
+                return True
+            continue
+        inside = cast("Sequence[Any]", value) if isinstance(value, list) else parts(value)
+        if inside and id(value) not in seen:
+            seen.add(id(value))
+            pending += inside
+    return False
+
+
+@final
+class Describer:
+    """Describes values; it reads the fields of their classes once."""
+
+    def __init__(self, signature: Signature, seen: Mapping[str, Any]) -> None:
+        """`seen` are the names that the function with the signature sees."""
+        self._declared: Final = [(p.name, p.ty) for p in signature.values]
+        self.type_vars: Final = _type_vars([ty for _, ty in self._declared])
+        """The names of the type parameters of the function."""
+        self._seen: Final = seen
+        self._data: Final = DataTypes(_ignore)
+
+    def types(
+        self, values: Sequence[Any], known: Container[str]
+    ) -> tuple[tuple[str, Described], ...]:
+        """Give what type parameters of the function stand for in a call; the parameters in `known`
+        are part of the program, and not among its values."""
+        declared = [ty for name, ty in self._declared if name not in known]
+        return tuple(self._solve(list(zip(declared, values, strict=True))).items())
+
+    def _solve(self, given: Sequence[tuple[Type, Any]]) -> dict[str, Described]:
+        """Give what type variables stand for where values have types; what no value tells is left
+        out, and what is no value that a program takes."""
+        found: dict[str, Described] = {}
+        pending = list(reversed(given))
+        wanted = set(_type_vars([ty for ty, _ in given]))
+        seen: set[tuple[int, Type]] = set()
+        while pending and wanted:
+            ty, value = pending.pop()
+            if isinstance(ty, TypeVar) and ty.name in wanted:
+                described = self._describe(value)
+                if described is not None:
+                    found[ty.name] = described
+                    wanted -= {ty.name} if is_whole(described) else set()
+            elif (id(value), ty) not in seen and _type_vars([ty]):
+                seen.add((id(value), ty))
+                pending += reversed(self._inside(ty, value))
+        return found
+
+    def _inside(self, ty: Type, value: Any) -> Sequence[tuple[Type, Any]]:
+        """Give the parts of a value with their types; none where it is not of the type."""
+        match ty:
+            case TupleType(fields) if isinstance(value, tuple | list):
+                return list(zip(fields, cast("Sequence[Any]", value), strict=False))
+            case RefType(content) if isinstance(value, Ref):
+                return [(content, value.value)]
+            case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
+                return [] if value is None else [(inner, value)]
+            case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
+                return [(inner, v) for v in value] if isinstance(value, list | List) else []
+            case AdtType(args=args):
+                known = self._definition(type(value))
+                if known is None:
+                    return []
+                definition, place = known
+                at = substitution(definition.type_params, args)
+                types = map(at, definition.constructors[place].fields)
+                return list(zip(types, parts(value), strict=False))
+            case _:
+                return []
+
+    def _describe(self, value: Any) -> Described | None:
+        """Give what a value is; None for what no program takes."""
+        if isinstance(value, torch.Tensor | np.ndarray | np.generic):
+            tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
+            dtype = DTYPES.get(str(tensor.dtype).removeprefix("torch."))
+            return None if dtype is None else TensorOf(tensor.dim(), dtype)
+        if type(value) in _PLAIN:
+            return Plain(type(value))
+        if isinstance(value, tuple):
+            return self._tuple(cast("tuple[Any, ...]", value))
+        if isinstance(value, list | List):
+            return self._list(cast("Sequence[Any]", value))
+        return self._instance(value) if is_frozen(value) else None
+
+    def _tuple(self, value: tuple[Any, ...]) -> Described | None:
+        fields = [self._describe(v) for v in value]
+        known = tuple(f for f in fields if f is not None)
+        return TupleOf(known) if len(known) == len(fields) else None
+
+    def _list(self, value: Sequence[Any]) -> Described:
+        element: Described | None = None
+        for each in value:
+            element = self._describe(each)
+            if is_whole(element):
+                break
+        return ListOf(element)
+
+    def _instance(self, value: Any) -> Described | None:
+        known = self._definition(type(value))
+        if known is None:
+            return None
+        definition, place = known
+        types = definition.constructors[place].fields
+        found = self._solve(list(zip(types, parts(value), strict=False)))
+        return DataOf(type(value), tuple(found.get(p.name) for p in definition.type_params))
+
+    def _definition(self, cls: type) -> tuple[AdtDef, int] | None:
+        """Give the data type of a class, and which of its constructors it is."""
+        if cls in CONSTRUCTORS:
+            known = CONSTRUCTORS[cls]
+            definition = library().adts[known.adt]
+            return definition, [c.name for c in definition.constructors].index(known.name)
+        try:
+            found = self._data.of_class(cls, self._seen, NOWHERE)
+        except NotData:
+            return None
+        definition = self._data.adts[found.name]
+        return definition, [c.cls for c in found.constructors].index(cls)
+
+
+def _ignore(_: Problem) -> None:
+    """A mistake that the program will find."""

@@ -1,0 +1,60 @@
+"""The programs of relay functions: translated with the mistakes of both stages, and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from ..diagnostics.diagnostic import CheckError
+from ..passes.infer import find_mistakes
+from ..translate.definition import Definition, DerivedFunction, ModelUse, StaticValue
+from ..translate.described import Described
+from ..translate.models import ModelSpec
+from ..translate.scope import Place
+from ..translate.translator import Translation, TranslationError, translate
+from .arguments import parameters_of
+from .blueprint import Blueprint
+from .export import EvalProgram, Exported
+from .interface import Interface
+from .program import Program
+from .representation import TAGGED, UserData
+
+
+def translated(
+    function: Definition | DerivedFunction,
+    statics: Mapping[str, StaticValue],
+    implicit: Sequence[ModelUse],
+    models: Sequence[ModelUse],
+    varying: Collection[Place] = (),
+    types: Mapping[str, Described] | None = None,
+) -> Translation:
+    """Translate a program. Raises CheckError: where translation finds mistakes, with those that
+    inference finds beside them."""
+    try:
+        return translate(function, statics, implicit, models, varying, types or {})
+    except TranslationError as error:
+        raise CheckError(*error.diagnostics, *find_mistakes(error.module)) from None
+
+
+def program_of(translation: Translation) -> Program:
+    """Give the program of a translation."""
+    data = UserData.of(translation.data)
+    return Program(translation.module, translation.entry, data)
+
+
+def eval_program(blueprint: Blueprint) -> EvalProgram:
+    """Give the program that runs instances of a model in eval mode."""
+    spec = blueprint.spec
+    use = ModelUse(spec.definition, training=False, statics=spec.statics)
+    translation = translated(spec.definition, dict(spec.statics), [use], [])
+    program = program_of(translation)
+    names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
+    interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
+    head = spec.definition.source.head
+    parameters = parameters_of(program.function, translation.signature)
+    return EvalProgram(interface, program, parameters, head)
+
+
+def exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
+    """Give what makes a callable of the data that `relay.export_model` gives in a program."""
+    return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))

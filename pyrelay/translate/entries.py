@@ -1,0 +1,126 @@
+"""Entries around a translated function: what a script passes, derives or differentiates.
+
+A program's entry is the function itself, or one that is put around it: with the relay functions in
+place that a script passes, at the types that type parameters stand for, or with transforms over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ..diagnostics.diagnostic import CheckError
+from ..ir.dims import DimVar
+from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
+from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
+from . import described
+from .annotation import NotData, type_names
+from .context import Program
+from .definition import Definition, DerivedFunction
+from .described import Described
+from .mentions import transform_of
+from .signature import Signature
+
+
+def specialised(
+    program: Program, base: str, functions: dict[str, Function], signature: Signature
+) -> tuple[str, dict[str, Function]]:
+    """Add the entry for the functions that are passed to it; give its name and all functions."""
+    original = functions[base]
+    span = original.span
+    hidden = len(original.params) - len(signature.values)
+    names = [*[""] * hidden, *(p.name for p in signature.values)]
+    taken = [p.ty for p, n in zip(original.params, names, strict=True) if n in program.passed]
+    open_ = {s for ty in taken if ty is not None for s in subtypes(ty) if isinstance(s, TypeVar)}
+    args: list[Expr] = []
+    params: list[Var] = []
+    for param, name in zip(original.params, names, strict=True):
+        if name in program.passed:
+            args.append(program.passed[name])
+            continue
+        params.append(replace(param, ty=_opened(param.ty, open_)))
+        args.append(params[-1])
+    name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
+    body = Call(GlobalVar(base, span=span), tuple(args), span=span)
+    mentioned = type_names(p.ty for p in params if p.ty is not None)
+    types = tuple(p for p in original.type_params if p in mentioned)
+    made = Function(tuple(params), body, None, types, original.name, span=span)
+    return name, {**functions, name: made}
+
+
+def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:
+    """Give the type of a parameter with the type parameters left open that the functions passed
+    beside it decide."""
+    if ty is None:
+        return None
+    return map_type(ty, lambda t: UNKNOWN if t in params else None, lambda d: d)
+
+
+def derived(
+    program: Program,
+    entry: DerivedFunction,
+    signature: Signature,
+    base: str,
+    functions: dict[str, Function],
+    known: Substitution,
+) -> tuple[str, dict[str, Function]]:
+    """Add the function that transforms made of the entry, for the types known; give its name and
+    all functions."""
+    span = entry.definition.source.head
+    original = functions[base]
+    params = tuple(_at(p, known) for p in original.params)
+    hidden = params[: len(params) - len(signature.values)]
+    values = params[len(hidden) :]
+    function: Expr = GlobalVar(base, span=span)
+    if hidden:
+        inside = tuple(replace(p) for p in values)
+        function = Function(inside, Call(function, (*hidden, *inside), span=span), span=span)
+    layers: list[DerivedFunction] = []
+    layer: Definition | DerivedFunction = entry
+    while isinstance(layer, DerivedFunction):
+        layers.append(layer)
+        layer = layer.base
+    for each in reversed(layers):
+        function = transform_of(each, function, signature, span)
+    assert isinstance(function, Transform)
+    name = program.fresh_name(entry.name)
+    body = Call(function, values, span=span)
+    made = Function(params, body, None, _quantified(original, params), entry.name, span=span)
+    return name, {**functions, name: made}
+
+
+def instantiation(
+    program: Program, definition: Definition, types: Mapping[str, Described]
+) -> Substitution:
+    """Give the types that type parameters of the entry stand for. Raises CheckError."""
+    span, seen = definition.source.head, program.scope(definition).namespace()
+    try:
+        return described.instantiation(types, program.data, seen, span)
+    except NotData as error:
+        raise CheckError(error.problem(span)) from None
+
+
+def instantiated(
+    program: Program, base: str, functions: dict[str, Function], known: Substitution
+) -> tuple[str, dict[str, Function]]:
+    """Add the entry for the types known; give its name and all functions."""
+    original = functions[base]
+    span = original.span
+    params = tuple(_at(p, known) for p in original.params)
+    name = program.fresh_name(f"{base}_at")
+    body = Call(GlobalVar(base, span=span), params, span=span)
+    own = _quantified(original, params)
+    made = Function(params, body, None, own, original.name, span=span)
+    return name, {**functions, name: made}
+
+
+def _at(param: Var, known: Substitution) -> Var:
+    return replace(param, ty=None if param.ty is None else known(param.ty))
+
+
+def _quantified(original: Function, params: Sequence[Var]) -> tuple[TypeParam, ...]:
+    """Give the type parameters that are left, and the sizes that come with what took the place of
+    others."""
+    found = type_names(p.ty for p in params if p.ty is not None)
+    kept = tuple(p for p in original.type_params if p in found or isinstance(p, DimVar))
+    return (*kept, *(p for p in found if p not in kept))
