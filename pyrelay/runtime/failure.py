@@ -12,6 +12,7 @@ from ..diagnostics.catalogue.run import (
     AssumptionBroken,
     CheckFailed,
     DivisionByZero,
+    FunctionsCompared,
     IndexOutOfRange,
     OperatorFailed,
     Raised,
@@ -24,6 +25,7 @@ from ..ir.dims import Dim
 from ..ir.expr import Assumption
 from ..ir.ops.host import ProgramFailed
 from ..ir.ops.stream import ElementError
+from ..ir.ops.whole import Incomparable
 
 
 def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
@@ -51,6 +53,8 @@ def _problem(error: Exception, span: Span) -> Problem:
             return CheckFailed(span, str(error))
         case ProgramFailed():
             return Raised(span, str(error))
+        case Incomparable():
+            return FunctionsCompared(span)
         case ZeroDivisionError():
             return DivisionByZero(span)
         case IndexError():

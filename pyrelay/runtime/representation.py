@@ -48,6 +48,7 @@ class Some:
     polymorphic makes an optional of an optional."""
 
     __slots__ = ("value",)
+    __match_args__ = ("value",)
 
     def __init__(self, value: Any) -> None:
         self.value: Final = value

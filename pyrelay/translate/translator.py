@@ -123,16 +123,7 @@ def translate(
         name = program.function_name(instance)
         assert program.updates.found(name, program.report) == updaters
     functions = _typed(program, specs)
-    signature = program.signature(definition)
-    if given.functions:
-        name, functions = entries.specialised(program, name, functions, signature)
-        kept = tuple(p for p in signature.parameters if p.name not in given.functions)
-        signature = replace(signature, parameters=kept)
-    known = entries.instantiation(program, definition, types)
-    if isinstance(entry, DerivedFunction):
-        name, functions = entries.derived(program, entry, signature, name, functions, known)
-    elif types:
-        name, functions = entries.instantiated(program, name, functions, known)
+    name, functions, signature = _put_around(program, entry, given, types, name, functions)
     places = {n: numbers_in(t) for n, t in types.items()}
     numbers = FunctionNumbers(
         tuple(filled(p.numbers, places) for p in signature.values),
@@ -152,6 +143,28 @@ def translate(
         program.data.types,
         numbers,
     )
+
+
+def _put_around(
+    program: Program,
+    entry: Definition | DerivedFunction,
+    given: _Given,
+    types: Mapping[str, Described],
+    name: str,
+    functions: dict[str, Function],
+) -> tuple[str, dict[str, Function], Signature]:
+    """Give the name of the entry around a translated function, all functions, and its signature."""
+    signature = program.signature(given.definition)
+    if given.functions:
+        name, functions = entries.specialised(program, name, functions, signature)
+        kept = tuple(p for p in signature.parameters if p.name not in given.functions)
+        signature = replace(signature, parameters=kept)
+    known = entries.instantiation(program, given.definition, types)
+    if isinstance(entry, DerivedFunction):
+        name, functions = entries.derived(program, entry, signature, name, functions, known)
+    elif types:
+        name, functions = entries.instantiated(program, name, functions, known)
+    return name, functions, signature
 
 
 @final

@@ -41,6 +41,28 @@ class NotADataType:
 
 
 @dataclass(frozen=True, slots=True)
+class NoEquality:
+    """Values that have no equality are passed to a function that compares values of any type.
+
+    Functions and cells are not compared, and neither is what holds them.
+    """
+
+    span: Span
+    function: str
+    passed: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL161",
+            title=f"`{self.function}` compares what is passed here, and {self.passed} has no "
+            "equality",
+            primary=Label(self.span, "functions and cells are not compared"),
+            help="pass the parts that are tensors, numbers, strings or data of these",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TwoUnions:
     """A dataclass is a member of two unions.
 

@@ -141,6 +141,22 @@ class OperatorFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionsCompared:
+    """Values are compared that turn out to hold functions."""
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL508",
+            title="functions are not compared",
+            primary=Label(self.span, "what is compared here holds a function"),
+            help="pass the parts that are tensors, numbers, strings or data of these",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class WrongElement:
     """An element that a loop reads from an iterable is not what the annotation says.
 

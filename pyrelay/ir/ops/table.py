@@ -53,6 +53,7 @@ from . import (
     stream,
     text,
     view,
+    whole,
 )
 
 ALL: Final[tuple[Op, ...]] = (
@@ -296,8 +297,9 @@ GENERATED: Final[tuple[Op, ...]] = (
     rows.stack_rows,
     rows.unstack,
     shadow.shadow,
+    whole.same_values,
 )
-"""Operators on cells that passes call and nobody writes: `relay` has no such names."""
+"""Operators that passes and inference call and nobody writes: `relay` has no such names."""
 
 BY_NAME: Final = {op.name: op for op in (*ALL, *GENERATED, *loop.UNDECIDED, field.field)}
 """Every operator under its name in the text format."""

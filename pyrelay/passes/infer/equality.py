@@ -31,6 +31,7 @@ from ...ir.expr import (
 )
 from ...ir.op import Clash, Stuck
 from ...ir.ops.compare import array_equal, equal
+from ...ir.ops.whole import same_values
 from ...ir.types import (
     BOOL,
     UNIT,
@@ -62,7 +63,7 @@ _NESTED: Final = 8
 
 def is_data(ty: Type) -> bool:
     """Tell whether values of a type are compared whole, not element by element."""
-    return isinstance(ty, AdtType | TupleType | StrType)
+    return isinstance(ty, AdtType | TupleType | StrType | TypeVar)
 
 
 def compared(
@@ -103,6 +104,8 @@ class _Walk:
                 return Call(equal if is_number else array_equal, pair, span=self._span)
             case StrType(), StrType():
                 return Call(equal, pair, span=self._span)
+            case TypeVar(name), TypeVar(other) if name == other:
+                return Call(same_values, pair, span=self._span)
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 return self._tuple(pair, a, b)
             case AdtType(name), AdtType(other) if name == other:
@@ -213,10 +216,7 @@ class _Walk:
 
 def _refusal(left: Type, right: Type) -> Clash:
     """Give why values of two types are not compared."""
-    if isinstance(left, TypeVar) and isinstance(right, TypeVar):
-        what = f"`equal` cannot tell what values of the type parameter {show(left)} are made of"
-        return Clash(what, help="take the comparison as a parameter: `same: Fn[[T, T], bool]`")
-    if type(left) is type(right) and not isinstance(left, AdtType | TupleType):
+    if type(left) is type(right) and not isinstance(left, AdtType | TupleType | TypeVar):
         return Clash(
             f"`equal` does not compare values of type {show(left)}",
             help=_PARTS,

@@ -25,6 +25,7 @@ from ...ir.module import Module
 from ...ir.traverse import free_globals, run
 from ...prelude.library import part
 from .cases import missing_cases
+from .comparisons import without_equality
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
 from .generalise import annotated, declared, generalise, in_order, shared_params, type_of
@@ -97,6 +98,9 @@ class _Inference:
                 self._infer(members)
         for members in self._opened.unused(mentions):
             self._infer(members, is_last=True)
+        if not self.problems:
+            typed = {n: s.function for n, s in (self._linked | self._schemes).items()}
+            self.problems += without_equality(typed, self._module.adts)
 
     def typed(self) -> Module:
         """Give the module, all of whose functions are right, with every type written."""

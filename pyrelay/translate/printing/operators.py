@@ -14,6 +14,7 @@ from ...ir.ops.host import size
 from ...ir.ops.index import index
 from ...ir.ops.model import param
 from ...ir.ops.table import BY_NAME
+from ...ir.ops.whole import same_values
 from ...ir.text.attributes import written
 from ...ir.types import DType, TupleType
 from ..tables import BINARY, COMPARISON, UNARY
@@ -35,6 +36,8 @@ def operator(file: File, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
         return refuse(call.span, f"the operator `{op.name}` of a user's own")
     if op is size and call.attrs["dim"].name is not None:
         return attribute(file, call.attrs["dim"], call.span)
+    if op is same_values:
+        return syntax.call(syntax.attribute(file.use("relay"), "equal"), operands, {})
     if op in _BINARY:
         return ast.BinOp(operands[0], _BINARY[op](), operands[1])
     if op in _COMPARISON:
