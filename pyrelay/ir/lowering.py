@@ -18,8 +18,8 @@ class Elementwise:
     `body(elements, place, *operands, *attributes)`, arguments in the order of the signature: it
     gives the value at a `Place`, or a tuple of values where the result is a tuple. `elements` is an
     `elements.Elements`; a tensor operand is a `Source`, a tuple of tensors a tuple of these, an
-    omitted operand None; sizes in attributes are `Dim`, dtypes `DType`. It gives None for a call
-    that cannot be said so, which is then called.
+    omitted operand or an empty tuple None; sizes in attributes are `Dim`, dtypes `DType`. It gives
+    None for a call that cannot be said so, which is then called.
     """
 
     body: Callable[..., Any]

@@ -231,7 +231,10 @@ class _Call:
 
     def _sources(self, elements: TorchElements) -> list[Any]:
         pairs = zip(self._values, self._types, strict=True)
-        return [None if v is None else _source(elements, v, t) for v, t in pairs]
+        return [
+            None if v is None or (isinstance(v, tuple) and not v) else _source(elements, v, t)
+            for v, t in pairs
+        ]
 
     def pointwise(self, body: Callable[..., Any]) -> Any:
         result = _tensor_type(self._result)

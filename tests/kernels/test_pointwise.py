@@ -187,7 +187,9 @@ def test_a_long_chain_needs_no_stack() -> None:
         ("descent", DESCENT, (Form.STRIDED, Form.CONTIGUOUS)),
     ],
 )
-def test_the_text_of_a_kernel(name: str, source: str, forms: tuple[Form, ...], golden: Golden) -> None:
+def test_the_text_of_a_kernel(
+    name: str, source: str, forms: tuple[Form, ...], golden: Golden
+) -> None:
     golden(f"{name}.txt", text(source, *forms))
 
 

@@ -11,6 +11,8 @@ from ..op import (
     Clash,
     Contraction,
     Effect,
+    Expansion,
+    MadeOf,
     Op,
     Promotion,
     Pullback,
@@ -22,7 +24,7 @@ from ..op import (
     operand,
 )
 from ..rules import broadcast_dims, common_dtype
-from ..types import TensorType, Type, show
+from ..types import TensorType, TupleType, Type, show
 from . import create
 from .operands import as_tensors, fields
 
@@ -140,15 +142,56 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
     return torch.einsum(equation, *as_tensors(torch, operands))
 
 
-def _subscripts(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str | None:
-    """Give the equation, ellipses written out, if it is one sum of products of two operands:
-    no label twice in a term, and none summed that only one operand has."""
-    if len(ranks) != 2:
+def _as_product(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
+    """Give one sum of products of two operands, if the equation is such: no label twice in a term,
+    and none summed that only one operand has."""
+    (pack,) = args
+    assert isinstance(pack.ty, TupleType)
+    types = [t for t in pack.ty.fields if isinstance(t, TensorType)]
+    if len(types) != 2 or len(types) != len(pack.ty.fields):
         return None
-    (left, right), result = explicit(attrs["equation"], ranks)
+    (left, right), result = explicit(attrs["equation"], [t.rank for t in types])
     repeats = any(len(set(term)) != len(term) for term in (left, right))
-    alone = set(left) ^ set(right)
-    return None if repeats or not alone <= set(result) else f"{left},{right}->{result}"
+    if repeats or not set(left) ^ set(right) <= set(result):
+        return None
+    return contract(pack[0], pack[1], equation=f"{left},{right}->{result}")
+
+
+def _contract_type(call: RuleCall) -> Type:
+    (left, right), result = explicit(call.attrs["equation"], [call.tensor(i).rank for i in (0, 1)])
+    sizes: dict[str, Dim] = {}
+    for term, ty in ((left, call.tensor(0)), (right, call.tensor(1))):
+        for label, size in zip(term, ty.shape, strict=True):
+            sizes[label] = broadcast_dims(call, sizes.get(label, size), size)
+    return TensorType(tuple(sizes[c] for c in result), call.tensor(0).dtype)
+
+
+contract: Final = Op(
+    name="contract",
+    doc="One sum of products of the elements of two tensors, by an equation without ellipses; dims "
+    "of size 1 are broadcast.",
+    params=(operand("input"), operand("other"), attribute("equation")),
+    promotion=Promotion.NONE,
+    type_rule=_contract_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Contraction(
+        lambda torch, x, y, equation: torch.einsum(equation, x, y),
+        is_fresh=False,
+        fused=lambda ranks, attrs: attrs["equation"],
+    ),
+    grad=Expansion(
+        lambda args, attrs: einsum(args[0].builder.tuple(args), equation=attrs["equation"])
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)), TensorSpec((4, 5))), {"equation": "ij,jk->ik"}),
+        Sample((TensorSpec((2, 1, 3)), TensorSpec((5, 3))), {"equation": "abc,bc->ab"}),
+        Sample((TensorSpec((0, 4)), TensorSpec((4,))), {"equation": "ij,j->i"}),
+    ),
+)
 
 
 einsum: Final = Op(
@@ -159,7 +202,7 @@ einsum: Final = Op(
     type_rule=_einsum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Contraction(_einsum, is_fresh=False, fused=_subscripts),
+    lowering=Contraction(_einsum, is_fresh=False, fused=MadeOf(_as_product)),
     grad=_einsum_grad,
     hidden=(),
     hyper=(),

@@ -8,7 +8,7 @@ out to count from the end, and positions tell where to read but not what a place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..dims import ZERO, Dim
 from ..types import bool_
@@ -18,29 +18,33 @@ from .moving import broadcast_index
 if TYPE_CHECKING:
     from ..elements import Elements, Place, Source
 
+_Indices: TypeAlias = "tuple[Source, ...] | None"
+"""The run-time indices; no tuple where there are none."""
+
 _WHOLE: Final = ("slice", None, None, None)
 
 
-def read(k: Elements, place: Place, x: Source, indices: tuple[Source, ...], spec: Spec) -> Any:
+def read(k: Elements, place: Place, x: Source, given: _Indices, spec: Spec) -> Any:
     """Give the element of `x[...]` at a place."""
+    indices = _tensors(given)
     if not _is_certain(place.shape, x.shape, indices, spec):
         return None
     return x(*_places(k, place.index, x.shape, indices, spec))
 
 
-def added(
-    k: Elements, place: Place, x: Source, indices: tuple[Source, ...], value: Source, spec: Spec
-) -> Any:
+def added(k: Elements, place: Place, x: Source, given: _Indices, value: Source, spec: Spec) -> Any:
     """Give where in `x[...]` an element of `value` is added, and the element."""
+    indices = _tensors(given)
     if not _is_certain(value.shape, x.shape, indices, spec):
         return None
     return _places(k, place.index, x.shape, indices, spec), value(*place.index)
 
 
 def written(
-    k: Elements, place: Place, x: Source, indices: tuple[Source, ...], value: Source, spec: Spec
+    k: Elements, place: Place, x: Source, given: _Indices, value: Source, spec: Spec
 ) -> Any:
     """Give the element of a tensor of which `x[...]` is replaced by `value`."""
+    indices = _tensors(given)
     if any(i.shape or i.dtype == bool_ for i in indices):
         return None
     tests: list[Any] = []
@@ -63,6 +67,10 @@ def written(
     for test in tests[1:]:
         inside = k.logical_and(inside, test)
     return value.within(source, inside, x(*place.index))
+
+
+def _tensors(given: _Indices) -> tuple[Source, ...]:
+    return given or ()
 
 
 def _along(k: Elements, here: Dim, size: Dim, run: Run, tests: list[Any]) -> Dim:

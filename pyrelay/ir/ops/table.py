@@ -292,6 +292,7 @@ ALL: Final[tuple[Op, ...]] = (
 GENERATED: Final[tuple[Op, ...]] = (
     descent.descend_in_place,
     descent.overwrite,
+    einsum.contract,
     extrema.peak,
     index.scatter_at,
     rows.stack_rows,

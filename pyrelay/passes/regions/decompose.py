@@ -51,6 +51,9 @@ class _Decompose(Splicer):
         assert isinstance(value, Call)
         builder = Builder(value.span, self._names)
         result = made.body(tuple(map(builder.value, value.args)), value.attrs)
+        if result is None:
+            code.bind(binding.var, value)
+            return
         for inner in builder.bindings:
             yield self.binding(inner, code)
         self.let(binding.var, self.atom(result.atom), code)

@@ -16,6 +16,7 @@ from ...ir.traverse import children, free_vars
 from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
 from .groups import product_of
 from .reading import shape_of
+from .said import is_said
 
 
 class Role(Enum):
@@ -62,6 +63,8 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
     if op is overwrite:
         return Role.OVERWRITE if isinstance(call.args[0], Var) else Role.OPAQUE
     if op.effect is not Effect.NONE or not all(is_tensors(type_of(a)) for a in call.args):
+        return Role.OPAQUE
+    if not is_said(call):
         return Role.OPAQUE
     what = inside(op.lowering)
     is_tuple = isinstance(type_of(call), TupleType)
