@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import wraps
 from typing import Any, Final
 
 from .ir.op import (
@@ -48,6 +49,7 @@ def declare(
     attributes = [p.name for p in params if p.role is Role.ATTRIBUTE]
     count = len(params) - len(attributes)
 
+    @wraps(function)
     def body(_: Any, *values: Any) -> Any:
         return function(*values[:count], **dict(zip(attributes, values[count:], strict=True)))
 

@@ -1,13 +1,4 @@
-"""From printed Python back to IR, and the form in which the two are compared.
-
-`canonical` is A-normal form with flavours, in which a value has one name, unit is `()`, every local
-function stands in a block of its own, and what a branch ends in has a name where the branch itself
-has one. These are the freedoms that Python's syntax does not have: it cannot say which of two equal
-names an operand is, nor that a function is bound by `let` rather than by `let rec`, and statements
-in a branch end in an assignment. Sizes found while running are numbered. Patterns bind only what is
-used, and what takes all that is left names the one constructor that is. The type arguments of a
-constructor follow from the type of its call.
-"""
+"""From printed Python back to IR."""
 
 from __future__ import annotations
 
@@ -29,38 +20,29 @@ from pyrelay.ir.expr import (
     Constructor,
     ConstructorPattern,
     Expr,
-    Flavour,
     Function,
     GlobalVar,
-    If,
     LetBlock,
     Match,
     Pattern,
-    Tuple,
     TuplePattern,
     Var,
-    Wildcard,
-    is_atom,
-    type_of,
 )
+from pyrelay.ir.linking import Library
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.traverse import (
     bound_vars,
-    children,
     post_order,
-    rebuild,
     rewrite,
-    spine,
-    substitute,
 )
-from pyrelay.ir.types import UNIT, AdtType, Substitution, Type, dim_names, map_type
-from pyrelay.passes.effects import with_flavours
+from pyrelay.ir.types import AdtType, Type, map_type
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.retype import Retyping, types_in
 from pyrelay.translate.printing.data import field_names
 from pyrelay.translate.printing.file import File
+from pyrelay.translate.printing.sayable import sayable
 from pyrelay.translate.printing.text import to_python
+from tests.python_forms import canonical
 
 _NUMBERS = itertools.count()
 
@@ -192,143 +174,9 @@ class _Renaming:
                 return pattern
 
 
-def _plain_patterns(function: Expr, adts: Mapping[str, AdtDef]) -> Expr:
-    """Give a function whose patterns bind what is used, and name the last constructor left."""
-    used = {node for node in post_order(function) if isinstance(node, Var)}
-
-    def plain(pattern: Pattern) -> Pattern:
-        match pattern:
-            case BindPattern(var, inner):
-                inside = None if inner is None else plain(inner)
-                if var in used:
-                    return replace(pattern, inner=inside)
-                return Wildcard(span=pattern.span) if inside is None else inside
-            case ConstructorPattern(fields=fields) | TuplePattern(fields=fields):
-                return replace(pattern, fields=tuple(map(plain, fields)))
-            case _:
-                return pattern
-
-    def change(node: Expr) -> Expr:
-        if not isinstance(node, Match):
-            return node
-        patterns = [plain(c.pattern) for c in node.clauses]
-        ty = type_of(node.value)
-        if isinstance(ty, AdtType) and ty.name in adts:
-            patterns = _last_named(adts[ty.name], patterns, [c.guard for c in node.clauses])
-        pairs = zip(node.clauses, patterns, strict=True)
-        return replace(node, clauses=tuple(replace(c, pattern=p) for c, p in pairs))
-
-    return rewrite(function, change)
-
-
-def _last_named(adt: AdtDef, patterns: list[Pattern], guards: list[Expr | None]) -> list[Pattern]:
-    found: list[Pattern] = []
-    taken: set[str] = set()
-    for pattern, guard in zip(patterns, guards, strict=True):
-        left = [c for c in adt.constructors if c.name not in taken]
-        if isinstance(pattern, Wildcard) and len(left) == 1:
-            span = pattern.span
-            fields = tuple(Wildcard(span=span) for _ in left[0].fields)
-            pattern = ConstructorPattern(adt.name, left[0].name, fields, span=span)
-        if isinstance(pattern, ConstructorPattern) and guard is None:
-            plain = all(isinstance(f, Wildcard | BindPattern) for f in pattern.fields)
-            taken |= {pattern.name} if plain else set()
-        found.append(pattern)
-    return found
-
-
-def canonical(module: Module) -> Module:
-    """Give a typed module in the form in which it is compared."""
-    functions = {n: _canonical(f, module.adts) for n, f in to_anf(module).functions.items()}
-    return with_flavours(replace(module, functions=functions))
-
-
-def _canonical(function: Function, adts: Mapping[str, AdtDef]) -> Function:
-    second = {
-        b.var: b.value
-        for node in post_order(function)
-        if isinstance(node, LetBlock)
-        for b in node.bindings
-        if is_atom(b.value) and b.var.ty == b.value.ty
-    }
-    unit = Tuple((), UNIT, span=function.span)
-    for node in post_order(function):
-        second |= {
-            v: unit
-            for v in bound_vars(node)
-            if type_of(v) == UNIT and not isinstance(node, Function)
-        }
-    first: dict[Var, Expr] = {}
-    for var in second:
-        value: Expr = var
-        while isinstance(value, Var) and value in second:
-            value = second[value]
-        first[var] = value
-    found = rewrite(substitute(function, first), _blocks)
-    return _with_fresh_sizes(_plain_patterns(found, adts))
-
-
-def _with_fresh_sizes(function: Expr) -> Function:
-    """Give a function with the sizes that it finds while it runs named in order."""
-    names: dict[str, None] = {}
-    bound: set[str] = set()
-    for node in post_order(function):
-        bound |= {p.name for p in node.type_params} if isinstance(node, Function) else set()
-        for ty in types_in(node):
-            found = ty.names() if isinstance(ty, Dim) else dim_names(ty)
-            names |= dict.fromkeys(sorted(found))
-    free = [n for n in names if n not in bound]
-    change = {n: Dim.of(f"size_{i}") for i, n in enumerate(free)}
-    copy = Retyping(Substitution(change, {})).copy(function)
-    assert isinstance(copy, Function)
-    return copy
-
-
-def _blocks(node: Expr) -> Expr:
-    """Take second names out of a block, and put each function into a block of its own."""
-    if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
-        return node
-    groups: list[tuple[Flavour, list[Binding]]] = []
-    for binding in node.bindings:
-        if is_atom(binding.value) and binding.var.ty == binding.value.ty:
-            continue
-        if isinstance(binding.value, If | Match):
-            binding = Binding(binding.var, _named_ends(binding.value))
-        if isinstance(binding.value, Function):
-            groups.append((Flavour.REC, [binding]))
-        elif groups and groups[-1][0] is Flavour.PURE:
-            groups[-1][1].append(binding)
-        else:
-            groups.append((Flavour.PURE, [binding]))
-    body = node.body
-    for flavour, bindings in reversed(groups):
-        body = LetBlock(tuple(bindings), body, flavour, body.ty, span=node.span)
-    return body
-
-
-def _named_ends(branch: If | Match) -> Expr:
-    """Give a branch that is bound, with the ends of its arms bound too."""
-    first, *arms = children(branch)
-    if isinstance(branch, Match):
-        guards = [c.guard for c in branch.clauses]
-        return rebuild(branch, [first, *(a if a in guards else _named_end(a) for a in arms)])
-    return rebuild(branch, [first, *map(_named_end, arms)])
-
-
-def _named_end(arm: Expr) -> Expr:
-    blocks, end = spine(arm)
-    if not is_atom(end):
-        var = Var("end", end.ty, span=end.span)
-        value = _named_ends(end) if isinstance(end, If | Match) else end
-        end = LetBlock((Binding(var, value),), var, Flavour.PURE, var.ty, span=end.span)
-    for block in reversed(blocks):
-        both = (block.flavour, end.flavour) if isinstance(end, LetBlock) else ()
-        if both == (Flavour.PURE, Flavour.PURE):
-            assert isinstance(end, LetBlock)
-            end = replace(end, bindings=(*block.bindings, *end.bindings))
-        else:
-            end = replace(block, body=end)
-    return end
+def _mentioned(module: Module, entry: str) -> Module:
+    """Give what a function mentions: a file may hold more than it needs."""
+    return Library(lambda: module).link(Module({entry: module.functions[entry]}, {}))
 
 
 def assert_reads_back(typed: Module, entry: str, folder: Path) -> str:
@@ -336,7 +184,8 @@ def assert_reads_back(typed: Module, entry: str, folder: Path) -> str:
     text = as_python(typed)
     typed = renamed(typed, File(to_anf(typed)).functions)
     again = compiled(text, entry, folder)
-    typed, again = with_classes(typed), with_classes(again)
+    said = sayable(to_anf(typed))
+    typed, again = (_mentioned(with_classes(m), entry) for m in (said, again))
     same = alpha_equal(canonical(again), canonical(typed))
     assert same, f"{text}\n{to_text(canonical(typed))}\nis not\n{to_text(canonical(again))}"
     return text

@@ -292,6 +292,18 @@ class Dim:
     def __rmod__(self, other: int) -> Dim:
         return Dim.of(other) % self
 
+    def at_least(self, other: Dim | int) -> Dim:
+        """Give the larger of two dims: in annotations, `(N - 1).at_least(0)`."""
+        from .bounds import maximum  # which is about dims
+
+        return maximum(self, Dim.of(other))
+
+    def at_most(self, other: Dim | int) -> Dim:
+        """Give the smaller of two dims: in annotations, `N.at_most(10)`."""
+        from .bounds import minimum
+
+        return minimum(self, Dim.of(other))
+
     def exact_quotient(self, divisor: Dim) -> Dim | None:
         """Give `self / divisor` if the division of polynomials leaves nothing, else None."""
         if not divisor.terms:

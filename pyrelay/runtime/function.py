@@ -5,7 +5,7 @@ They know only their definition; `runner` compiles and runs it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec, Self, TypeVar, final
 
 from ..translate.definition import Definition, DerivedFunction
 
@@ -43,6 +43,11 @@ class RelayFunction(Generic[P, R]):
         """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
         made = self._made or self.runner
         return made(args, kwargs)
+
+    def __getitem__(self, types: object) -> Self:
+        """Say type arguments in compiled code: `f[2, 3](x)`. Raises TypeError in a script, where
+        the arguments of a call tell them."""
+        raise TypeError("type arguments are said in compiled code; here the arguments tell them")
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"

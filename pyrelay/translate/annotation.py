@@ -67,6 +67,8 @@ MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
 ANY_DIM: Final = "any"
 """How the name of a dim that an annotation leaves open begins."""
 
+T = typing.TypeVar("T")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -132,10 +134,22 @@ class AnnotationReader:
 
     def read(self, node: ast.expr, span: Span) -> Annotation | None:
         """Give the annotation; None when it cannot be read, which is reported."""
+        return self._read(node, span, self._annotation)
+
+    def read_argument(self, node: ast.expr, span: Span) -> Type | Dim | None:
+        """Give a type argument: a type or a size; None when it is neither, which is reported."""
+        return self._read(node, span, self._argument)
+
+    def _argument(self, value: Any) -> Type | Dim:
+        return self.dim(value) if isinstance(value, Dim | int) else self.type(value)
+
+    def _read(self, node: ast.expr, span: Span, give: Callable[[Any], T]) -> T | None:
+        """Give what an annotation stands for; None when it stands for nothing, which is
+        reported."""
         text = span.text
         self._span = span
         try:
-            return self._annotation(_evaluate(node, self._namespace))
+            return give(_evaluate(node, self._namespace))
         except NameError as error:
             name = error.name or text
             known = (*self._namespace, *vars(builtins))

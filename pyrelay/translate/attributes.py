@@ -14,6 +14,7 @@ from ..diagnostics.catalogue.signatures import (
 )
 from ..ir.expr import Expr
 from ..ir.op import Param
+from ..ir.ops.stream import next_element
 from ..ir.traverse import Steps
 from ..ir.types import DType
 from .atoms import placeholder
@@ -22,11 +23,14 @@ from .definition import meaning
 from .optimizers import MAKERS, OptimizerUse, is_optimizer
 from .scope import is_data, nearest
 from .static import static_value
+from .streams import stream_of
 
 
 def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) -> Steps[Any]:
     """Give a static argument in its normal form; what only the running program knows stays an
     expression, of which inference reads the size."""
+    if param in next_element.params:
+        return _element(cx, node)
     value = yield _value(cx, node)
     if param.name == "dtype" and isinstance(value, str):
         instead = "name a dtype: `relay.float64`; devices are left out"
@@ -40,6 +44,16 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
         what = f"`{param.name}` of `{operator}` cannot be {value!r}"
         cx.program.report(BadValue(cx.span(node), what, str(error)))
         return placeholder(cx.span(node))
+
+
+def _element(cx: Context, node: ast.expr) -> Any:
+    """Give what an iterator gives, which is written as in `Iterable[...]`."""
+    span = cx.span(node)
+    found = cx.annotations.read(node, span)
+    if found is None:
+        return placeholder(span)
+    known = {p.name for p in cx.program.signature(cx.definition).type_params}
+    return stream_of(cx.program, found.ty, known, span)
 
 
 def _value(cx: Context, node: ast.expr) -> Steps[Any]:

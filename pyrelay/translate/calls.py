@@ -54,6 +54,11 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     if known is not None:
         cx.wanted = wanted
         return (yield _static_call(cx, node, known))
+    if isinstance(node.func, ast.Subscript):
+        base = static_value(cx, node.func.value)
+        definition = None if base is None else meaning(base.value)
+        if isinstance(definition, Definition):
+            return (yield definition_call(cx, node, definition, node.func))
     if isinstance(node.func, ast.Attribute):
         return (yield _method_call(cx, node, node.func))
     entry = cx.env.find(node.func.id) if isinstance(node.func, ast.Name) else None

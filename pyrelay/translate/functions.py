@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..annotations import ModelAnnotation
+from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
+from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, GlobalVar, RefRead
 from ..ir.traverse import Steps
+from ..ir.types import Type
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .atoms import placeholder
 from .attributes import optimizer_named, static_argument
@@ -25,8 +28,11 @@ from .places import ParameterPlace, Place
 from .signature import Parameter, Signature
 
 
-def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Steps[Expr]:
-    """Translate a call of a relay function or of a model definition."""
+def definition_call(
+    cx: Context, node: ast.Call, definition: Definition, types: ast.Subscript | None = None
+) -> Steps[Expr]:
+    """Translate a call of a relay function or of a model definition; `types` is what is called if
+    it says type arguments."""
     wanted, cx.wanted = cx.wanted, None
     span = cx.span(node)
     signature = cx.program.signature(definition)
@@ -39,7 +45,27 @@ def definition_call(cx: Context, node: ast.Call, definition: Definition) -> Step
     name, hidden = function_operands(cx, definition, span, given, models)
     _pass_on(cx, bound, name, models)
     cx.wanted = None
-    return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature))
+    args = () if types is None else _type_arguments(cx, types, definition, signature)
+    return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature, args))
+
+
+def _type_arguments(
+    cx: Context, node: ast.Subscript, definition: Definition, signature: Signature
+) -> tuple[Type | Dim, ...]:
+    """Give the sizes and types in `f[...]`; none when they do not fit, which is reported."""
+    nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    found = [cx.annotations.read_argument(n, cx.span(n)) for n in nodes]
+    args = tuple(a for a in found if a is not None)
+    params = signature.type_params
+    kinds = [isinstance(p, DimVar) for p in params]
+    if len(args) == len(nodes) and kinds != [isinstance(a, Dim) for a in args]:
+        names = ", ".join(f"`{p.name}`" for p in params) or "none"
+        why = "does not take these type arguments"
+        way = f"its type parameters are, in order, {names}"
+        problem = WrongArguments(cx.span(node), definition.name, why, signature.text, way=way)
+        cx.program.report(problem)
+        return ()
+    return args if len(args) == len(nodes) else ()
 
 
 def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Steps[Expr]:
@@ -73,6 +99,7 @@ def _apply(
     hidden: tuple[Expr, ...],
     bound: Mapping[str, ast.expr],
     signature: Signature,
+    type_args: tuple[Type | Dim, ...] = (),
 ) -> Steps[Expr]:
     span = cx.span(node)
     values = {p.name: p for p in signature.values}
@@ -83,7 +110,7 @@ def _apply(
 
     def call(args: Mapping[str, Expr]) -> Expr:
         operands = tuple(args.get(n) or _default(cx, p, span) for n, p in values.items())
-        return Call(callee, (*hidden, *operands), span=span)
+        return Call(callee, (*hidden, *operands), type_args=type_args, span=span)
 
     return in_order(written, list(values), call)
 

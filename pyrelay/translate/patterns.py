@@ -25,7 +25,8 @@ from ..ir.expr import (
     Wildcard,
 )
 from ..ir.traverse import Steps, map_pattern, pattern_vars
-from ..prelude.library import LIST
+from ..prelude.library import LIST, OPTION
+from ..prelude.names import NONE, SOME, library_value
 from .context import Context, in_turn
 from .data import DataConstructor
 from .flow import captures
@@ -219,6 +220,10 @@ def _of_parts(
 
 def _class(cx: Context, node: ast.MatchClass) -> Steps[list[Alternative]]:
     span = cx.span(node)
+    known = static_value(cx, node.cls)
+    optional = None if known is None else library_value(known.value)
+    if optional in (SOME, NONE):
+        return (yield _optional(cx, node, optional.name, optional.fields))
     found = _constructor(cx, node)
     if found is None:
         return [_unknown(cx, node)]
@@ -232,6 +237,27 @@ def _class(cx: Context, node: ast.MatchClass) -> Steps[list[Alternative]]:
         node,
         (_of_parts(_made(found, parts, span), parts, found) for parts in product(*each)),
     )
+
+
+def _optional(
+    cx: Context, node: ast.MatchClass, name: str, fields: tuple[str, ...]
+) -> Steps[list[Alternative]]:
+    """Give the patterns of `Some(x)`, which is what `x` matches except None, or `Nothing()`."""
+    nodes = [*node.patterns, *node.kwd_patterns]
+    if len(nodes) != len(fields) or not set(node.kwd_attrs) <= set(fields):
+        shown = f"{ast.unparse(node.cls)}({', '.join(fields)})"
+        why = f"it has {_count(len(fields))}"
+        written = ast.unparse(node.cls)
+        cx.program.report(ClassPattern(cx.span(node), written, why, f"write `{shown}`"))
+        return [_unknown(cx, node)]
+    span = cx.span(node)
+    each = yield _parts(cx, nodes, span)
+
+    def made(parts: Sequence[Alternative]) -> Alternative:
+        inside = tuple(p.pattern for p in parts)
+        return _of_parts(ConstructorPattern(OPTION, name, inside, span=span), parts)
+
+    return _bounded(cx, node, (made(parts) for parts in product(*each)))
 
 
 def _made(found: DataConstructor, parts: Sequence[Alternative], span: Span) -> Pattern:

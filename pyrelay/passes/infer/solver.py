@@ -301,9 +301,9 @@ class Solver:
         if self.is_found_running(difference):
             return  # only the running program can tell, and the operator itself will
         assert self.span is not None
-        assumption = Assumption(left, right, self.span)
-        if assumption not in self.assumptions:
-            self.assumptions.append(assumption)
+        either = Assumption(left, right, self.span), Assumption(right, left, self.span)
+        if not any(a in self.assumptions for a in either):
+            self.assumptions.append(either[0])
 
     def _solve_hole(self, difference: Dim) -> bool:
         for monomial, coefficient in difference.terms:

@@ -2,7 +2,6 @@
 
 A branch is a conditional expression where its arms are expressions, else an `if`; one that ends a
 function returns from its first arm and goes on with the second, so a chain of cases stays flat.
-Statements that nest deeper than Python takes them are refused.
 """
 
 from __future__ import annotations
@@ -34,18 +33,16 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import post_order, spine
-from ...ir.types import BOOL
+from ...ir.types import BOOL, ITERABLE, Type
 from . import syntax
-from .expressions import Expressions, Surroundings, is_nothing, is_plain
-from .file import refuse
+from .expressible import is_plain
+from .expressions import Expressions, Surroundings, is_nothing
+from .file import File, refuse
 from .operators import gives_first
 from .patterns import case_pattern, takes_none
 
 _MOST_IN_AN_ARM: Final = 3
 """How many values an arm of a conditional expression computes at most."""
-
-_DEEPEST: Final = 60
-"""How deep statements nest; Python's own limit is 100 levels of indentation."""
 
 
 def uses_of(function: Function) -> Counter[Var]:
@@ -67,7 +64,7 @@ def printed_function(
     for param in function.params:
         name = around.names.fresh(param.name)
         around.known[param] = syntax.name(name)
-        annotation = file.annotation(type_of(param))
+        annotation = _parameter_type(file, function, type_of(param))
         if annotation is None and decorators:
             refuse(param.span, f"the type of the parameter `{name}`")
         names.append(name)
@@ -78,8 +75,14 @@ def printed_function(
     body.returned(function.body)
     if len(body.statements) > 1 and ast.unparse(body.statements[-1]) == "return":
         body.statements.pop()
+        if _gives_values(body.statements):
+            body.statements.append(ast.Return(ast.Constant(None)))
     args = syntax.parameters(names, annotations)
     return syntax.definition(title, args, body.statements, result, decorators)
+
+
+def _parameter_type(file: File, function: Function, ty: Type) -> ast.expr | None:
+    return file.iterable(function) if ty == ITERABLE else file.annotation(ty)
 
 
 @final
@@ -99,7 +102,6 @@ class _Body(Expressions):
             if not isinstance(body, If):
                 break
             test = self._test(body)
-            self._limit(body)
             then = _Body(self.around, self._depth + 1)
             then.returned(body.then)
             self.statements.append(ast.If(test, then.statements, []))
@@ -204,7 +206,6 @@ class _Body(Expressions):
         for binding, title in zip(bindings, titles, strict=True):
             function = binding.value
             assert isinstance(function, Function)
-            self._limit(function)
             made = printed_function(self.around, function, title, self._depth)
             self.around.functions[binding.var] = tuple(a.arg for a in made.args.args)
             self.statements.append(made)
@@ -250,11 +251,8 @@ class _Body(Expressions):
 
     def _cases(self, value: Match, write: Callable[[Expr, _Body], None]) -> None:
         """Write a match whose arms `write` writes."""
-        if value.partial:
-            refuse(value.span, "a match that need not be complete")
         (subject,) = self.operands((value.value,))
         self.flush()
-        self._limit(value)
         cases: list[ast.match_case] = []
         is_there = False
         for clause in value.clauses:
@@ -303,7 +301,6 @@ class _Body(Expressions):
 
     def _branch(self, value: If, target: str | None) -> None:
         test = self._test(value)
-        self._limit(value)
         arms: list[list[ast.stmt]] = []
         for arm in (value.then, value.otherwise):
             inside = _Body(self.around, self._depth + 1)
@@ -324,10 +321,6 @@ class _Body(Expressions):
         self.statements.append(syntax.assign(name, test))
         return syntax.name(name)
 
-    def _limit(self, node: Expr) -> None:
-        if self._depth >= _DEEPEST:
-            refuse(node.span, f"branches and functions more than {_DEEPEST} deep in each other")
-
     def _assign(self, target: str, value: Expr) -> None:
         if isinstance(value, Constant):
             self.flush()
@@ -336,6 +329,18 @@ class _Body(Expressions):
         found = self.value(value)
         self.flush()
         self.statements.append(syntax.assign(target, found))
+
+
+def _gives_values(statements: Sequence[ast.stmt]) -> bool:
+    """Tell whether a function of these statements returns the value of an expression anywhere."""
+    pending: list[ast.AST] = list(statements)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.expr):
+            pending += ast.iter_child_nodes(node)
+    return False
 
 
 def _is_dynamic(condition: ast.expr) -> bool:

@@ -30,12 +30,14 @@ from ...ir.expr import (
     is_unit,
     type_of,
 )
-from ...ir.op import Op, Promotion
-from ...ir.types import DEFAULT_DTYPE, INT, UNIT, DType, SizeType, TensorType, int64
+from ...ir.op import Op
+from ...ir.types import UNIT
 from . import syntax
+from .expressible import fits, is_plain
 from .file import File, refuse
 from .names import Identifiers
 from .operators import operator
+from .sizes import Teller, static_dims
 
 _MOST_PARTS: Final = 12
 """How many nodes an expression has at most that is written into another."""
@@ -45,12 +47,13 @@ _MOST_PARTS: Final = 12
 @dataclass(frozen=True, slots=True)
 class Surroundings:
     """What all bodies of one function share. `kept` are the variables that keep a name, `uses`
-    says how often each is mentioned."""
+    says how often each is mentioned, `tellers` tell the sizes found while the program runs."""
 
     file: File
     names: Identifiers
     kept: AbstractSet[Var]
     uses: Mapping[Var, int]
+    tellers: Mapping[str, Teller]
     known: dict[Var, ast.expr] = field(default_factory=dict[Var, ast.expr])
     """What a variable is mentioned as: its name, or what it is another name of."""
     functions: dict[Expr, tuple[str, ...]] = field(default_factory=dict[Expr, tuple[str, ...]])
@@ -81,7 +84,7 @@ class Expressions:
 
     def operands(self, operands: Sequence[Expr], call: Call | None = None) -> list[ast.expr]:
         """Give atoms as Python, with the values that wait for them put in."""
-        named = [o for o in operands if isinstance(o, Constant) and not self._fits(o, call)]
+        named = [o for o in operands if isinstance(o, Constant) and not fits(o, call)]
         waiting = {w.var for w in self.waiting}
         wanted = [o for o in operands if isinstance(o, Var) and o in waiting]
         top = self.waiting[len(self.waiting) - len(wanted) :]
@@ -101,7 +104,7 @@ class Expressions:
                 return refuse(atom.span, "the new buffers of a layer that is not trained")
             case Var():
                 return self.around.known[atom]
-            case Constant() if self._fits(atom, call):
+            case Constant() if fits(atom, call):
                 return self._literal(atom)
             case Constant():
                 name = self.around.names.fresh("number")
@@ -113,21 +116,6 @@ class Expressions:
                 return self.file.constructor(adt, name, atom.span)
             case _:
                 return syntax.tuple_of([])
-
-    def _fits(self, constant: Constant, call: Call | None) -> bool:
-        """Tell whether a literal means this constant: alone, or beside the tensors it meets."""
-        if is_plain(constant):
-            return True
-        if call is None:
-            return False
-        if not isinstance(call.callee, Op):
-            return constant.ty == INT  # a parameter is annotated, so a literal is no size there
-        if call.callee.promotion is Promotion.NONE:
-            return False
-        met = [a.ty for a in call.args if not isinstance(a, Constant)]
-        ty = constant.ty
-        assert isinstance(ty, TensorType)
-        return any(isinstance(m, TensorType) and m.dtype == ty.dtype for m in met)
 
     def _literal(self, constant: Constant) -> ast.expr:
         match constant.value:
@@ -166,9 +154,24 @@ class Expressions:
     def _call(self, call: Call) -> ast.expr:
         callee = call.callee
         if isinstance(callee, Op):
-            return operator(self.file, call, self.operands(call.args, call))
+            return operator(self.file, call, self.operands(call.args, call), self._sizes(call))
+        if isinstance(callee, GlobalVar):
+            args = self.operands(call.args, call)
+            return syntax.call(self.file.instance(call, callee.name, self.around.sizes), args)
         function, *args = self.operands((callee, *call.args), call)
         return syntax.call(function, args)
+
+    def _sizes(self, call: Call) -> dict[str, ast.expr]:
+        """Give the sizes in a call's static arguments that are found while the program runs."""
+        found: dict[str, ast.expr] = {}
+        for name in {n for dim in static_dims(call) for n in dim.names()}:
+            teller = self.around.tellers.get(name)
+            value = None if teller is None else self.around.known.get(teller.var)
+            if teller is not None and value is not None:
+                shape = syntax.attribute(value, "shape")
+                place = teller.place
+                found[name] = value if place is None else syntax.item(shape, ast.Constant(place))
+        return found
 
     def _transform(self, transform: Transform) -> ast.expr:
         (function,) = self.operands((transform.function,))
@@ -242,16 +245,3 @@ class Expressions:
 def is_nothing(expr: Expr) -> bool:
     """Tell whether a value is unit."""
     return is_unit(expr) or expr.ty == UNIT
-
-
-def is_plain(constant: Constant) -> bool:
-    """Tell whether a literal alone has the type of the constant."""
-    if isinstance(constant.value, TensorData | str):
-        return True
-    match constant.ty:
-        case SizeType() | None:
-            return True
-        case TensorType((), DType() as dtype):  # an integer alone is a size
-            return DEFAULT_DTYPE[dtype.kind] == dtype and dtype != int64
-        case _:
-            return False

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import ast
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import Any, Final, NoReturn, final
 
 from ...diagnostics.catalogue.text import NotPython
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constant, Constructor, Expr, Function, TensorData
+from ...ir.expr import Call, Constructor, Expr, Function, TensorData, type_of
 from ...ir.module import AdtDef, Module
+from ...ir.op import Op
+from ...ir.ops.stream import element_type
 from ...ir.text.lexis import elements
-from ...ir.traverse import bound_vars, post_order
+from ...ir.traverse import post_order
 from ...ir.types import (
     AdtType,
     DType,
@@ -39,13 +42,32 @@ from ...ir.types import (
     subtypes,
 )
 from ...prelude.library import OPTION
+from ..annotation import type_names
 from . import syntax
+from .contents import (
+    constants,
+    operators,
+    reads_element,
+    size_names,
+    type_variables,
+)
 from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
+from .imports import home, is_own
 from .names import Identifiers
 from .untold import untold
 
+NOTHING: Final[Mapping[str, ast.expr]] = MappingProxyType({})
 _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
-_LIBRARY: Final = ("Generic", "TypeVar", "annotations", "base64", "dataclass", "math", "torch")
+_LIBRARY: Final = (
+    "Generic",
+    "Iterable",
+    "TypeVar",
+    "annotations",
+    "base64",
+    "dataclass",
+    "math",
+    "torch",
+)
 _DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
 _PRELUDE: Final = {*LIBRARY_TYPES.values(), *LIBRARY_CLASSES.values()}
 _OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
@@ -61,13 +83,18 @@ class File:
         self._module: Final = module
         self.functions: Final = {n: self.names.fresh(n) for n in module.functions}
         self._used: Final[dict[str, None]] = {}
-        self._dims = {n: self.names.fresh(n) for n in _dim_names(module)}
-        self._variables = {n: self.names.fresh(n) for n in _type_variables(module)}
+        self._dims = {n: self.names.fresh(n) for n in size_names(module)}
+        self._variables = {n: self.names.fresh(n) for n in type_variables(module)}
         self.data: Final = DataNames(module, self.names)
         self._constants: Final[dict[TensorData, str]] = {}
-        for constant in _constants(module):
+        for constant in constants(module):
             if constant not in self._constants:
                 self._constants[constant] = self.names.fresh("constant")
+        self._own: Final = {
+            found: self.names.fresh(found.name)
+            for op in operators(module)
+            if is_own(op) and (found := home(op)) is not None
+        }
 
     def function(self, name: str, span: Span) -> ast.expr:
         """Give the mention of a global function. Raises CheckError for one whose type arguments
@@ -76,6 +103,41 @@ class File:
             sizes = ", ".join(f"`{n}`" for n in self._untold[name])
             refuse(span, f"a mention of `{name}`, whose arguments do not tell {sizes}")
         return syntax.name(self.functions[name])
+
+    def iterable(self, function: Function) -> ast.expr:
+        """Give the type of a parameter that a loop reads element by element."""
+        calls = (n for f in (function, *self._module.functions.values()) for n in post_order(f))
+        found = (n.attrs["element"] for n in calls if isinstance(n, Call) and reads_element(n))
+        # What is only passed on may be read as anything.
+        return syntax.item(self.use("Iterable"), self.described(next(found, ("str",))))
+
+    def described(self, element: tuple[Any, ...]) -> ast.expr:
+        """Give the type of what an iterator gives."""
+        annotation = self.annotation(element_type(element, Dim.of))
+        assert annotation is not None, "elements are numbers, tensors, strings and tuples"
+        return annotation
+
+    def instance(self, call: Call, name: str, sizes: AbstractSet[str]) -> ast.expr:
+        """Give the mention of a global function in a call, with the type arguments where the others
+        do not tell them; `sizes` are known there. Raises CheckError."""
+        if not self._untold[name]:
+            return self.function(name, call.span)
+        function = self._module.functions[name]
+        at = dict(zip(function.type_params, call.type_args, strict=True))
+        free = [a for p, a in at.items() if p.name in self._untold[name] and isinstance(a, Dim)]
+        if all(a.name is not None and a.name not in sizes for a in free):
+            return syntax.name(self.functions[name])  # nothing tells them, so they are found anew
+        named = type_names(type_of(p) for p in function.params)
+        given = [self.argument(at[p]) for p in named if p in at]
+        known = [g for g in given if g is not None]
+        if len(known) < len(function.type_params):
+            refuse(call.span, f"the type arguments of `{name}`")
+        inside = known[0] if len(known) == 1 else syntax.tuple_of(known)
+        return syntax.item(syntax.name(self.functions[name]), inside)
+
+    def argument(self, arg: Type | Dim) -> ast.expr | None:
+        """Give a type argument; None for one that no annotation says."""
+        return self.dim(arg) if isinstance(arg, Dim) else self.annotation(arg)
 
     def leaves_open(self, value: Expr) -> bool:
         """Tell whether a value is made by a constructor whose fields do not tell its type."""
@@ -117,10 +179,7 @@ class File:
             case TensorType((), DType() as dtype):
                 return self.element(dtype)
             case TensorType(shape, DType() as dtype):
-                dims = [self.dim(d) for d in shape]
-                if any(d is None for d in dims):
-                    return None
-                entries = syntax.tuple_of([d for d in dims if d is not None])
+                entries = syntax.tuple_of([self.dim(d) for d in shape])
                 inside = syntax.tuple_of([self.element(dtype), entries])
                 return syntax.item(self.use("Tensor"), inside)
             case SizeType(dim):
@@ -144,6 +203,8 @@ class File:
             case RefType(content):
                 inside = self.annotation(content)
                 return inside and syntax.item(self.use("Ref"), inside)
+            case AdtType(name, (AdtType(inside),)) if name == inside == OPTION:
+                return None  # `T | None | None` is `T | None`
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
                 found = self.annotation(inner)
                 return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))
@@ -156,7 +217,7 @@ class File:
 
     def _applied(self, name: str, args: tuple[Type | Dim, ...]) -> ast.expr | None:
         """Give a data type at its arguments."""
-        given = [self.dim(a) if isinstance(a, Dim) else self.annotation(a) for a in args]
+        given = [self.argument(a) for a in args]
         known = [a for a in given if a is not None]
         if len(known) < len(args):
             return None
@@ -193,13 +254,18 @@ class File:
 
     # Sizes
 
-    def dim(self, value: Dim) -> ast.expr | None:
-        """Give a size in an annotation or attribute; None where there is no such arithmetic."""
-        found = syntax.dim(value, self._dims)
-        if found is not None:
-            for name in sorted(value.names()):
-                self.use(self._dims[name])
-        return found
+    def dim(self, value: Dim) -> ast.expr:
+        """Give a size in an annotation."""
+        return syntax.dim(value, self._sizes(value), runs=False)
+
+    def static_dim(self, value: Dim, found: Mapping[str, ast.expr]) -> ast.expr:
+        """Give a size in a static argument, where some are found while the program runs."""
+        return syntax.dim(value, self._sizes(value, found), runs=True)
+
+    def _sizes(self, value: Dim, found: Mapping[str, ast.expr] = NOTHING) -> dict[str, ast.expr]:
+        return {
+            n: found[n] if n in found else self.use(self._dims[n]) for n in sorted(value.names())
+        }
 
     # Constants
 
@@ -207,10 +273,19 @@ class File:
         """Give the mention of a tensor."""
         return self.use(self._constants[data])
 
+    def operator(self, op: Op, span: Span) -> ast.expr:
+        """Give the mention of an operator of a user's own. Raises CheckError for one that cannot
+        be imported."""
+        found = home(op)
+        if found is None:
+            refuse(span, f"the operator `{op.name}`, which is no name of a module")
+        return self.use(self._own[found])
+
     # The text
 
     def head(self) -> str:
         """Give what stands above the functions: imports, sizes, constants."""
+        classes = [g for adt in self._module.adts.values() for g in self._classes(adt)]
         body: list[ast.stmt] = []
         for name, kept in self._dims.items():
             if kept in self._used:
@@ -223,7 +298,6 @@ class File:
         for data, kept in self._constants.items():
             if kept in self._used:
                 body.append(syntax.assign(kept, self._tensor(data)))
-        classes = [g for adt in self._module.adts.values() for g in self._classes(adt)]
         groups = [*self._imports(), body, *classes]
         return "\n\n".join(
             "\n".join(ast.unparse(ast.fix_missing_locations(s)).strip() for s in g)
@@ -258,9 +332,16 @@ class File:
         if generic or "TypeVar" in self._used:
             names = [ast.alias(n) for n in (*generic, "TypeVar")]
             library.append(ast.ImportFrom("typing", names, 0))
+        if "Iterable" in self._used:
+            library.append(ast.ImportFrom("collections.abc", [ast.alias("Iterable")], 0))
         torch: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
         names = sorted(n for n in self._used if n in _OURS)
         prelude = [ast.alias(n) for n in sorted(self._used) if n in _PRELUDE]
+        own: list[ast.stmt] = [
+            ast.ImportFrom(found.module, [_renamed(found.name, kept)], 0)
+            for found, kept in self._own.items()
+            if kept in self._used
+        ]
         return [
             library,
             torch,
@@ -268,6 +349,7 @@ class File:
                 ast.ImportFrom("pyrelay", [ast.alias(n) for n in (*names, "relay")], 0),
                 *([ast.ImportFrom("pyrelay.prelude", prelude, 0)] if prelude else []),
             ],
+            own,
         ]
 
     def _tensor(self, data: TensorData) -> ast.expr:
@@ -306,58 +388,5 @@ def identified(name: str, kept: str) -> str:
     return name if name.isidentifier() else kept
 
 
-def _nodes(module: Module) -> Iterator[Expr]:
-    for function in module.functions.values():
-        yield from post_order(function)
-
-
-def _types(module: Module) -> Iterator[Type]:
-    seen: set[Type] = set()
-    for node in _nodes(module):
-        found = [node.ty, *(v.ty for v in bound_vars(node))]
-        found += [node.result] if isinstance(node, Function) else []
-        for ty in found:
-            if ty is not None and ty not in seen:
-                seen.add(ty)
-                yield ty
-
-
-def _dim_names(module: Module) -> list[str]:
-    names: dict[str, None] = {}
-    for adt in module.adts.values():
-        own = {p.name for p in adt.type_params}
-        for constructor in adt.constructors:
-            for ty in constructor.fields:
-                names |= dict.fromkeys(sorted(dim_names(ty) - own))
-    for ty in _types(module):
-        names |= dict.fromkeys(sorted(dim_names(ty)))
-    for node in _nodes(module):
-        if isinstance(node, Call):
-            for dim in _static_dims(node):
-                names |= dict.fromkeys(sorted(dim.names()))
-    return list(names)
-
-
-def _static_dims(call: Call) -> Iterator[Dim]:
-    pending: list[Any] = list(call.attrs.values())
-    while pending:
-        match pending.pop():
-            case Dim() as dim:
-                yield dim
-            case tuple() as inside:
-                pending += inside
-            case _:
-                pass
-
-
-def _type_variables(module: Module) -> list[str]:
-    names: dict[str, None] = {}
-    for ty in _types(module):
-        names |= {part.name: None for part in subtypes(ty) if isinstance(part, TypeVar)}
-    return list(names)
-
-
-def _constants(module: Module) -> Iterator[TensorData]:
-    for node in _nodes(module):
-        if isinstance(node, Constant) and isinstance(node.value, TensorData):
-            yield node.value
+def _renamed(name: str, kept: str) -> ast.alias:
+    return ast.alias(name, None if kept == name else kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ...diagnostics.source import Span
@@ -12,30 +12,30 @@ from ...ir.expr import Call, is_unit
 from ...ir.op import Holder, Missing, Op, Role
 from ...ir.ops.host import size
 from ...ir.ops.index import index
-from ...ir.ops.model import param
-from ...ir.ops.table import BY_NAME
+from ...ir.ops.rows import stack_rows
+from ...ir.ops.stream import next_element
 from ...ir.ops.whole import same_values
 from ...ir.text.attributes import written
 from ...ir.types import DType, TupleType
 from ..tables import BINARY, COMPARISON, UNARY
 from . import syntax
 from .file import File, refuse
+from .imports import is_own
 
 _BINARY: Final = {op: kind for kind, op in BINARY.items()}
 _COMPARISON: Final = {op: kind for kind, op in COMPARISON.items()}
 _UNARY: Final = {op: kind for kind, op in UNARY.items()}
 
 
-def operator(file: File, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
-    """Give the call of an operator with its operands as Python. Raises CheckError."""
+def operator(
+    file: File, call: Call, operands: Sequence[ast.expr], sizes: Mapping[str, ast.expr]
+) -> ast.expr:
+    """Give the call of an operator with its operands as Python; `sizes` are those found while the
+    program runs. Raises CheckError."""
     op = call.callee
     assert isinstance(op, Op)
-    if op is param:
-        return refuse(call.span, "a hidden parameter without its value")
-    if BY_NAME.get(op.name) is not op:
-        return refuse(call.span, f"the operator `{op.name}` of a user's own")
     if op is size and call.attrs["dim"].name is not None:
-        return attribute(file, call.attrs["dim"], call.span)
+        return attribute(file, call.attrs["dim"], call.span, sizes)
     if op is same_values:
         return syntax.call(syntax.attribute(file.use("relay"), "equal"), operands, {})
     if op in _BINARY:
@@ -45,8 +45,8 @@ def operator(file: File, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
     if op in _UNARY and not isinstance(operands[0], ast.Constant):
         return ast.UnaryOp(_UNARY[op](), operands[0])
     if op is index and isinstance(operands[1], ast.Tuple):
-        return _subscript(file, call, operands[0], operands[1].elts)
-    return _named(file, op, call, operands)
+        return _subscript(file, call, operands[0], operands[1].elts, sizes)
+    return _named(file, op, call, operands, sizes)
 
 
 def gives_first(call: Call) -> bool:
@@ -58,7 +58,13 @@ def gives_first(call: Call) -> bool:
     return not call.attrs.get("training")
 
 
-def _named(file: File, op: Op, call: Call, operands: Sequence[ast.expr]) -> ast.expr:
+def _named(
+    file: File,
+    op: Op,
+    call: Call,
+    operands: Sequence[ast.expr],
+    sizes: Mapping[str, ast.expr],
+) -> ast.expr:
     given = dict(
         zip((p.name for p in op.operands), zip(operands, call.args, strict=True), strict=True)
     )
@@ -80,12 +86,18 @@ def _named(file: File, op: Op, call: Call, operands: Sequence[ast.expr]) -> ast.
             args.append(value)
         else:
             keywords[p.name] = value
+    if op is next_element:
+        keywords["element"] = file.described(call.attrs["element"])
+        return syntax.call(syntax.attribute(file.use("relay"), op.name), args, keywords)
     for name, value in written(op, call.attrs).items():
-        keywords[name] = attribute(file, value, call.span)
-    return syntax.call(syntax.attribute(file.use("relay"), op.name), args, keywords)
+        keywords[name] = attribute(file, value, call.span, sizes)
+    if is_own(op):
+        return syntax.call(file.operator(op, call.span), args, keywords)
+    name = "stack" if op is stack_rows else op.name  # what `stack` of a list means
+    return syntax.call(syntax.attribute(file.use("relay"), name), args, keywords)
 
 
-def attribute(file: File, value: Any, span: Span) -> ast.expr:
+def attribute(file: File, value: Any, span: Span, sizes: Mapping[str, ast.expr]) -> ast.expr:
     """Give a static argument. Raises CheckError."""
     match value:
         case None | bool() | str():
@@ -93,24 +105,31 @@ def attribute(file: File, value: Any, span: Span) -> ast.expr:
         case int() | float():
             return file.number(value)
         case tuple():
-            return syntax.tuple_of([attribute(file, v, span) for v in value])  # pyright: ignore[reportUnknownVariableType]
+            return syntax.tuple_of([attribute(file, v, span, sizes) for v in value])  # pyright: ignore[reportUnknownVariableType]
         case Dim():
-            found = file.dim(value)
-            return found if found is not None else refuse(span, f"the size {value}")
+            return file.static_dim(value, sizes)
         case DType():
             return file.dtype(value)
         case _:
             return refuse(span, "a static argument that is a type")
 
 
-def _subscript(file: File, call: Call, base: ast.expr, indices: Sequence[ast.expr]) -> ast.expr:
+def _subscript(
+    file: File,
+    call: Call,
+    base: ast.expr,
+    indices: Sequence[ast.expr],
+    sizes: Mapping[str, ast.expr],
+) -> ast.expr:
     parts: list[ast.expr] = []
     for entry in call.attrs["spec"]:
         match entry:
             case ("int", place):
                 parts.append(indices[place])
             case ("slice", *bounds):
-                found = [None if b is None else attribute(file, b, call.span) for b in bounds]
+                found = [
+                    None if b is None else attribute(file, b, call.span, sizes) for b in bounds
+                ]
                 parts.append(ast.Slice(*found))
             case ("new",):
                 parts.append(ast.Constant(None))

@@ -18,7 +18,7 @@ from ...ir.expr import (
 from ...ir.traverse import takes_all
 from ...prelude.library import OPTION
 from . import syntax
-from .file import File, refuse
+from .file import File
 
 _TUPLE: Final = "\ue000"
 _LAST: Final = "\ue001"
@@ -56,10 +56,11 @@ def case_pattern(
         case ConstructorPattern(adt, "None", ()) if adt == OPTION:
             return ast.MatchSingleton(None)
         case ConstructorPattern(adt, "Some", (inner,)) if adt == OPTION:
-            # Python's pattern is that of the value, which alone would take None too.
-            if isinstance(inner, Wildcard | BindPattern) and takes_all(inner) and not is_there:
-                refuse(pattern.span, "a case for any value that is not None before that for None")
-            return case_pattern(file, inner, bind)
+            inside = case_pattern(file, inner, bind)
+            # A pattern of the value alone would take None too.
+            if (takes_all(inner) and not is_there) or _is_optional(inner):
+                return ast.MatchClass(file.use("Some"), [inside], [], [])
+            return inside
         case ConstructorPattern(adt, name, fields):
             inside = [case_pattern(file, f, bind) for f in fields]
             return ast.MatchClass(file.constructor(adt, name, pattern.span), inside, [], [])
@@ -71,6 +72,12 @@ def case_pattern(
             return _literal(value)
         case other:
             assert_never(other)
+
+
+def _is_optional(pattern: Pattern) -> bool:
+    while isinstance(pattern, BindPattern) and pattern.inner is not None:
+        pattern = pattern.inner
+    return isinstance(pattern, ConstructorPattern) and pattern.adt == OPTION
 
 
 def _literal(value: bool | float | str) -> ast.pattern:

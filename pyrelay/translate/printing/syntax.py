@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...ir.dims import Dim, DimOp, DimVar
+from ...ir.dims import Dim, DimAtom, DimHole, DimOp, DimVar, Extreme
 
 LOAD: Final = ast.Load()
 STORE: Final = ast.Store()
@@ -77,27 +77,17 @@ def definition(
     return ast.FunctionDef(title, args, body, list(decorators), result, **given)
 
 
-def dim(value: Dim, names: Mapping[str, str]) -> ast.expr | None:
-    """Give a dim as arithmetic on names; None where Python's dims have no such operation."""
+def dim(value: Dim, names: Mapping[str, ast.expr], *, runs: bool) -> ast.expr:
+    """Give a dim as arithmetic on names: in an annotation on dims, or as what a program computes
+    when it `runs`."""
     total: ast.expr | None = None
-    for monomial, coefficient in value.terms:
-        factors: list[ast.expr] = []
-        for atom in monomial:
-            match atom:
-                case DimVar(name=hint):
-                    factors.append(name(names[hint]))
-                case DimOp(kind=kind, left=left, right=right) if kind in _DIM_OPERATORS:
-                    sides = dim(left, names), dim(right, names)
-                    if sides[0] is None or sides[1] is None:
-                        return None
-                    factors.append(ast.BinOp(sides[0], _DIM_OPERATORS[kind], sides[1]))
-                case _:
-                    return None
-        if abs(coefficient) != 1 or not factors:
-            factors.insert(0, ast.Constant(abs(coefficient)))
-        term = factors[0]
-        for factor in factors[1:]:
-            term = ast.BinOp(term, ast.Mult(), factor)
+    for factors, coefficient in value.presented():
+        parts = [_factor(f, names, runs=runs) for f in factors]
+        if abs(coefficient) != 1 or not parts:
+            parts.insert(0, ast.Constant(abs(coefficient)))
+        term = parts[0]
+        for part in parts[1:]:
+            term = ast.BinOp(term, ast.Mult(), part)
         if total is None:
             total = term if coefficient > 0 else ast.UnaryOp(ast.USub(), term)
         else:
@@ -105,7 +95,27 @@ def dim(value: Dim, names: Mapping[str, str]) -> ast.expr | None:
     return ast.Constant(0) if total is None else total
 
 
+def _factor(factor: DimAtom | Extreme, names: Mapping[str, ast.expr], *, runs: bool) -> ast.expr:
+    match factor:
+        case DimVar(name=hint):
+            return names[hint]
+        case DimOp(kind=kind) if kind in _DIM_OPERATORS:
+            sides = (dim(d, names, runs=runs) for d in (factor.left, factor.right))
+            left, right = sides
+            return ast.BinOp(left, _DIM_OPERATORS[kind], right)
+        case Extreme(kind, left, right) | DimOp(kind, left, right):
+            if left.constant is not None:
+                left, right = right, left
+            args = [dim(d, names, runs=runs) for d in (left, right)]
+            if runs:
+                return call(name(kind), args)
+            return call(attribute(args[0], _EXTREMES[kind]), args[1:])
+        case DimHole():
+            raise AssertionError("a checked program has no open sizes")
+
+
 _DIM_OPERATORS: Final[dict[str, ast.operator]] = {"floordiv": ast.FloorDiv(), "mod": ast.Mod()}
+_EXTREMES: Final = {"max": "at_least", "min": "at_most"}
 
 
 def class_of(

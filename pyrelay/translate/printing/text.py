@@ -10,15 +10,18 @@ from ...ir.module import Module
 from .body import Surroundings, printed_function, uses_of
 from .file import File
 from .patterns import with_tuples
+from .sayable import sayable
+from .sizes import tellers
 
 
 def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
     """Give a module in A-normal form as Python that compiles to the same functions.
 
     `kept` are the variables that stay variables; the others may become parts of expressions. The
-    functions are equal in A-normal form, up to second names of one value. Raises CheckError for
-    what the language has no Python for.
+    functions are equal in A-normal form, up to second names of one value and to what
+    `sayable` puts in other words. Raises CheckError for what the language has no Python for.
     """
+    module = sayable(module)
     file = File(module)
     functions = [_function(file, module, name, kept) for name in module.functions]
     return "\n\n\n".join([file.head(), *functions]) + "\n"
@@ -26,7 +29,9 @@ def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
 
 def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
     function = module.functions[name]
-    around = Surroundings(file, file.names.inside(), kept, uses_of(function))
+    told = tellers(function)
+    kept = kept | {t.var for t in told.values()}  # static arguments mention them by name
+    around = Surroundings(file, file.names.inside(), kept, uses_of(function), told)
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
     return with_tuples(ast.unparse(ast.fix_missing_locations(printed)).strip())

@@ -11,7 +11,6 @@ import torch
 
 from pyrelay import (
     Bool,
-    CheckError,
     Dim,
     Float,
     Fn,
@@ -37,7 +36,7 @@ from tests.golden import Golden
 from tests.ops.checks import samples
 from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
-from tests.python_text import as_python, assert_reads_back, load
+from tests.python_text import assert_reads_back, load
 from tests.scale.programs import chain, nested
 from tests.unit.translate import data_programs, match_programs
 
@@ -201,13 +200,13 @@ def test_a_model_is_a_function_of_its_parameters_and_cells(tmp_path: Path) -> No
     assert "state: tuple[Ref[Tensor[Float, (4,)]], Ref[Tensor[Float, (4,)]]]" in text
 
 
-def test_long_programs_are_flat_and_deep_ones_are_refused(tmp_path: Path) -> None:
+def test_long_programs_are_flat_and_deep_ones_are_made_so(tmp_path: Path) -> None:
     long = infer(chain(3_000))
     text = assert_reads_back(long, "main", tmp_path)
     assert max(map(len, text.splitlines())) < 200
-    in_tail = infer(nested(500, in_tail=True))
-    with pytest.raises(CheckError, match="more than 60 deep"):
-        as_python(in_tail)
+    for in_tail in (True, False):
+        text = assert_reads_back(infer(nested(500, in_tail=in_tail)), "main", tmp_path)
+        assert max(len(line) - len(line.lstrip()) for line in text.splitlines()) < 200
 
 
 def test_names_of_the_file_are_not_hidden(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+"""Sizes that a program finds while it runs, and the variables that tell them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from ...ir.dims import Dim
+from ...ir.expr import Call, Expr, Function, Var
+from ...ir.traverse import bound_vars, children
+from ...ir.types import SizeType, TensorType
+
+
+class Teller(NamedTuple):
+    """A variable whose type shows a size: it is the size, or a tensor with it at a place."""
+
+    var: Var
+    place: int | None
+
+
+def static_dims(call: Call) -> Iterator[Dim]:
+    """Give the sizes among the static arguments of a call."""
+    pending: list[Any] = list(call.attrs.values())
+    while pending:
+        match pending.pop():
+            case Dim() as dim:
+                yield dim
+            case tuple() as inside:
+                pending += inside
+            case _:
+                pass
+
+
+def tellers(function: Function) -> Mapping[str, Teller]:
+    """Give for each size that a static argument mentions and no type parameter names the first
+    variable that tells it."""
+    wanted: set[str] = set()
+    declared: set[str] = set()
+    for node in _outside_in(function):
+        if isinstance(node, Call):
+            wanted |= {n for dim in static_dims(node) for n in dim.names()}
+        elif isinstance(node, Function):
+            declared |= {p.name for p in node.type_params}
+    wanted -= declared
+    found: dict[str, Teller] = {}
+    if not wanted:
+        return found
+    for node in _outside_in(function):
+        for var in bound_vars(node):
+            for name, teller in _told(var):
+                if name in wanted:
+                    found.setdefault(name, teller)
+    return found
+
+
+def _told(var: Var) -> Iterator[tuple[str, Teller]]:
+    match var.ty:
+        case SizeType(Dim(name=str(name))):
+            yield name, Teller(var, None)
+        case TensorType(shape):
+            for place, dim in enumerate(shape):
+                if dim.name is not None:
+                    yield dim.name, Teller(var, place)
+        case _:
+            pass
+
+
+def _outside_in(expr: Expr) -> Iterator[Expr]:
+    """Give an expression and all inside, parents first."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(children(node))
