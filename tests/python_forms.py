@@ -39,6 +39,7 @@ from pyrelay.ir.expr import (
     type_of,
 )
 from pyrelay.ir.module import AdtDef, Module
+from pyrelay.ir.op import Op, Promotion
 from pyrelay.ir.traverse import (
     bound_vars,
     children,
@@ -48,7 +49,7 @@ from pyrelay.ir.traverse import (
     spine,
     substitute,
 )
-from pyrelay.ir.types import INT, UNIT, AdtType, FnType, Substitution, dim_names
+from pyrelay.ir.types import INT, UNIT, AdtType, FnType, SizeType, Substitution, dim_names
 from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.normal_form import to_anf
 from pyrelay.passes.retype import Retyping, types_in
@@ -188,15 +189,23 @@ def _with_fresh_sizes(function: Expr) -> Function:
 
 
 def _with_integers(node: Expr) -> Expr:
-    """Give a call whose literals are integers where the function takes integers, not sizes."""
-    if not isinstance(node, Call) or not isinstance(node.callee, Var | GlobalVar):
+    """Give a call whose literals are integers where it takes integers, not sizes."""
+    if not isinstance(node, Call):
         return node
-    ty = node.callee.ty
-    if not isinstance(ty, FnType):
+    if isinstance(node.callee, Op):
+        integers = any(a.ty == INT for a in node.args) and node.callee.promotion != Promotion.NONE
+        wanted = [INT if integers else a.ty for a in node.args]
+    elif isinstance(node.callee.ty, FnType):
+        wanted = list(node.callee.ty.params)
+    else:
         return node
-    pairs = zip(node.args, ty.params, strict=True)
-    args = (replace(a, ty=p) if isinstance(a, Constant) and p == INT else a for a, p in pairs)
+    pairs = zip(node.args, wanted, strict=True)
+    args = (replace(a, ty=t) if _is_size(a) and t == INT else a for a, t in pairs)
     return replace(node, args=tuple(args))
+
+
+def _is_size(expr: Expr) -> bool:
+    return isinstance(expr, Constant) and isinstance(expr.ty, SizeType)
 
 
 def _blocks(node: Expr) -> Expr:

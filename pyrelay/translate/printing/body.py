@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, final
 
@@ -73,10 +73,12 @@ def printed_function(
     result = None if function.result is None else file.result(function.result, around.sizes)
     body = _Body(around, depth + 1)
     body.returned(function.body)
-    if len(body.statements) > 1 and ast.unparse(body.statements[-1]) == "return":
+    returns = list(_returns(body.statements))
+    if any(r.value is not None for r in returns):
+        for each in returns:  # beside values the language wants None written
+            each.value = each.value or ast.Constant(None)
+    elif len(body.statements) > 1 and isinstance(body.statements[-1], ast.Return):
         body.statements.pop()
-        if _gives_values(body.statements):
-            body.statements.append(ast.Return(ast.Constant(None)))
     args = syntax.parameters(names, annotations)
     return syntax.definition(title, args, body.statements, result, decorators)
 
@@ -331,16 +333,15 @@ class _Body(Expressions):
         self.statements.append(syntax.assign(target, found))
 
 
-def _gives_values(statements: Sequence[ast.stmt]) -> bool:
-    """Tell whether a function of these statements returns the value of an expression anywhere."""
+def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:
+    """Give the `return`s of a function of these statements, not those of functions inside."""
     pending: list[ast.AST] = list(statements)
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.Return) and node.value is not None:
-            return True
-        if not isinstance(node, ast.FunctionDef | ast.expr):
+        if isinstance(node, ast.Return):
+            yield node
+        elif not isinstance(node, ast.FunctionDef | ast.expr):
             pending += ast.iter_child_nodes(node)
-    return False
 
 
 def _is_dynamic(condition: ast.expr) -> bool:
