@@ -28,6 +28,7 @@ from .translate.optimizers import MAKERS, Maker
 
 if TYPE_CHECKING:
     from .diagnostics.diagnostic import Report
+    from .ir.lowering import Fused
     from .ir.module import Module
     from .runtime.text_module import ModuleFunction, RelayModule
 
@@ -200,6 +201,7 @@ def _operator(
     samples: Iterable[Sample],
     shape: ShapeBehaviour = ShapeBehaviour.FIXED,
     effect: Effect = Effect.NONE,
+    fused: Callable[..., Any] | Fused | None = None,
 ) -> Callable[[Callable[..., Any]], Operator]:
     """Make an operator of a function of torch tensors; see `extension.declare`."""
 
@@ -212,6 +214,7 @@ def _operator(
                 samples=samples,
                 shape=shape,
                 effect=effect,
+                fused=fused,
             )
         )
 

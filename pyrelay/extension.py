@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .ir.op import (
     MODE,
     REQUIRED,
     Effect,
+    Elementwise,
     Gradient,
     Library,
     NoGradient,
@@ -22,6 +23,10 @@ from .ir.op import (
     ShapeBehaviour,
     TypeRule,
 )
+
+if TYPE_CHECKING:
+    from .ir.elements import Elements, Place
+    from .ir.lowering import Fused
 
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -37,13 +42,22 @@ def declare(
     samples: Iterable[Sample],
     shape: ShapeBehaviour = ShapeBehaviour.FIXED,
     effect: Effect = Effect.NONE,
+    fused: Callable[..., Any] | Fused | None = None,
 ) -> Op:
     """Give the operator that a function of torch tensors is.
 
     Positional parameters are operands, keyword-only ones static attributes. `type_rule` gives the
     result's type from the operand types (`ir.rules` has the vocabulary); `grad` one cotangent per
     operand in the IR's own operators, None for an operator without derivative. `samples` are inputs
-    on which `pyrelay.testing` can check the declaration. Raises TypeError for `*args`, `**kwargs`.
+    on which `pyrelay.testing` can check the declaration.
+
+    `fused` says what the operator is inside a kernel, which otherwise ends at it: the element of
+    the result at a place. It is called as `fused(k, place, *operands, **attributes)`, with the
+    arithmetic `k` (`ir.elements.Elements`), an `ir.elements.Place`, and operands as sources of
+    elements; `x(*place.index)` is that of an operand of the same shape. `MadeOf` and `Scatter`
+    of `ir.lowering` say the other two things that an operator may be there.
+
+    Raises TypeError for `*args`, `**kwargs`.
     """
     params = tuple(_param(p) for p in inspect.signature(function).parameters.values())
     attributes = [p.name for p in params if p.role is Role.ATTRIBUTE]
@@ -53,6 +67,12 @@ def declare(
     def body(_: Any, *values: Any) -> Any:
         return function(*values[:count], **dict(zip(attributes, values[count:], strict=True)))
 
+    def element(k: Elements, place: Place, *values: Any) -> Any:
+        assert callable(fused)
+        named = dict(zip(attributes, values[count:], strict=True))
+        return fused(k, place, *values[:count], **named)
+
+    meaning = Elementwise(element) if callable(fused) else fused
     name = function.__name__
     return Op(
         name=name,
@@ -62,7 +82,7 @@ def declare(
         type_rule=type_rule,
         effect=effect,
         shape=shape,
-        lowering=Library(body),
+        lowering=Library(body, fused=meaning),
         grad=NoGradient("declared without one", is_zero=False) if grad is None else grad,
         hidden=(),
         hyper=(),

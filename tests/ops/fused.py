@@ -1,0 +1,85 @@
+"""The value of one operator call from what the operator is inside a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from pyrelay.ir.build import Value
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.expr import Call, Constant, Expr, Tuple, TupleGet
+from pyrelay.ir.op import Op, Sample
+from pyrelay.ir.ops import pool
+from pyrelay.lower_torch.apply import apply_op
+from pyrelay.lower_torch.constants import is_host_number, tensor_constant
+from pyrelay.lower_torch.elements import NotSaidError, fused_value
+from tests.ops.materials import tensors
+from tests.ops.programs import CPU, Program, call_program
+
+
+def program_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Program, Value]:
+    """Give the program of one call."""
+    return call_program(op, sample, names)
+
+
+def result_and_inputs(
+    op: Op, sample: Sample, names: Mapping[int, Dim]
+) -> tuple[Any, list[torch.Tensor]]:
+    """Give the value on inputs of a sample, None if nothing is said of the call, and the inputs."""
+    args = inputs(op, sample)
+    try:
+        return fused_result(op, sample, names, args), args
+    except NotSaidError:
+        return None, args
+
+
+def is_said(op: Op, sample: Sample) -> bool:
+    """Tell whether the operator says something of a call."""
+    return result_and_inputs(op, sample, {})[0] is not None
+
+
+def inputs(op: Op, sample: Sample) -> list[torch.Tensor]:
+    """Give inputs that may occur together: positions under windows of a pool are such."""
+    args = tensors(sample)
+    if op is not pool.max_pool2d_backward:
+        return args
+    window = {name: sample.attrs[name] for name in ("kernel_size", "stride")}
+    _, places = torch.nn.functional.max_pool2d_with_indices(args[1], **window)
+    return [*args[:2], places]
+
+
+def fused_result(
+    op: Op, sample: Sample, names: Mapping[int, Dim], args: Sequence[torch.Tensor]
+) -> Any:
+    """Give the value, the operator as it is inside a kernel. Raises NotSaidError."""
+    program, result = call_program(op, sample, names)
+    values: dict[Expr, Any] = dict(zip(program.params, args, strict=True))
+
+    def atom(expr: Expr) -> Any:
+        match expr:
+            case Tuple(fields):
+                return tuple(map(atom, fields))
+            case TupleGet(value, index):
+                return atom(value)[index]
+            case Constant():
+                return expr.value if is_host_number(expr) else tensor_constant(expr, CPU)
+            case _:
+                return values[expr]
+
+    def size(dim: Dim) -> int:
+        return dim.evaluate(program.solver.sizes)
+
+    for binding in program.builder.bindings:
+        match binding.value:
+            case Call(callee=Op() as called, args=operands) as call:
+                given = [atom(a) for a in operands]
+                values[binding.var] = (
+                    fused_value(called, call, given, size, CPU, program.solver)
+                    if called is op
+                    else apply_op(called, call, given, size, CPU)
+                )
+            case other:
+                values[binding.var] = atom(other)
+    return atom(result.atom)
