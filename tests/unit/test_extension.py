@@ -1,0 +1,111 @@
+"""Operators of a user's own say what they are inside kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import relay
+from pyrelay.extension import declare
+from pyrelay.ir.build import Value
+from pyrelay.ir.elements import Elements, Place, Source
+from pyrelay.ir.expr import Function, type_of
+from pyrelay.ir.lowering import MadeOf
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Op, Sample, TensorSpec
+from pyrelay.ir.ops import activation
+from pyrelay.ir.printer import to_text
+from pyrelay.ir.rules import same_as_operand
+from pyrelay.ir.types import FnType, float32, tensor_type
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.regions.decompose import decompose
+from pyrelay.passes.regions.fuse import fuse
+from pyrelay.runtime.evaluator import evaluate
+from tests.ops.checks import assert_equal
+from tests.ops.fused import fused_result
+from tests.ops.programs import Program
+
+MATRIX = Sample((TensorSpec((3, 4)),), {"by": 2.0})
+
+
+def shifted(x: torch.Tensor, *, by: float) -> torch.Tensor:
+    """Each element times a number, less the one to its left; 0 stands left of the first."""
+    left = torch.nn.functional.pad(x, (1, 0))[..., :-1]
+    return x * by - left
+
+
+def shifted_element(k: Elements, place: Place, x: Source, *, by: float) -> Any:
+    """Give one element of `shifted`."""
+    *lead, column = place.index
+    is_there = k.gt(k.number(column), k.number(column - column))
+    left = x.within((*lead, column - 1), is_there, k.const(0.0))
+    return k.sub(k.mul(x(*place.index), k.const(by)), left)
+
+
+SHIFTED = declare(
+    shifted, type_rule=same_as_operand(), grad=None, samples=[MATRIX], fused=shifted_element
+)
+
+
+def program(op: Op) -> Module:
+    """Give a program with an operator between two others."""
+    made = Program()
+    x = made.parameter(tensor_type(float32, 3, 4))
+    found = activation.relu(op(activation.relu(x), by=2.0))
+    types = tuple(type_of(p) for p in made.params)
+    function = Function(
+        tuple(made.params),
+        made.builder.block(found),
+        found.ty,
+        ty=FnType(types, found.ty),
+        span=made.builder.span,
+    )
+    return to_anf(Module({"main": function}, {}))
+
+
+def kernels_of(op: Op) -> tuple[list[str], Any]:
+    """Give the kernel functions of the program as texts, and its value."""
+    whole = program(op)
+    fused = fuse(decompose(whole, "main"))
+    value = evaluate(fused.module, "main", [X])
+    assert_equal(value, evaluate(whole, "main", [X]), rtol=1e-6, atol=1e-6)
+    texts = [to_text(Module({n: fused.module.functions[n]}, {})) for n in fused.kernels]
+    return texts, value
+
+
+X = torch.randn((3, 4), generator=torch.Generator().manual_seed(0))
+
+
+def test_an_operator_with_a_fused_meaning_is_part_of_a_kernel() -> None:
+    found = fused_result(SHIFTED, MATRIX, {}, [X])
+    assert_equal(found, shifted(X, by=2.0), rtol=1e-6, atol=1e-6)
+    texts, value = kernels_of(SHIFTED)
+    assert len(texts) == 1
+    assert "shifted" in texts[0]
+    assert_equal(value, torch.relu(shifted(torch.relu(X), by=2.0)), rtol=1e-6, atol=1e-6)
+
+
+def test_an_operator_without_one_is_called_between_kernels() -> None:
+    silent = declare(shifted, type_rule=same_as_operand(), grad=None, samples=[MATRIX])
+    with pytest.raises(KeyError):
+        fused_result(silent, MATRIX, {}, [X])
+    texts, _ = kernels_of(silent)
+    assert not any("shifted" in text for text in texts)
+
+
+def test_an_operator_may_be_made_of_others() -> None:
+    def code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+        return activation.relu(args[0] * attrs["by"])
+
+    @relay.operator(type_rule=same_as_operand(), samples=[MATRIX], fused=MadeOf(code))
+    def ramp(x: torch.Tensor, *, by: float) -> torch.Tensor:
+        """The positive part of a multiple."""
+        return torch.relu(x * by)
+
+    texts, value = kernels_of(ramp.__relay__)
+    assert len(texts) == 1
+    assert "ramp" not in texts[0]
+    assert_equal(value, torch.relu(X) * 2.0, rtol=1e-6, atol=1e-6)
