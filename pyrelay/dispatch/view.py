@@ -40,7 +40,11 @@ class View:
 
     def concerns(self, op: Op) -> bool:
         """Tell whether some call of an operator may be dispatched."""
-        return bool(self.fallbacks) or any(op is other for other, _ in self.operators)
+        return bool(self.fallbacks) or self.names(op)
+
+    def names(self, op: Op) -> bool:
+        """Tell whether some call of an operator may have an implementation that is for it alone."""
+        return any(op is other for other, _ in self.operators)
 
     def applies_to(self, call: Call) -> bool:
         """Tell whether a call of an operator may be dispatched."""

@@ -108,7 +108,8 @@ class Program:
 
     def _derive(self, module: Module) -> Module:
         pooled = pool_first(cells_to_values(module), self.view.concerns)
-        return expand_transforms(pooled, self.entry)
+        # What a fallback does for an operator it does for those that keep more as well.
+        return expand_transforms(pooled, self.entry, self.view.names)
 
     def _simplify(self, module: Module) -> Module:
         fixed = self.view.concerns

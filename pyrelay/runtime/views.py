@@ -14,7 +14,6 @@ from .. import dispatch
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile
 from ..diagnostics.diagnostic import RunError
-from ..dispatch.keys import Key
 from ..dispatch.registry import REGISTRY, Table
 from ..dispatch.state import STATE, State
 from ..dispatch.view import Signature, View, calls_of, view_of
@@ -35,20 +34,24 @@ class Views:
     def __init__(self, program: Program) -> None:
         self._program: Final = program
         self._programs: Final[dict[View, Program]] = {}
-        self._table: Table | None = None
-        self._known: dict[tuple[State, Key], Program] = {}
+        self._known: tuple[Table, dict[tuple[State, torch.device], Program]] = REGISTRY.table, {}
+        self._last: tuple[Table, State, torch.device, Program] | None = None
 
     def now(self, device: torch.device) -> Program:
         """Give the program for calls on a device under what is registered, included and excluded
         here. Raises RunError where that would compile, and compiling is not allowed."""
-        table = REGISTRY.table
-        if table is not self._table or len(self._known) >= MOST_STATES:
-            self._table, self._known = table, {}
-        key = STATE.get(), dispatch.device(device.type)
-        found = self._known.get(key)
+        table, state, last = REGISTRY.table, STATE.get(), self._last
+        if last is not None and last[0] is table and last[1] is state and last[2] == device:
+            return last[3]
+        known = self._known
+        if known[0] is not table or len(known[1]) >= MOST_STATES:
+            # A new dictionary: another thread may still add to the old one.
+            known = self._known = table, {}
+        found = known[1].get((state, device))
         if found is None:
-            found = self._under(view_of(table, *key, self._calls))
-            self._known[key] = found
+            key = dispatch.device(device.type)
+            found = known[1][state, device] = self._under(view_of(table, state, key, self._calls))
+        self._last = table, state, device, found
         return found
 
     def _under(self, view: View) -> Program:

@@ -44,6 +44,7 @@ from ...ir.types import (
 )
 
 if TYPE_CHECKING:
+    from ..fixed import Fixed
     from .leaves import Leaves
 
 
@@ -63,7 +64,8 @@ class Step:
     """One binding; `arms` are its branches, `tail` says that its value is the function's.
 
     `expansion` is other code for an operator call, which stands for it where it is differentiated;
-    its last step binds the same variable.
+    its last step binds the same variable. `is_fixed` says that the call itself still gives the
+    value then: the operator has an implementation from outside.
     """
 
     var: Var
@@ -71,6 +73,7 @@ class Step:
     arms: tuple[Arm, ...]
     tail: bool
     expansion: tuple[Step, ...] = ()
+    is_fixed: bool = False
 
 
 @final
@@ -121,8 +124,9 @@ class Source:
 class Reader:
     """Reads one function."""
 
-    def __init__(self, leaves: Leaves) -> None:
+    def __init__(self, leaves: Leaves, fixed: Fixed) -> None:
         self._leaves: Final = leaves
+        self._fixed: Final = fixed
         self._names: Final = Names()
         self._sizes = SizeNames(())
         self._definitions: Final[dict[Var, Step]] = {}
@@ -166,7 +170,9 @@ class Reader:
             case _:
                 pass
         expansion = self._expansion(var, value)
-        step = Step(var, value, tuple(arms), tail, expansion)
+        callee = value.callee if isinstance(value, Call) else None
+        is_fixed = isinstance(callee, Op) and self._fixed(callee)
+        step = Step(var, value, tuple(arms), tail, expansion, is_fixed)
         self._definitions.update((s.var, s) for s in (step, *expansion))
         return step
 

@@ -36,6 +36,7 @@ from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
 from ..first_order import NotFirstOrder, first_order
+from ..fixed import Fixed, nothing_fixed
 from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
 from .leaves import GrowingType
@@ -49,11 +50,14 @@ if TYPE_CHECKING:
     from ...diagnostics.source import Span
 
 
-def expand_transforms(module: Module, entry: str | None = None) -> Module:
+def expand_transforms(
+    module: Module, entry: str | None = None, fixed: Fixed = nothing_fixed
+) -> Module:
     """Give the module without transforms; itself if it has none.
 
     The module must be typed and in A-normal form. With `entry`, functions that it does not reach
-    do not matter, and go. Raises CheckError.
+    do not matter, and go. Operators that are `fixed` are called in the forward pass of a derivative
+    even where another one keeps what the backward pass needs. Raises CheckError.
     """
     if entry is not None:
         reached = _reachable(module.functions, entry)
@@ -62,7 +66,7 @@ def expand_transforms(module: Module, entry: str | None = None) -> Module:
             module = replace(module, functions=kept)
     if not any(map(_has_transforms, module.functions.values())):
         return module
-    expansion = _Expansion(module)
+    expansion = _Expansion(module, fixed)
     expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
@@ -86,8 +90,8 @@ class _Site:
 class _Expansion:
     """One run over one module."""
 
-    def __init__(self, module: Module) -> None:
-        self.store: Final = Store(module)
+    def __init__(self, module: Module, fixed: Fixed) -> None:
+        self.store: Final = Store(module, fixed)
         self.problems: Final[list[Problem]] = []
         self._derivation: Final = Derivation(self.store)
         self._expanded: Final = Expanded(self._derivation)

@@ -393,6 +393,57 @@ def test_the_derivative_stays_that_of_the_operator() -> None:
     torch.testing.assert_close(gradient, torch.tensor([2.0, 2.0]))
 
 
+@relay
+def pooled(x: Tensor[Float, (N, 1, 4, 4)]) -> Float:
+    return relay.sum(relay.max_pool2d(x, kernel_size=2) * 3.0)
+
+
+@relay
+def normed(x: Tensor[Float, (N, 1, 4, 4)]) -> Float:
+    weight = relay.linspace(1.0, 2.0, 4)
+    return relay.sum(relay.layer_norm(x, (4,), weight, weight) ** 3)
+
+
+@pytest.mark.parametrize("f", [pooled, normed], ids=["max_pool2d", "layer_norm"])
+def test_an_operator_whose_derivative_keeps_more_still_has_its_implementation(f: Any) -> None:
+    name = "max_pool2d" if f is pooled else "layer_norm"
+    seen: list[str] = []
+
+    def noted(call: dispatch.OperatorCall) -> Any:
+        seen.append(call.name)
+        return call.redispatch() + 1.0
+
+    x = torch.randn(2, 1, 4, 4, dtype=torch.float32)
+    plain_value, plain_gradient = relay.value_and_grad(f)(x)
+    with dispatch.register(name, "cpu", noted, boxed=True):
+        value, gradient = relay.value_and_grad(f)(x)
+        assert seen == [name]
+        torch.testing.assert_close(f(x), value)
+    assert abs(float(value - plain_value)) > 1.0
+    if f is pooled:
+        torch.testing.assert_close(gradient, plain_gradient)
+    seen.clear()
+    with dispatch.fallback("cpu", lambda call: (seen.append(call.name), call.redispatch())[1]):
+        value, gradient = relay.value_and_grad(f)(x)
+    torch.testing.assert_close((value, gradient), (plain_value, plain_gradient))
+    assert name not in seen  # a fallback sees the operator that keeps more, in its place
+
+
+def test_second_derivatives_run_the_implementation_of_the_function() -> None:
+    @relay
+    def f(x: Tensor[Float, (1, 1, 4, 4)]) -> Float:
+        return relay.sum(relay.max_pool2d(x * x, kernel_size=2) ** 2)
+
+    @relay
+    def slope(x: Tensor[Float, (1, 1, 4, 4)]) -> Float:
+        return relay.sum(relay.grad(f)(x))
+
+    x = torch.randn(1, 1, 4, 4)
+    expected = relay.grad(slope)(x)
+    with dispatch.register(relay.max_pool2d, (), lambda *_, **__: dispatch.redispatch()):
+        torch.testing.assert_close(relay.grad(slope)(x), expected)
+
+
 def test_torch_sees_the_same_derivative_and_runs_the_backward_where_the_forward_ran() -> None:
     seen = Seen()
     x = X[:, :2].clone().requires_grad_()
