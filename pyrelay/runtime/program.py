@@ -30,6 +30,7 @@ from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
+from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
 from .representation import NO_DATA, UserData
 from .views import Views
 
@@ -59,7 +60,7 @@ class Program:
         self.translated: Final = translated
         self.data: Final = data
         self.entry: Final = entry
-        self._compiled: Final[dict[torch.device, CompiledProgram]] = {}
+        self._compiled: Final[dict[tuple[torch.device, str], Executable]] = {}
         self._views: Final = Views(self)
 
     @classmethod
@@ -144,20 +145,19 @@ class Program:
         assert isinstance(ty, FnType)
         return ty
 
-    def compiled(self, device: torch.device) -> CompiledProgram:
-        """Give the host function for a device, under the implementations of operators that apply
-        now; compiled at first use."""
+    def compiled(self, device: torch.device) -> Executable:
+        """Give what runs the program on a device, under the implementations of operators that
+        apply now; made at first use."""
         if REGISTRY.table.registrations:
             return self._views.now(device).as_it_is(device)
-        return self._compiled.get(device) or self.as_it_is(device)
+        return self.as_it_is(device)
 
-    def as_it_is(self, device: torch.device) -> CompiledProgram:
-        """Give the host function for a device under the view of this program."""
-        known = self._compiled.get(device)
+    def as_it_is(self, device: torch.device) -> Executable:
+        """Give what runs the program on a device under the view of this program."""
+        key = (device, current().lowering)
+        known = self._compiled.get(key)
         if known is None:
-            data = self.data.representations
-            known = compile_module(self.simplified, self.entry, device, data, self.view)
-            self._compiled[device] = known
+            known = self._compiled[key] = self._compile(device)
         return known
 
     def under(self, view: View) -> Program:
@@ -165,6 +165,20 @@ class Program:
         program = Program.of_typed(self.typed, self.entry, self.data, view)
         program.__dict__["anf"] = self.anf
         return program
+
+    def _compile(self, device: torch.device) -> Executable:
+        match lowering_on(device):
+            case Lowering.TORCH:
+                return self.as_torch(device)
+            case Lowering.EVALUATOR:
+                return EvaluatedProgram(lambda args: self.interpret(args, device))
+            case Lowering.TRITON:
+                raise NotImplementedError
+
+    def as_torch(self, device: torch.device) -> CompiledProgram:
+        """Give the program as host code that calls torch."""
+        data = self.data.representations
+        return compile_module(self.simplified, self.entry, device, data, self.view)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

@@ -24,7 +24,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "grad": lambda p: to_text(p.derived),
     "simplified": lambda p: to_text(p.simplified),
     "regions": lambda p: to_text(p.regions),
-    "host": lambda p: p.compiled(torch.device("cpu")).source,
+    "host": lambda p: p.as_torch(torch.device("cpu")).source,
 }
 """What each stage shows."""
 

@@ -178,3 +178,23 @@ class WrongElement:
             primary=Label(self.span, f"this loop reads {self.wanted}"),
             help=self.way,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NoKernels:
+    """The option `lowering` asks for kernels where they cannot run.
+
+    `triton` runs on a GPU, `triton-interpret` on the CPU; both take an installed triton. `auto`,
+    the default, takes what is there.
+    """
+
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL508",
+            title=f"kernels cannot run here: {self.why}",
+            primary=None,
+            help="leave the option `lowering` (PYRELAY_LOWERING) at `auto`",
+        )

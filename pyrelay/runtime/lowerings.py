@@ -1,0 +1,91 @@
+"""What runs the tensor code of a program on a device: torch, our own kernels, or the evaluator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import torch
+
+from ..config import current
+from ..diagnostics.catalogue.run import NoKernels
+from ..diagnostics.diagnostic import RunError
+from ..lower_triton.build import NoTriton, triton_module
+from .host import CompiledProgram
+
+
+class Lowering(Enum):
+    """What runs tensor code."""
+
+    TORCH = "torch"
+    TRITON = "triton"
+    EVALUATOR = "evaluator"
+
+
+@final
+class EvaluatedProgram:
+    """A program that the reference evaluator runs."""
+
+    def __init__(self, evaluate: Callable[[Sequence[Any]], Any]) -> None:
+        self.source: Final = "# The reference evaluator runs this program.\n"
+        self.constants: Final[frozenset[int]] = frozenset()
+        self._evaluate: Final = evaluate
+
+    def __call__(self, *args: Any) -> Any:
+        """Give the value of the entry at run-time values. Raises RunError."""
+        return self._evaluate(args)
+
+
+Executable: TypeAlias = CompiledProgram | EvaluatedProgram
+"""A program that can be run on one device."""
+
+
+def lowering_on(device: torch.device) -> Lowering:
+    """Give what runs tensor code on a device under the options in effect.
+
+    Raises RunError where kernels were asked for and cannot be had.
+    """
+    match current().lowering:
+        case "torch":
+            return Lowering.TORCH
+        case "evaluator":
+            return Lowering.EVALUATOR
+        case "auto":
+            return _automatic(device.type)
+        case "triton-interpret":
+            return _kernels(device, needed="cpu")
+        case _:
+            return _kernels(device, needed="cuda")
+
+
+def _kernels(device: torch.device, needed: str) -> Lowering:
+    if device.type != needed:
+        raise RunError(NoKernels(_elsewhere(device, needed)))
+    try:
+        triton_module()
+    except NoTriton as error:
+        raise RunError(NoKernels(str(error))) from None
+    return Lowering.TRITON
+
+
+def _elsewhere(device: torch.device, needed: str) -> str:
+    if needed == "cpu":
+        return f"the interpreter runs kernels on the CPU, and this call is on {device}"
+    return f"kernels run on a GPU, and this call is on {device}"
+
+
+@cache
+def _automatic(device_type: str) -> Lowering:
+    """Give what runs tensor code where nothing was asked for; why it is not kernels is said once."""
+    if device_type != "cuda":
+        return Lowering.TORCH
+    try:
+        triton_module()
+    except NoTriton as error:
+        text = f"tensor code runs as calls of torch, not as fused kernels: {error}"
+        warnings.warn(text, UserWarning, stacklevel=2)
+        return Lowering.TORCH
+    return Lowering.TRITON

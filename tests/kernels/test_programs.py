@@ -1,0 +1,92 @@
+"""Whole programs with their tensor code in kernels: the same values as calls of torch give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from examples.lenet.lenet import lenet
+from examples.lenet.lenet import loss as lenet_loss
+from pyrelay import Dim, Float, Int, Tensor, relay
+from pyrelay.config import options
+from pyrelay.models import mlp as mlps
+from pyrelay.models import transformer
+from pyrelay.models.mlp import mlp
+from pyrelay.models.transformer import transformer_block
+from pyrelay.prelude import List
+
+N, D, B, T, C = Dim("N"), Dim("D"), Dim("B"), Dim("T"), Dim("C")
+
+
+@relay
+def mlp_loss(x: Tensor[Float, (N, D)], y: Tensor[Int, (N,)]) -> Float:
+    return relay.softmax_cross_entropy(mlp(x, hidden=12), y)
+
+
+@relay
+def block_loss(x: Tensor[Float, (B, T, C)]) -> Float:
+    return (transformer_block(x, heads=2, hidden=12) ** 2).mean()
+
+
+def both_ways(make: Callable[[], Any], step: Callable[[Any], Any]) -> None:
+    """Make two equal models, run steps on each, with kernels and with torch, and compare."""
+    with_kernels, with_torch = make(), make()
+    for _ in range(2):
+        found = step(with_kernels)
+        with options(lowering="torch"):
+            expected = step(with_torch)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    for one, other in zip(with_kernels.parameters(), with_torch.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def training(loss: Any, *args: torch.Tensor) -> Callable[[Any], Any]:
+    def step(model: Any) -> Any:
+        value, grads = relay.value_and_grad(model, loss, args)
+        relay.update_model_params(model, grads, lr=0.1)
+        return value
+
+    return step
+
+
+def test_an_mlp_is_trained() -> None:
+    x, y = torch.randn(5, 7), torch.randint(0, 10, (5,))
+    both_ways(
+        lambda: relay.create_model(mlp, seed=0, dims={mlps.D: 7}, hidden=12),
+        training(mlp_loss, x, y),
+    )
+
+
+def test_a_transformer_block_is_trained() -> None:
+    both_ways(
+        lambda: relay.create_model(
+            transformer_block, seed=0, dims={transformer.C: 8}, heads=2, hidden=12
+        ),
+        training(block_loss, torch.randn(2, 3, 8)),
+    )
+
+
+@pytest.mark.slow
+def test_lenet_is_trained() -> None:
+    x, y = torch.randn(2, 1, 28, 28), torch.randint(0, 10, (2,))
+    both_ways(lambda: relay.create_model(lenet, seed=0), training(lenet_loss, x, y))
+
+
+@relay
+def weighted(xs: List[Tensor[Float, (N,)]], decay: Float) -> Float:
+    total = 0.0
+    for x in xs:
+        total = total * decay + relay.tanh(x).sum()
+    return total
+
+
+def test_control_flow_stays_on_the_host() -> None:
+    xs, decay = [torch.randn(n) for n in (3, 3, 3)], torch.tensor(0.5)
+    found = relay.value_and_grad(weighted)(xs, decay)
+    with options(lowering="torch"):
+        expected = relay.value_and_grad(weighted)(xs, decay)
+    torch.testing.assert_close(found[0], expected[0])
+    torch.testing.assert_close(found[1][1], expected[1][1])

@@ -1,0 +1,37 @@
+"""What runs tensor code is an option, and all ways give the same values."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Tensor, relay
+from pyrelay.config import options
+from pyrelay.runtime.lowerings import Lowering, lowering_on
+
+N = Dim("N")
+
+
+@relay
+def decay(x: Tensor[Float, (N,)], rounds: int) -> Float:
+    total = 0.0
+    for i in range(rounds):
+        total += (x / (i + 1)).sum()
+    return total
+
+
+@pytest.mark.parametrize("lowering", ["torch", "evaluator"])
+def test_values_and_gradients_are_the_same(lowering: str) -> None:
+    x = torch.arange(4.0)
+    plain, gradient = decay(x, 3), relay.grad(decay, wrt="x")(x, 3)
+    with options(lowering=lowering):
+        torch.testing.assert_close(decay(x, 3), plain)
+        torch.testing.assert_close(relay.grad(decay, wrt="x")(x, 3), gradient)
+
+
+def test_a_cpu_has_torch_unless_it_is_told_otherwise() -> None:
+    cpu = torch.device("cpu")
+    with options(lowering="auto"):
+        assert lowering_on(cpu) is Lowering.TORCH
+    with options(lowering="evaluator"):
+        assert lowering_on(cpu) is Lowering.EVALUATOR
