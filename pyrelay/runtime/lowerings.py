@@ -6,15 +6,17 @@ import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cache
-from typing import Any, Final, TypeAlias, final
-
-import torch
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..config import current
 from ..diagnostics.catalogue.run import NoKernels
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.source import Span
 from ..lower_triton.build import NoTriton, triton_module
 from .host import CompiledProgram
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Lowering(Enum):
@@ -43,10 +45,10 @@ Executable: TypeAlias = CompiledProgram | EvaluatedProgram
 """A program that can be run on one device."""
 
 
-def lowering_on(device: torch.device) -> Lowering:
+def lowering_on(device: torch.device, place: Span) -> Lowering:
     """Give what runs tensor code on a device under the options in effect.
 
-    Raises RunError where kernels were asked for and cannot be had.
+    Raises RunError, at `place`, where kernels were asked for and cannot be had.
     """
     match current().lowering:
         case "torch":
@@ -56,18 +58,18 @@ def lowering_on(device: torch.device) -> Lowering:
         case "auto":
             return _automatic(device.type)
         case "triton-interpret":
-            return _kernels(device, needed="cpu")
+            return _kernels(device, place, needed="cpu")
         case _:
-            return _kernels(device, needed="cuda")
+            return _kernels(device, place, needed="cuda")
 
 
-def _kernels(device: torch.device, needed: str) -> Lowering:
+def _kernels(device: torch.device, place: Span, needed: str) -> Lowering:
     if device.type != needed:
-        raise RunError(NoKernels(_elsewhere(device, needed)))
+        raise RunError(NoKernels(place, _elsewhere(device, needed)))
     try:
         triton_module()
     except NoTriton as error:
-        raise RunError(NoKernels(str(error))) from None
+        raise RunError(NoKernels(place, str(error))) from None
     return Lowering.TRITON
 
 
@@ -79,7 +81,7 @@ def _elsewhere(device: torch.device, needed: str) -> str:
 
 @cache
 def _automatic(device_type: str) -> Lowering:
-    """Give what runs tensor code where nothing was asked for; why it is not kernels is said once."""
+    """Give what runs tensor code where nothing was asked for; says once why it is not kernels."""
     if device_type != "cuda":
         return Lowering.TORCH
     try:

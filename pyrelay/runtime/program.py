@@ -167,7 +167,7 @@ class Program:
         return program
 
     def _compile(self, device: torch.device) -> Executable:
-        match lowering_on(device):
+        match lowering_on(device, self.function.span):
             case Lowering.TORCH:
                 return self.as_torch(device)
             case Lowering.EVALUATOR:

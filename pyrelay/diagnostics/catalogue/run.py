@@ -188,6 +188,7 @@ class NoKernels:
     the default, takes what is there.
     """
 
+    span: Span
     why: str
 
     def diagnostic(self) -> Diagnostic:
@@ -195,6 +196,6 @@ class NoKernels:
         return Diagnostic(
             code="RL508",
             title=f"kernels cannot run here: {self.why}",
-            primary=None,
+            primary=Label(self.span, "this is to run as kernels"),
             help="leave the option `lowering` (PYRELAY_LOWERING) at `auto`",
         )
