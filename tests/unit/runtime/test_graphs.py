@@ -12,7 +12,7 @@ from pyrelay.runtime.graphs import MOST_GRAPHS, RUNS_BEFORE, GraphedRegion
 
 
 class Again:
-    """A graph: what was called while it was recorded, on the same tensors, into the same results."""
+    """A graph: what was called while it was recorded, on the same tensors and results."""
 
     def __init__(self) -> None:
         self.steps: Final[list[Callable[[], None]]] = []
@@ -41,7 +41,7 @@ class Recorder:
 
 
 class Step:
-    """A training step: `weight -= x.sum()`, gives `x * scale` and the old weight; counts its runs."""
+    """A training step: `weight -= x.sum()`, gives `x * scale` and the old weight."""
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder: Final = recorder
