@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ..config import current
-from ..ir.dims import Dim, DimAtom, DimOp, DimVar
+from ..ir.dims import Dim, DimAtom, DimOp
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
 from .build import function_of, interprets, launch_options
@@ -258,13 +258,11 @@ class _Sizes:
         return total
 
     def _atom(self, atom: DimAtom) -> int:
-        match atom:
-            case DimOp(kind, left, right):
-                return _OPERATIONS[kind](self.value(left), self.value(right))
-            case DimVar():
-                return self._known[Dim.atom(atom)]
-            case _:
-                raise KeyError(atom.key)
+        found = self._known.get(Dim.atom(atom))
+        if found is not None:
+            return found
+        assert isinstance(atom, DimOp), f"no operand shows the size {atom.key}"
+        return _OPERATIONS[atom.kind](self.value(atom.left), self.value(atom.right))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {

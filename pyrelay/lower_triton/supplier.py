@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, final
 
 from ..ir.dims import ONE, ZERO, Dim
-from ..ir.expr import Expr, Function, Var, type_of
+from ..ir.expr import Constant, Expr, Function, Var, type_of
 from ..ir.types import DType
 from ..passes.regions.groups import Output
 from ..passes.regions.places import Places, linear
@@ -55,9 +55,15 @@ class TermSupplier:
         return var in self._leaves
 
     def read(
-        self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any | None, /
+        self,
+        var: Var | Constant,
+        index: tuple[Dim, ...],
+        mask: Any | None,
+        otherwise: Any | None,
+        /,
     ) -> Any:
         """Give the element of a parameter, or of what a loop gives."""
+        assert isinstance(var, Var), "a constant tensor is a parameter of a kernel function"
         if var in self._leaves:
             value = self._leaves[var](var, index)
         else:

@@ -34,6 +34,7 @@ class EvaluatedProgram:
     def __init__(self, evaluate: Callable[[Sequence[Any]], Any]) -> None:
         self.source: Final = "# The reference evaluator runs this program.\n"
         self.constants: Final[frozenset[int]] = frozenset()
+        self.is_dispatched: Final = True
         self._evaluate: Final = evaluate
 
     def __call__(self, *args: Any) -> Any:

@@ -30,6 +30,7 @@ from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
+from .kernels import KernelOrTorch
 from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
 from .representation import NO_DATA, UserData
 from .views import Views
@@ -172,13 +173,27 @@ class Program:
                 return self.as_torch(device)
             case Lowering.EVALUATOR:
                 return EvaluatedProgram(lambda args: self.interpret(args, device))
-            case Lowering.TRITON:
-                raise NotImplementedError
+            case Lowering.TRITON if self.view == NOTHING:
+                return self._as_kernels(device)
+            case Lowering.TRITON:  # what is dispatched is called, operator by operator
+                return self.as_torch(device)
 
     def as_torch(self, device: torch.device) -> CompiledProgram:
         """Give the program as host code that calls torch."""
         data = self.data.representations
         return compile_module(self.simplified, self.entry, device, data, self.view)
+
+    def _as_kernels(self, device: torch.device) -> CompiledProgram:
+        """Give the program as host code that calls kernels of our own."""
+        module, kernels = self.regions, frozenset(self.cut.kernels)
+
+        def instead(name: str, code: Callable[..., Any]) -> Callable[..., Any]:
+            if name not in kernels:
+                return code
+            return KernelOrTorch(name, module.functions[name], device, code)
+
+        data = self.data.representations
+        return compile_module(module, self.entry, device, data, instead=instead)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

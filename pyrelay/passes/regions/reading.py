@@ -56,9 +56,15 @@ class Supplier(Protocol):
         ...
 
     def read(
-        self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any | None, /
+        self,
+        var: Var | Constant,
+        index: tuple[Dim, ...],
+        mask: Any | None,
+        otherwise: Any | None,
+        /,
     ) -> Any:
-        """Give the element of a leaf: of a parameter, or of what `holds` says.
+        """Give the element of a leaf: of a parameter, of what `holds` says, or of a constant
+        tensor.
 
         With `mask`, a bool value, nothing is read where it does not hold; the element is then
         `otherwise`, or anything where that is None. The element of a tuple is a tuple.
@@ -128,6 +134,8 @@ class Reader:
         match atom:
             case Constant(value) if not isinstance(value, TensorData | str):
                 return self._supplier.elements(dtype_of(type_of(atom)), index).const(value)
+            case Constant():
+                return self._supplier.read(atom, index, mask, None)
             case Var():
                 key = (atom, index, mask)
                 if key not in self._known:

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 
 from ...ir.dims import Dim
 from ...ir.elements import Elements, Place
-from ...ir.expr import Call, Var, type_of
+from ...ir.expr import Call, Constant, Var, type_of
 from ...ir.lowering import Scatter
 from ...ir.types import DType
 from .places import Places
@@ -109,9 +109,16 @@ class Recording:
         return self.is_leaf(var)
 
     def read(
-        self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any | None, /
+        self,
+        var: Var | Constant,
+        index: tuple[Dim, ...],
+        mask: Any | None,
+        otherwise: Any | None,
+        /,
     ) -> Any:
-        """Note that an element is read."""
+        """Note that an element is read; constants are always there."""
+        if isinstance(var, Constant):
+            return _Fields()
         key = (var, index)
         self.reads[key] = self.reads.get(key, False) or mask is None
         return _Fields()

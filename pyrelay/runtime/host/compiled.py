@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 import torch
 
@@ -28,6 +29,8 @@ from .pool import Pool
 from .program import Program
 from .trampoline import DEPTH, DeepFunction, deep_function
 
+Instead: TypeAlias = Callable[[str, Callable[..., Any]], Callable[..., Any]]
+
 
 def compile_module(
     module: Module,
@@ -35,9 +38,13 @@ def compile_module(
     device: torch.device,
     representations: Representations = NOTHING_KNOWN,
     view: View = NOTHING,
+    instead: Instead | None = None,
 ) -> CompiledProgram:
-    """Give the compiled form of a program in its last stage, started at a global function; `view`
-    tells which calls of operators are dispatched."""
+    """Give the compiled form of a program in its last stage, started at a global function.
+
+    `view` tells which calls of operators are dispatched. `instead` gives what is called in the
+    place of a global function, from its name and code.
+    """
     plan = Plan(module, entry, view)
     deep_values = find_deep(plan)
     pool = Pool(device)
@@ -48,7 +55,7 @@ def compile_module(
         writer = BodyWriter(program, planned)
         run(_write_global(writer, planned))
         compiled.add(writer.written, planned.function.span.file)
-    compiled.finish()
+    compiled.finish(instead)
     return compiled
 
 
@@ -97,10 +104,12 @@ class CompiledProgram:
             module = ast.Module([definition], [])
             exec(compile(module, file.name, "exec"), self._namespace)
 
-    def finish(self) -> None:
+    def finish(self, instead: Instead | None) -> None:
         """Make the function values of global functions, and the function to start with."""
         for planned in self._program.plan.by_global.values():
             name = self._program.name(planned)
+            if instead is not None:
+                self._namespace[name] = instead(planned.name, self._namespace[name])
             if planned.is_deep:
                 plain, steps = self._namespace[name], self._namespace[f"{name}__steps"]
                 self._namespace[f"{name}__value"] = DeepFunction(plain, steps)
