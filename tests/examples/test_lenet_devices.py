@@ -16,6 +16,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pyrelay import relay
+from pyrelay.config import options
 
 FOLDER = Path(__file__).parents[2] / "examples" / "lenet"
 
@@ -43,7 +44,7 @@ def places(tensors: Iterable[torch.Tensor]) -> set[str]:
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_a_training_step_stays_on_a_pretended_gpu(program: Any) -> None:
     model = relay.create_model(program.lenet, seed=0)
-    with FakeTensorMode():
+    with FakeTensorMode(), options(lowering="torch"):  # kernels read what lies at addresses
         on_pretended_gpu(model)
         x = torch.empty(4, 1, 28, 28, device="cuda")
         y = torch.empty(4, dtype=torch.int64, device="cuda")

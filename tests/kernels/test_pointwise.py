@@ -102,7 +102,7 @@ def test_integers_of_every_width(dtype: str) -> None:
     check(source, x, y)
 
 
-def test_bools_combine() -> None:
+def test_bools_are_combined() -> None:
     source = """def @truth[N: Dim](%a: Tensor[(N,), bool], %b: Tensor[(N,), bool]) {
         (logical_and(%a, %b), logical_or(%a, %b), logical_xor(%a, %b), logical_not(%a),
          less(%a, %b), where(%a, 1.5f32, -2.0f32), cast(%a, dtype=int64))
