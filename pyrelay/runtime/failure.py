@@ -16,6 +16,7 @@ from ..diagnostics.catalogue.run import (
     IndexOutOfRange,
     OperatorFailed,
     Raised,
+    SizesAreNotEqual,
     WrongElement,
 )
 from ..diagnostics.diagnostic import Problem, RunError
@@ -23,7 +24,7 @@ from ..diagnostics.source import Span
 from ..ir.bounds import relation
 from ..ir.dims import Dim
 from ..ir.expr import Assumption
-from ..ir.ops.host import ProgramFailed
+from ..ir.ops.host import ProgramFailed, SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 
@@ -49,6 +50,8 @@ def _problem(error: Exception, span: Span) -> Problem:
     match error:
         case ElementError(position=position, wanted=wanted, actual=actual, way=way):
             return WrongElement(span, position, wanted, actual, way)
+        case SizesDiffer(left=left, right=right):
+            return SizesAreNotEqual(span, left, right)
         case AssertionError():
             return CheckFailed(span, str(error))
         case ProgramFailed():

@@ -124,6 +124,24 @@ class AssumptionBroken:
 
 
 @dataclass(frozen=True, slots=True)
+class SizesAreNotEqual:
+    """Two sizes differ that must be equal. The program found at least one of them while it ran, so
+    its types could not tell."""
+
+    span: Span
+    left: int
+    right: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL508",
+            title=f"two sizes that must be equal are {self.left} and {self.right}",
+            primary=Label(self.span, "this needs them to be equal"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorFailed:
     """An operator stopped while it ran; the note gives its own words."""
 

@@ -117,6 +117,8 @@ class LoopMismatch:
     before: str
     start: Span
     after: str
+    resized: bool
+    """Whether the types differ in sizes alone."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -125,7 +127,10 @@ class LoopMismatch:
             title=f"`{self.name}` changes its type over the loop",
             primary=Label(self.span, f"after one iteration it is {self.after}"),
             secondary=(Label(self.start, f"it comes into the loop as {self.before}"),),
-            help=f"give `{self.name}` its final dtype and shape before the loop",
+            help="to change a size in each round, write a function that calls itself, with `Any` "
+            "for that size in the annotation of its result"
+            if self.resized
+            else f"give `{self.name}` its final dtype and shape before the loop",
         )
 
 
@@ -291,6 +296,28 @@ class UntoldResult:
             primary=Label(self.span, "this is right for several types"),
             help=f"annotate what this is computed from, or use what `{self.function}` gives where "
             "one type is wanted",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOfEachRun:
+    """A size that only the running program knows is another one each time this runs, but a type
+    says that it is always the same: that of the elements of a list, or of what a local function
+    gives wherever it is called."""
+
+    span: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL223",
+            title="a size is not the same each time",
+            primary=Label(self.span, "each time this runs it may give another size"),
+            notes=(f"{self.why}, and one type holds for all runs",),
+            help="put the tensor into a dataclass whose field has a Dim of its own, as in "
+            '`rows: Tensor[Float, (K,)]` with `K = Dim("K")`, or into a function annotated with '
+            "`Any` for the size of its result",
         )
 
 

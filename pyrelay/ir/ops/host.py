@@ -248,6 +248,29 @@ same_length: Final = Op(
 )
 
 
+def _equal_sizes(left: int, right: int) -> tuple[()]:
+    if left != right:
+        raise SizesDiffer(left, right)
+    return ()
+
+
+equal_sizes: Final = Op(
+    name="equal_sizes",
+    doc="Stops the program unless two sizes are equal, which its types could not tell.",
+    params=(attribute("left", convert=Dim.of), attribute("right", convert=Dim.of)),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNIT,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_equal_sizes),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((), {"left": 3, "right": 3}),),
+)
+
+
 def _check_type(call: RuleCall) -> Type:
     condition = with_rank(call, 0, 0)
     if call.known_dtype(condition.dtype) != bool_:
@@ -276,6 +299,15 @@ check: Final = Op(
     torch_name=None,
     samples=lambda: (Sample((True,)),),
 )
+
+
+class SizesDiffer(ValueError):  # noqa: N818  becomes a diagnostic at the call
+    """Two sizes that must be equal are not."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(left, right)
+        self.left = left
+        self.right = right
 
 
 class ProgramFailed(RuntimeError):  # noqa: N818  it is no mistake of the compiler

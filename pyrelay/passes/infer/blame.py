@@ -118,9 +118,17 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
 
 
 def explain_argument(
-    call: Call, declared: Function | None, position: int, actual: Type, wanted: Type, why: str
+    call: Call,
+    declared: Function | None,
+    position: int,
+    actual: Type,
+    wanted: Type,
+    why: str,
+    *,
+    is_open: bool,
 ) -> Problem:
-    """Give the problem of an argument that its parameter does not take."""
+    """Give the problem of an argument that its parameter does not take; `is_open` if the type of
+    the function is still being found, so that it is called at the sizes that it is called with."""
     argument = call.args[position]
     if _is_rest_of_list(call, position) and isinstance(actual, AdtType):
         return _mixed_elements(call, actual, wanted, why)
@@ -133,7 +141,8 @@ def explain_argument(
         place, parameter = variable.span, variable.name
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
-        return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual))
+        resized = _differ_in_sizes(actual, wanted)
+        return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
     if isinstance(call.callee, Var) and call.callee.span == call.span and name == SHARED_CASE:
         return AlternativesMismatch(call.span, parameter, show(wanted), show(actual))
     # The span of a variable is where it is bound; its use is somewhere in the call.
@@ -148,8 +157,19 @@ def explain_argument(
         f"`{argument.name}` is {show(actual)}" if is_name else f"this is {show(actual)}",
         Label(argument.span, f"`{argument.name}` comes from here") if is_name else None,
         why,
-        _way_out(operand_text(argument), actual, wanted),
+        f"annotate what `{name}` returns, and it may call itself at other sizes"
+        if is_open and _differ_in_sizes(actual, wanted)
+        else _way_out(operand_text(argument), actual, wanted),
     )
+
+
+def _differ_in_sizes(actual: Type, wanted: Type) -> bool:
+    """Tell whether two types are those of tensors of different sizes, and alike else."""
+    match actual, wanted:
+        case TensorType(a, p), TensorType(b, q):
+            return p == q and len(a) == len(b)
+        case _:
+            return False
 
 
 def _is_rest_of_list(call: Call, position: int) -> bool:

@@ -1,4 +1,4 @@
-"""The constraints of inference and the work-list that solves them.
+"""The constraints of inference.
 
 A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits for, or `Clash`;
 `explain` turns a clash into the problem to show, with the places that disagree.
@@ -6,18 +6,15 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Protocol, final
 
 from ...diagnostics.catalogue.types import (
     ArgumentCountMismatch,
     BranchMismatch,
     CellMismatch,
     ConditionMismatch,
-    DimsMismatch,
-    EndlessType,
     NotACell,
     NotAFunction,
     NotATuple,
@@ -26,13 +23,11 @@ from ...diagnostics.catalogue.types import (
     UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Problem
-from ...ir.dims import Dim, DimHole
-from ...ir.expr import Call, Function, Rule, Transform
+from ...ir.expr import Call, Expr, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
 from ...ir.types import (
     BOOL,
-    DTypeHole,
     FnType,
     SizeType,
     TensorType,
@@ -44,10 +39,10 @@ from ...ir.types import (
     show,
 )
 from .blame import explain_argument, explain_operator
-from .operators import OperatorCall, StaticNeeded, WidthsMixed
-from .optional import joined_optional
+from .joins import join
+from .operators import OperatorCall
 from .records import explain_field
-from .solver import Endless, Solver
+from .solver import Place, Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -87,6 +82,7 @@ class OperatorConstraint:
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
+        solver.place = Place(self.call.call, is_after=False)
         if not self.read(self.call):
             self.call.attempt(solver)
 
@@ -107,9 +103,12 @@ class FlowConstraint:
     span: Span
     function: Function | None
     kind: str
+    value: Expr | None = None
+    """What arrives, where its sizes may be compared while running."""
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
+        solver.place = None if self.value is None else Place(self.value, is_after=True)
         solver.flow(self.actual, self.expected)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
@@ -136,6 +135,8 @@ class ApplyConstraint:
     types: tuple[Type, ...]
     result: Type
     declared: Function | None
+    is_open: bool = False
+    """Whether the function's type is still being found, of this call too."""
     failing: int = -1
 
     @property
@@ -157,6 +158,9 @@ class ApplyConstraint:
         for position, (actual, wanted) in enumerate(zip(self.types, callee.params, strict=True)):
             self.failing = position
             if not self._waits(solver, actual, wanted):
+                # What a loop carries has one size: the parameter has no other than it came in with.
+                place = Place(self.call, is_after=False)
+                solver.place = None if self._is_found(position) else place
                 solver.flow(actual, wanted)
             elif stuck is None:
                 head = solver.shallow(actual)
@@ -164,6 +168,12 @@ class ApplyConstraint:
         solver.unify(self.result, callee.result)
         if stuck is not None:
             raise Stuck(stuck)
+
+    def _is_found(self, position: int) -> bool:
+        """Tell whether the type of a parameter is found from what is passed for it."""
+        if self.is_open or self.declared is None:
+            return self.is_open
+        return self.declared.params[position].ty is None
 
     def _waits(self, solver: Solver, actual: Type, wanted: Type) -> bool:
         """Tell whether to wait until one side is known: what a loop passes to itself is then
@@ -182,7 +192,9 @@ class ApplyConstraint:
             return ArgumentCountMismatch(self.span, len(callee.params), len(self.types))
         actual = solver.resolve(self.types[self.failing])
         wanted = solver.resolve(callee.params[self.failing])
-        return explain_argument(self.call, self.declared, self.failing, actual, wanted, str(clash))
+        why, is_open = str(clash), self.is_open
+        places = (self.call, self.declared, self.failing)
+        return explain_argument(*places, actual, wanted, why, is_open=is_open)
 
 
 @final
@@ -238,7 +250,7 @@ class JoinConstraint:
             raise Stuck(result)
         joined = known[0]
         for other in known[1:]:
-            joined = _join(solver, joined, other)
+            joined = join(solver, joined, other)
         solver.flow(joined, result)
         for hole in open_:
             solver.unify(result, hole)
@@ -254,33 +266,6 @@ class JoinConstraint:
         are_tensors = isinstance(first, TensorType) and isinstance(second, TensorType)
         places = (first_span, show(first), second_span, show(second))
         return BranchMismatch(self.span, *places, str(clash), are_tensors)
-
-
-def _join(solver: Solver, left: Type, right: Type) -> Type:
-    left, right = solver.shallow(left), solver.shallow(right)
-    optional = joined_optional(left, right)
-    if optional is not None:
-        solver.flow(left, optional)
-        solver.flow(right, optional)
-        return optional
-    match left, right:
-        case SizeType(a), SizeType(b):
-            if solver.resolve_dim(a) == solver.resolve_dim(b):
-                return left
-            return solver.widen(left)
-        case (SizeType(), TensorType((), _)) | (TensorType((), _), SizeType()):
-            number = solver.widen(left)
-            solver.unify(number, solver.widen(right))
-            return number
-        case TupleType(a), TupleType(b) if len(a) == len(b):
-            return TupleType(tuple(_join(solver, x, y) for x, y in zip(a, b, strict=True)))
-        case TensorType((), _), TensorType((), _):
-            number = solver.widen(left)
-            solver.unify(number, solver.widen(right))
-            return number
-        case _:
-            solver.unify(left, right)
-            return left
 
 
 @final
@@ -385,109 +370,3 @@ class TransformConstraint:
 def _is_pair(solver: Solver, ty: Type) -> bool:
     ty = solver.shallow(ty)
     return isinstance(ty, TypeHole) or (isinstance(ty, TupleType) and len(ty.fields) == 2)
-
-
-Waiting: TypeAlias = list[Constraint]
-
-
-@final
-class Worklist:
-    """Constraints in program order; those that are stuck wait for their hole to be filled."""
-
-    def __init__(self, solver: Solver) -> None:
-        self._solver: Final = solver
-        self._ready: Final[deque[Constraint]] = deque()
-        self._waiting: Final[dict[tuple[str, int], Waiting]] = {}
-        self._stuck: Final[dict[int, Constraint]] = {}
-        self.problems: Final[list[Problem]] = []
-
-    def add(self, constraint: Constraint) -> None:
-        """Try a new constraint, and everything that it lets go on."""
-        self._try(constraint)
-        self._drain()
-
-    def equate(self, left: Dim, right: Dim, span: Span) -> None:
-        """Make two dims equal, or report at `span` that they are not."""
-        self._solver.span = span
-        try:
-            self._solver.unify_dims(left, right)
-        except Clash as clash:
-            self.problems.append(DimsMismatch(span, str(clash)))
-        self._drain()
-
-    def settle(self) -> None:
-        """Solve what is left: equations first, then each stuck rule may choose, in order."""
-        while True:
-            self._retry_equations()
-            self._drain()
-            if not self._settle_one() and not self._settle_one(guessing=True):
-                return
-
-    def _settle_one(self, *, guessing: bool = False) -> bool:
-        self._solver.guessing = guessing
-        for _ in range(len(self._stuck)):
-            constraint = self._stuck.pop(next(iter(self._stuck)))
-            self._solver.settling = True
-            before = len(self.problems)
-            progressed = self._try(constraint)
-            self._solver.settling = False
-            if progressed or len(self.problems) > before:
-                return True
-        return False
-
-    def unsolved(self) -> list[Constraint]:
-        """Give the constraints that never found out enough, in program order."""
-        return list(self._stuck.values())
-
-    def _retry_equations(self) -> None:
-        try:
-            self._solver.retry_equations()
-        except Clash as clash:
-            assert self._solver.span is not None
-            self.problems.append(DimsMismatch(self._solver.span, str(clash)))
-
-    def _try(self, constraint: Constraint) -> bool:
-        self._solver.span = constraint.span
-        try:
-            constraint.attempt(self._solver)
-        except Stuck as stuck:
-            self._wait(constraint, stuck)
-            return False
-        except Endless:
-            self.problems.append(EndlessType(constraint.span))
-        except (Clash, StaticNeeded, WidthsMixed) as clash:
-            # The result's hole stays open: what waits for it is not blamed for this mistake.
-            self.problems.append(constraint.explain(self._solver, clash))
-        return True
-
-    def _wait(self, constraint: Constraint, stuck: Stuck) -> None:
-        key = _key(stuck.on)
-        self._stuck[id(constraint)] = constraint
-        self._waiting.setdefault(key, []).append(constraint)
-
-    def _drain(self) -> None:
-        filled = self._solver.filled
-        while filled or self._ready:
-            while filled:
-                for constraint in self._waiting.pop(filled.pop(), ()):
-                    self._wake(constraint)
-            if self._ready:
-                self._try(self._ready.popleft())
-
-    def _wake(self, constraint: Constraint) -> None:
-        if self._stuck.pop(id(constraint), None) is not None:
-            self._ready.append(constraint)
-
-
-def _key(on: Any) -> tuple[str, int]:
-    """Give the key of the hole that something waits for: the first hole inside it."""
-    match on:
-        case TypeHole(number):
-            return ("type", number)
-        case DTypeHole(number):
-            return ("dtype", number)
-        case Dim():
-            hole = next(a for a in on.atoms() if isinstance(a, DimHole))
-            return ("dim", hole.number)
-        case _:
-            raise AssertionError(f"nothing to wait for in {on}")

@@ -24,7 +24,6 @@ from ...ir.expr import (
     Constructor,
     ConstructorPattern,
     Expr,
-    Flavour,
     Function,
     GlobalVar,
     If,
@@ -48,7 +47,7 @@ from ...ir.ops.compare import cast
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
-from ...ir.traverse import Steps, let
+from ...ir.traverse import Steps, attr_exprs, let
 from ...ir.types import (
     DEFAULT_DTYPE,
     INT,
@@ -72,7 +71,8 @@ from .generate import Generator
 from .operators import OperatorCall
 from .optional import as_optional, inner_of
 from .readings import Reading
-from .solver import is_closed
+from .size_checks import after_operands, after_value, comparisons, must_run
+from .solver import Place, is_closed
 
 
 @final
@@ -147,9 +147,14 @@ class Elaborator:
                 built = yield self.walk(expr, None if own == UNIT else inner)
                 return as_optional(built, inner, expr.span)
         if isinstance(expr, Atom):
-            return self._atom(expr, wanted)
-        built = yield self._inner(expr, wanted)
-        return self._convert(built, wanted)
+            built = self._atom(expr, wanted)
+        else:
+            built = self._convert((yield self._inner(expr, wanted)), wanted)
+        return after_value(built, self._comparisons(expr, is_after=True))
+
+    def _comparisons(self, expr: Expr, *, is_after: bool) -> list[Binding]:
+        found = self._solver.checks.get(Place(expr, is_after=is_after), ())
+        return comparisons([(self.final_dim(a), self.final_dim(b)) for a, b in found], expr.span)
 
     def _atom(self, expr: Atom, wanted: Type | None) -> Expr:
         match expr:
@@ -257,9 +262,10 @@ class Elaborator:
             self.final_dim(a) if isinstance(a, Dim) else self.final(a)
             for a in self._found.instances.get(expr.callee, ())
         )
-        return replace(
+        built = replace(
             expr, callee=callee, args=tuple(args), type_args=type_args, ty=callee.ty.result
         )
+        return after_operands(built, self._comparisons(expr, is_after=False))
 
     def _operator(self, found: OperatorCall) -> Steps[Expr]:
         call, op = found.call, found.op
@@ -325,9 +331,12 @@ class Elaborator:
             var = Var("size", ty, span=span)
             convert = as_bound if found.op in SLICING else as_size
             bindings.append(Binding(var, Call(convert, (value,), ty=ty, span=span)))
-        if not bindings:
-            return built
-        return LetBlock(tuple(bindings), built, Flavour.PURE, ty=built.ty, span=built.span)
+        for expr in attr_exprs(found.call):
+            if expr not in found.sizes and must_run(expr, self._found.types, self._solver):
+                value = yield self.walk(expr)
+                bindings.append(Binding(Var("size", value.ty, span=expr.span), value))
+        compared = self._comparisons(found.call, is_after=False)
+        return let(bindings, after_operands(built, compared))
 
     def _let(self, expr: LetBlock, wanted: Type | None) -> Steps[Expr]:
         blocks: list[tuple[LetBlock, tuple[Binding, ...]]] = []

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING
 
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
 from ...ir.traverse import rewrite
-from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, subtypes
+from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, map_type, subtypes
 from .generate import Scheme
 from .solver import Solver
 
@@ -18,26 +19,45 @@ if TYPE_CHECKING:
     from ...ir.types import Type
 
 
-def annotated(functions: Mapping[str, Function]) -> dict[str, Scheme]:
+def annotated(
+    functions: Mapping[str, Function], *, is_result_open: bool = False
+) -> dict[str, Scheme]:
     """Give the schemes of a group that is annotated whole; none, where a type is left out."""
-    types = {n: declared(f) for n, f in functions.items()}
+    types = {n: declared(f, is_result_open=is_result_open) for n, f in functions.items()}
     found = {n: s for n, s in types.items() if s is not None}
     return found if len(found) == len(functions) else {}
 
 
-def declared(function: Function) -> Scheme | None:
+def declared(function: Function, *, is_result_open: bool = False) -> Scheme | None:
     """Give the scheme of a function whose whole type is annotated: it may then call itself at
-    other sizes than its own (polymorphic recursion)."""
+    other sizes than its own (polymorphic recursion).
+
+    A size of the result that no parameter mentions, as `?`, is still to be found, unless
+    `is_result_open`: then it is one that only the running program knows, another for each call.
+    """
     types = (*(p.ty for p in function.params), function.result)
     if any(ty is None or any(isinstance(s, TypeHole) for s in subtypes(ty)) for ty in types):
         return None
     known = tuple(ty for ty in types if ty is not None)
+    if is_result_open:
+        known = (*known[:-1], _with_open_sizes(known[-1]))
     if any(dim.has_holes() for ty in known for dim in dims(ty)):
         return None
     params = in_order((p for ty in known[:-1] for p in _names_in(ty)), (function,))
-    if not set(params).issuperset(_names_in(known[-1])):
-        return None  # the result has a size that is still to be found
+    if not is_result_open and not set(params).issuperset(_names_in(known[-1])):
+        return None
     return Scheme(FnType(known[:-1], known[-1], params), function)
+
+
+def _with_open_sizes(ty: Type) -> Type:
+    """Give a type with names for the sizes that it leaves out."""
+    taken = {d.name for d in dims(ty)}
+    names = (f"size{i}" for i in count() if f"size{i}" not in taken)
+
+    def name(atom: DimVar | DimHole) -> Dim | None:
+        return Dim.of(next(names)) if isinstance(atom, DimHole) and atom.number == 0 else None
+
+    return map_type(ty, lambda _: None, lambda d: d.substitute(name))
 
 
 def in_order(found: Iterable[TypeParam], functions: Iterable[Function]) -> tuple[TypeParam, ...]:

@@ -67,13 +67,13 @@ from .constraints import (
     JoinConstraint,
     OperatorConstraint,
     TransformConstraint,
-    Worklist,
 )
 from .operators import OperatorCall
 from .patterns import ContentConstraint, declare_pattern
 from .readings import reading
 from .records import maker_of, with_own_sizes
-from .solver import Solver
+from .solver import Place, Solver
+from .worklist import Worklist
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -114,6 +114,10 @@ class Generator:
         self.contents: Final[dict[Pattern, ContentConstraint]] = {}
         """The patterns that may stand inside of optionals."""
         self.transforms: Final[dict[Transform, TransformConstraint]] = {}
+        self.around: Final[dict[Function, Function | None]] = {}
+        """The local functions, each with the one around it."""
+        self._place: Place | None = None
+        """Where sizes are compared that the function being mentioned takes to be equal."""
         self._functions: Final[dict[Var | str, Function]] = {}
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
@@ -138,9 +142,7 @@ class Generator:
         actual = yield self.walk(function.body)
         expected = self.monomorphic[name].result
         self.types[function] = self.monomorphic[name]
-        self.work.add(
-            FlowConstraint(actual, expected, tail_of(function.body).span, function, kind="return")
-        )
+        self.work.add(self._returns(function, actual, expected))
 
     def declare_var(self, var: Var, *, wide: bool = False) -> Type:
         """Give the type of a variable: annotated, or unknown."""
@@ -254,7 +256,7 @@ class Generator:
         self.solver.span = expr.span
         for assumption in scheme.function.assumptions:
             left, right = replace.dim(assumption.left), replace.dim(assumption.right)
-            self.work.equate(left, right, expr.span)
+            self.work.equate(left, right, expr.span, self._place)
         return replace(FnType(scheme.type.params, scheme.type.result))
 
     def _fresh_arg(self, param: TypeParam) -> Type | Dim:
@@ -277,12 +279,16 @@ class Generator:
     def _call(self, expr: Call) -> Steps[Type]:
         if isinstance(expr.callee, Op):
             return (yield self._operator(expr, expr.callee))
+        if isinstance(expr.callee, GlobalVar):
+            self._place = Place(expr, is_after=False)
         callee = yield self.walk(expr.callee)
+        self._place = None
         self._take_type_args(expr, expr.callee)
         types = yield self._each(expr.args)
         result = self.solver.fresh()
         declared = self._declaration(expr.callee)
-        self.work.add(ApplyConstraint(expr, callee, types, result, declared))
+        is_open = isinstance(expr.callee, GlobalVar) and expr.callee.name not in self._schemes
+        self.work.add(ApplyConstraint(expr, callee, types, result, declared, is_open))
         return result
 
     def _take_type_args(self, call: Call, callee: Expr) -> None:
@@ -297,7 +303,7 @@ class Generator:
             raise CheckError(
                 MalformedType(call.span, "the type arguments do not fit the function", wanted)
             )
-        self.solver.span = call.span
+        self.solver.span, self.solver.place = call.span, Place(call, is_after=False)
         for arg, named in zip(args, given, strict=True):
             if isinstance(arg, Dim) and isinstance(named, Dim):
                 self.solver.unify_dims(arg, named)
@@ -371,7 +377,8 @@ class Generator:
                 self.vars[binding.var] = actual
             else:
                 expected = self.declare_var(binding.var)
-                self.work.add(FlowConstraint(actual, expected, binding.var.span, None, "let"))
+                span, value = binding.var.span, binding.value
+                self.work.add(FlowConstraint(actual, expected, span, None, "let", value))
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 
@@ -396,11 +403,19 @@ class Generator:
 
     def _function(self, expr: Function) -> Steps[Type]:
         signature = self._signature(expr)
+        self.around[expr] = outer = self.solver.owner
+        self.solver.owner = expr
         actual = yield self.walk(expr.body)
-        self.work.add(
-            FlowConstraint(actual, signature.result, tail_of(expr.body).span, expr, "return")
-        )
+        self.solver.owner = outer
+        self.work.add(self._returns(expr, actual, signature.result))
         return signature
+
+    def _returns(self, function: Function, actual: Type, expected: Type) -> FlowConstraint:
+        """Give the constraint on what a function gives. A result that is annotated has the sizes
+        that it says."""
+        tail = tail_of(function.body)
+        value = None if function.result is None else tail
+        return FlowConstraint(actual, expected, tail.span, function, "return", value)
 
     def _if(self, expr: If) -> Steps[Type]:
         condition = yield self.walk(expr.condition)
@@ -433,7 +448,8 @@ class Generator:
         if isinstance(expr, RefRead):
             return content
         value = yield self.walk(expr.value)
-        self.work.add(FlowConstraint(value, content, expr.value.span, None, "content"))
+        flow = FlowConstraint(value, content, expr.value.span, None, "content", expr.value)
+        self.work.add(flow)
         return UNIT
 
     def _transform(self, expr: Transform) -> Steps[Type]:

@@ -28,6 +28,7 @@ from .cases import missing_cases
 from .comparisons import without_equality
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
+from .escaping import escaping_sizes
 from .generalise import annotated, declared, generalise, in_order, shared_params, type_of
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
@@ -119,7 +120,7 @@ class _Inference:
         copies = {n: Copies(self._opened, solver) for n in members}
         placed = {n: copies[n].put_into(f) for n, f in members.items()}
         functions = {n: f for n, (f, _) in placed.items()}
-        found = _infer_group(self._generated(functions, solver, ()), functions)
+        found = self._typed_group(functions, solver)
         if not isinstance(found, list):
             self._keep({n: (f, placed[n][1]) for n, f in found.items()})
         elif not is_last and isinstance(found[0], UntoldParameter | UntoldResult):
@@ -128,6 +129,22 @@ class _Inference:
             for made in copies.values():
                 found = [made.blamed(problem) for problem in found]
             self._refuse(members, found)
+
+    def _typed_group(
+        self, functions: Mapping[str, Function], solver: Solver
+    ) -> dict[str, Function] | list[Problem]:
+        """Give the functions of a group with their types, or what is wrong with them."""
+        schemes = annotated(functions)
+        found = _infer_group(self._generated(functions, schemes, solver, ()), functions, schemes)
+        if schemes or not isinstance(found, list):
+            return found
+        # The sizes of the results that annotations leave open are no sizes in particular.
+        schemes = annotated(functions, is_result_open=True)
+        if not schemes:
+            return found
+        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        again = _infer_group(self._generated(functions, schemes, solver, ()), functions, schemes)
+        return found if isinstance(again, list) else again
 
     def _keep(self, found: Mapping[str, tuple[Function, list[tuple[str, ...]]]]) -> None:
         """Note the types of a group; with each function come the names of the copies it has."""
@@ -149,15 +166,20 @@ class _Inference:
     def _beside(self, members: Mapping[str, Function], unknown: Collection[str]) -> list[Problem]:
         """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
         solver = Solver(strict_dtypes=self._module.strict_dtypes)
-        found = self._generated(members, solver, unknown)
+        found = self._generated(members, annotated(members), solver, unknown)
         places = {p for f in members.values() for p in doubtful(f, unknown)}
         return [p for p in _independent(found.work.problems) if not is_doubtful(p, places)]
 
     def _generated(
-        self, functions: Mapping[str, Function], solver: Solver, unknown: Collection[str]
+        self,
+        functions: Mapping[str, Function],
+        schemes: Mapping[str, Scheme],
+        solver: Solver,
+        unknown: Collection[str],
     ) -> Generator:
-        """Solve what the functions of a group say; nothing is known of those in `unknown`."""
-        known = self._schemes | annotated(functions)
+        """Solve what the functions of a group say, some of them with schemes already; nothing is
+        known of those in `unknown`."""
+        known = {**self._schemes, **schemes}
         generator = Generator(solver, known, self._module.adts, self._link, unknown=unknown)
         recursive = any(g in functions for f in functions.values() for g in free_globals(f))
         for name, function in functions.items():
@@ -201,16 +223,18 @@ def _refused(function: Function) -> list[Problem]:
 
 
 def _infer_group(
-    generator: Generator, functions: Mapping[str, Function]
+    generator: Generator, functions: Mapping[str, Function], schemes: Mapping[str, Scheme]
 ) -> dict[str, Function] | list[Problem]:
     """Give the functions of a solved group with their types, or what is wrong with them."""
     solver = generator.solver
-    schemes = annotated(functions)
     if generator.work.problems:
         return _independent(generator.work.problems)
     unsolved = generator.work.unsolved()
     if unsolved:
         return [_untold(generator, functions, unsolved[0].span)]
+    escaping = escaping_sizes(generator, functions.values())
+    if escaping:
+        return escaping
     elaborator = Elaborator(generator)
     for name in functions:
         elaborator.name_open_types(generator.monomorphic[name])

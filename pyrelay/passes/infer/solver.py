@@ -9,10 +9,11 @@ on a hole and are woken when it is filled.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...ir.dims import Dim, DimHole, DimVar
-from ...ir.expr import Assumption
+from ...ir.expr import Assumption, Expr, Function
 from ...ir.op import Clash, Stuck
 from ...ir.types import (
     UNIT,
@@ -44,6 +45,26 @@ Key: TypeAlias = tuple[str, int]
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the running program can compare sizes: when an expression has its value, or, of a call,
+    when it has its operands."""
+
+    expr: Expr
+    is_after: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A size that only the running program knows: the local function that finds it, another each
+    time that it runs, and where."""
+
+    owner: Function | None
+    span: Span | None
+
+
+@final
 class Endless(Clash):
     """A type would have to contain itself."""
 
@@ -60,8 +81,11 @@ class Solver:
         self._dtypes: Final[dict[int, AnyDType]] = {}
         self._wide: Final[set[int]] = set()
         self._next = 1
-        self._existential: Final[set[str]] = set()
-        self._equations: list[tuple[Dim, Dim, Span]] = []
+        self.running: Final[dict[str, Running]] = {}
+        """The sizes that only the running program knows."""
+        self.owner: Function | None = None
+        """The local function in which what is being solved stands."""
+        self._equations: list[tuple[Dim, Dim, Span, Place | None]] = []
         self.filled: Final[list[Key]] = []
         """Holes filled since the work-list last looked."""
         self.assumptions: Final[list[Assumption]] = []
@@ -70,6 +94,11 @@ class Solver:
         """Whether, settling, no rule had a reason to choose."""
         self.span: Span | None = None
         """The place that a new assumption is blamed on."""
+        self.place: Place | None = None
+        """Where sizes are compared that only the running program knows; nowhere, if they may not
+        differ at all."""
+        self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
+        """The sizes to compare while running."""
 
     # Holes.
 
@@ -98,16 +127,16 @@ class Solver:
         """Give a size that only the running program knows."""
         self._next += 1
         name = f"{hint}_{self._next}"
-        self._existential.add(name)
+        self.running[name] = Running(self.owner, self.span)
         return Dim.of(name)
 
     def is_existential(self, name: str) -> bool:
         """Tell whether a dim's name stands for a size found while running."""
-        return name in self._existential
+        return name in self.running
 
     def is_found_running(self, dim: Dim) -> bool:
         """Tell whether only the running program knows the dim."""
-        return not self._existential.isdisjoint(dim.names())
+        return not dim.names().isdisjoint(self.running)
 
     def fill_unknown(self, ty: Type) -> Type:
         """Give the type with a hole of its own for every `UNKNOWN` part."""
@@ -294,16 +323,25 @@ class Solver:
             return
         if difference.has_holes():
             assert self.span is not None
-            self._equations.append((left, right, self.span))
+            self._equations.append((left, right, self.span, self.place))
             return
         if difference.constant is not None or _never_zero(difference):
             raise Clash(f"{left} is not {right}")
         if self.is_found_running(difference):
-            return  # only the running program can tell, and the operator itself will
+            self._check(left, right)
+            return
         assert self.span is not None
         either = Assumption(left, right, self.span), Assumption(right, left, self.span)
         if not any(a in self.assumptions for a in either):
             self.assumptions.append(either[0])
+
+    def _check(self, left: Dim, right: Dim) -> None:
+        """Leave it to the running program to compare two sizes. Raises Clash where it cannot."""
+        if self.place is None:
+            raise Clash(f"{left} is not {right}")
+        known = self.checks.setdefault(self.place, [])
+        if (left, right) not in known:
+            known.append((left, right))
 
     def _solve_hole(self, difference: Dim) -> bool:
         for monomial, coefficient in difference.terms:
@@ -323,8 +361,8 @@ class Solver:
     def retry_equations(self) -> None:
         """Look again at the equations that waited for holes. Raises Clash."""
         waiting, self._equations = self._equations, []
-        for left, right, span in waiting:
-            self.span = span
+        for left, right, span, place in waiting:
+            self.span, self.place = span, place
             self.unify_dims(left, right)
 
     # Direction: a value of one type arrives where another is expected.
