@@ -84,6 +84,10 @@ class Options:
         default=True,
         metadata=_meta(_switch, "time the ways to do an operator, and take the fastest"),
     )
+    graphs: bool = field(
+        default=True,
+        metadata=_meta(_switch, "record regions as CUDA graphs, and replay them"),
+    )
     tf32: bool = field(
         default=False,
         metadata=_meta(_switch, "let kernels multiply float32 matrices with the 10 bits of tf32"),
@@ -106,6 +110,7 @@ class Changes(TypedDict, total=False):
     device: str | None
     lowering: str
     measure: bool
+    graphs: bool
     tf32: bool
     cache_dir: Path | None
     logs: str

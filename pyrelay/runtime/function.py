@@ -70,9 +70,9 @@ class RelayFunction(Generic[P, R]):
         return self.runner.module
 
     def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, translated, typed, anf, grad, simplified or host; as
-        `python`, the typed program in decorated functions that compile to it again. Raises
-        CheckError for a program that the language has no Python for."""
+        """Give the program at a stage: source, translated, typed, anf, grad, simplified, regions,
+        triton or host; as `python`, the typed program in decorated functions that compile to it
+        again. Raises CheckError for a program that the language has no Python for."""
         return self.runner.show(stage)
 
     def diff(self, before: str, after: str) -> str:

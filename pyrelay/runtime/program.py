@@ -30,7 +30,7 @@ from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
-from .kernels import KernelOrTorch
+from .kernels import Kernels
 from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
 from .representation import NO_DATA, UserData
 from .views import Views
@@ -185,15 +185,9 @@ class Program:
 
     def _as_kernels(self, device: torch.device) -> CompiledProgram:
         """Give the program as host code that calls kernels of our own."""
-        module, kernels = self.regions, frozenset(self.cut.kernels)
-
-        def instead(name: str, code: Callable[..., Any]) -> Callable[..., Any]:
-            if name not in kernels:
-                return code
-            return KernelOrTorch(name, module.functions[name], device, code)
-
+        instead = Kernels(self.regions, self.cut, device)
         data = self.data.representations
-        return compile_module(module, self.entry, device, data, instead=instead)
+        return compile_module(self.regions, self.entry, device, data, instead=instead)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

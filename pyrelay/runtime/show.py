@@ -11,6 +11,7 @@ from ..ir.expr import type_of
 from ..ir.printer import to_text
 from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
+from ..lower_triton.shown import kernels_text
 from ..translate.printing.text import to_python
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "grad": lambda p: to_text(p.derived),
     "simplified": lambda p: to_text(p.simplified),
     "regions": lambda p: to_text(p.regions),
+    "triton": lambda p: kernels_text(p.regions, p.cut.kernels),
     "host": lambda p: p.as_torch(torch.device("cpu")).source,
 }
 """What each stage shows."""

@@ -1,0 +1,32 @@
+"""The kernels of a program as text to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..ir.types import SizeType
+from ..passes.regions.groups import NoGroup
+from .kernel import Form, Layout, NoKernel
+from .lower import lower
+
+if TYPE_CHECKING:
+    from ..ir.expr import Function
+    from ..ir.module import Module
+
+
+def kernels_text(module: Module, names: Iterable[str]) -> str:
+    """Give the text of the kernel functions of a module, for operands that lie row by row; where
+    none is made, why."""
+    return "\n\n".join(_text(name, module.functions[name]) for name in names)
+
+
+def _text(name: str, function: Function) -> str:
+    forms = (
+        Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
+    )
+    try:
+        lowered = lower(function)(Layout(tuple(forms)))
+    except (NoGroup, NoKernel) as error:
+        return f"# {name} runs as calls of torch: {error}\n"
+    return "\n\n".join(f"# {name}\n{kernel.text}" for kernel in lowered.kernels)
