@@ -166,6 +166,8 @@ class _Emission:
         for cluster in self._grouping.clusters:
             if cluster.kind is None:
                 (item,) = cluster.members
+                if item.var in self._bound:
+                    continue  # a size, which a kernel before took as a parameter
                 for var in mentioned(item.value):
                     self._show(var)
                 self._bind(Binding(item.var, item.value))

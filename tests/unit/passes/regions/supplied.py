@@ -8,9 +8,9 @@ from typing import Any, Final
 import torch
 
 from pyrelay.ir.dims import Dim, DimVar
-from pyrelay.ir.expr import Expr, Function, Var, type_of
+from pyrelay.ir.expr import Constant, Expr, Function, Var, type_of
 from pyrelay.ir.types import DType
-from pyrelay.lower_torch.constants import torch_dtype
+from pyrelay.lower_torch.constants import tensor_constant, torch_dtype
 from pyrelay.lower_torch.elements import TorchElements
 from pyrelay.lower_torch.scalars import tensor_of
 from pyrelay.passes.regions.places import Places
@@ -56,13 +56,17 @@ class Tensors:
         """Tell whether a variable is a leaf."""
         return var in self.leaves
 
-    def read(self, var: Var, index: tuple[Dim, ...], mask: Any | None, otherwise: Any) -> Any:
+    def read(
+        self, var: Var | Constant, index: tuple[Dim, ...], mask: Any | None, otherwise: Any, /
+    ) -> Any:
         """Give elements; one that is outside where the mask holds is refused."""
-        whole = self.leaves[var]
+        whole = self.leaves[var] if isinstance(var, Var) else tensor_constant(var, CPU)
         places = [torch.as_tensor(self.value(i)) for i in index]
         holds = torch.tensor(True) if mask is None else torch.as_tensor(mask)
         for place, extent in zip(places, whole.shape, strict=True):
             assert not (((place < 0) | (place >= extent)) & holds).any(), "read outside"
+        if not whole.numel():
+            return tensor_of(0 if otherwise is None else otherwise, whole.dtype, CPU)
         found = whole[tuple(p.clamp(0, n - 1) for p, n in zip(places, whole.shape, strict=True))]
         if otherwise is None:
             # What is read where the mask does not hold must not matter.

@@ -1,0 +1,108 @@
+"""Every operator between the steps of regions: in kernels, and read element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay.ir.dims import DimVar
+from pyrelay.ir.expr import Call, Function, type_of
+from pyrelay.ir.lowering import Elementwise, Pointwise, inside
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Clash, Op, Sample
+from pyrelay.ir.ops import descent
+from pyrelay.ir.ops.table import ALL, GENERATED
+from pyrelay.ir.types import FnType, TupleType
+from pyrelay.ir.verify import Stage, VerifyError, verify
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.regions.decompose import decompose
+from pyrelay.passes.regions.fuse import fuse
+from pyrelay.passes.regions.groups import group_of
+from pyrelay.passes.regions.reading import straight_line
+from pyrelay.passes.regions.said import is_said
+from pyrelay.runtime.evaluator import evaluate
+from tests.ops.checks import assert_equal, samples
+from tests.ops.fused import inputs
+from tests.ops.materials import shape_names
+from tests.ops.programs import call_program
+from tests.unit.passes.regions.supplied import read_results
+
+EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
+
+
+def program_of(op: Op, sample: Sample) -> tuple[Module, dict[str, int]]:
+    """Give the program of one call; its sizes have names if the operator takes them as they are."""
+    for names in (shape_names(sample), {}):
+        try:
+            program, result = call_program(op, sample, names)
+        except Clash:
+            continue  # some operators need a number where others take a name
+        if isinstance(result.ty, TupleType) and result.ty.fields:
+            result = program.builder.tuple([result[i] for i in range(len(result.ty.fields))])
+        types = tuple(type_of(p) for p in program.params)
+        sizes = tuple(DimVar(str(d)) for d in names.values())
+        function = Function(
+            tuple(program.params),
+            program.builder.block(result),
+            result.ty,
+            sizes,
+            ty=FnType(types, result.ty, sizes),
+            span=program.builder.span,
+        )
+        module = to_anf(Module({"main": function}, {}))
+        try:
+            verify(module, Stage.DERIVED)
+        except VerifyError:
+            continue  # it would need an assumption that two of the names are equal
+        return module, {str(d): n for n, d in names.items()}
+    raise AssertionError(sample)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in EVERY if op is not descent.descend_in_place], ids=lambda op: op.name
+)
+def test_a_program_in_kernels_has_its_value(op: Op) -> None:
+    for sample in samples(op):
+        module, _ = program_of(op, sample)
+        args = inputs(op, sample)
+        written = decompose(module, "main")
+        verify(written, Stage.DERIVED)
+        fused = fuse(written)
+        verify(fused.module, Stage.REGIONS)
+        for name in fused.kernels:
+            assert group_of(fused.module.functions[name]).outputs
+        found = evaluate(fused.module, "main", args)
+        expected = evaluate(module, "main", args)
+        assert_equal(found, expected, rtol=1e-4, atol=1e-5, dtype=False)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op for op in EVERY if isinstance(inside(op.lowering), Elementwise | Pointwise)],
+    ids=lambda op: op.name,
+)
+def test_elements_that_are_read_are_those_of_the_value(op: Op) -> None:
+    read = 0
+    for sample in samples(op):
+        module, sizes = program_of(op, sample)
+        args = inputs(op, sample)
+        expected = evaluate(module, "main", args)
+        if not _has_elements(expected) or not all(map(is_said, calls_of(op, module))):
+            continue
+        found = read_results(module.functions["main"], tuple(args), sizes)
+        wanted = expected if isinstance(expected, tuple) else (expected,)
+        assert_equal(tuple(found), wanted, rtol=1e-5, atol=1e-6, dtype=False)
+        read += 1
+    assert read
+
+
+def calls_of(op: Op, module: Module) -> list[Call]:
+    values = [b.value for b in straight_line(module.functions["main"].body)[0]]
+    return [v for v in values if isinstance(v, Call) and v.callee is op]
+
+
+def _has_elements(value: Any) -> bool:
+    parts = value if isinstance(value, tuple) else (value,)
+    return all(torch.as_tensor(p).numel() for p in parts)
