@@ -144,12 +144,13 @@ def update_model_params(
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
     An update is whole or does not happen. Raises RunError.
     """
-    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     params = model.flat_params()
     if optimizer is None:
+        parts = grads.parts if isinstance(grads, Grads) else _in_order(model, grads)
         with torch.no_grad():
-            descend(params, found, DEFAULT_LR if lr is None else lr)
+            descend(params, parts, DEFAULT_LR if lr is None else lr)
         return
+    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     if isinstance(optimizer, Optimizer):
         optimizer.update(model, params, found, lr)
         return

@@ -35,6 +35,7 @@ class EvaluatedProgram:
         self.source: Final = "# The reference evaluator runs this program.\n"
         self.constants: Final[frozenset[int]] = frozenset()
         self.is_dispatched: Final = True
+        self.gives_fresh: Final = False
         self._evaluate: Final = evaluate
 
     def __call__(self, *args: Any) -> Any:

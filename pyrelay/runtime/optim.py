@@ -16,8 +16,10 @@ from weakref import WeakKeyDictionary
 import torch
 
 from .. import annotations
+from ..ir.ops.descent import update_in_place
 from ..translate.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
 from .model import Model
+from .records import Part
 from .structure import tensors
 
 Tensors: TypeAlias = Sequence[torch.Tensor]
@@ -172,13 +174,12 @@ class Adam(Optimizer):
             param.addcdiv_(first, below, value=-rate)
 
 
-def descend(params: Tensors, grads: Tensors, lr: float) -> None:
+def descend(params: Tensors, grads: Sequence[Part], lr: float) -> None:
     """Move parameters against their gradients by one step of plain descent, in place.
 
-    It is one call into torch, so an interrupt comes before or after the whole update.
+    An interrupt comes before or after the whole update.
     """
-    if params:
-        torch._foreach_add_(list(params), list(grads), alpha=-lr)  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]
+    update_in_place(torch, params, grads, lr)
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:

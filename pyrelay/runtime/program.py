@@ -22,6 +22,7 @@ from ..passes.blame import blame_callers
 from ..passes.cells import cells_to_values
 from ..passes.commute import pool_first
 from ..passes.effects import with_flavours
+from ..passes.factored import factored, gives_fresh
 from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
@@ -55,12 +56,16 @@ class Program:
         entry: str,
         data: UserData = NO_DATA,
         view: View = NOTHING,
+        gradients: tuple[int, ...] | None = None,
     ) -> None:
-        """`data` tells of the user's own data types, `view` which operators are dispatched."""
+        """`data` tells of the user's own data types, `view` which operators are dispatched.
+        `gradients` leads to the gradients in the result that may be pairs of factors; None if none
+        may."""
         self.view: Final = view
         self.translated: Final = translated
         self.data: Final = data
         self.entry: Final = entry
+        self._gradients: Final = gradients
         self._compiled: Final[dict[tuple[torch.device, str], Executable]] = {}
         self._views: Final = Views(self)
 
@@ -115,8 +120,10 @@ class Program:
 
     def _simplify(self, module: Module) -> Module:
         fixed = self.view.concerns
-        simplified = simplify(module, self.entry, _fold, fixed)
-        return with_flavours(update_in_place(simplified, fixed))
+        updated = update_in_place(simplify(module, self.entry, _fold, fixed), fixed)
+        if self._gradients is not None:
+            updated = factored(updated, self.entry, self._gradients)
+        return with_flavours(updated)
 
     def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
         """Give the next stage: timed, and verified and written to a file where options say so."""
@@ -181,13 +188,25 @@ class Program:
     def as_torch(self, device: torch.device) -> CompiledProgram:
         """Give the program as host code that calls torch."""
         data = self.data.representations
-        return compile_module(self.simplified, self.entry, device, data, self.view)
+        fresh = self._gives_fresh
+        return compile_module(
+            self.simplified, self.entry, device, data, self.view, gives_fresh=fresh
+        )
+
+    @cached_property
+    def _gives_fresh(self) -> bool:
+        """Whether all results are tensors that operators in the program make; what is registered
+        for an operator may give anything."""
+        return not self.view and gives_fresh(self.simplified.functions[self.entry])
 
     def _as_kernels(self, device: torch.device) -> CompiledProgram:
         """Give the program as host code that calls kernels of our own."""
         instead = Kernels(self.regions, self.cut, device)
         data = self.data.representations
-        return compile_module(self.regions, self.entry, device, data, instead=instead)
+        fresh = self._gives_fresh
+        return compile_module(
+            self.regions, self.entry, device, data, instead=instead, gives_fresh=fresh
+        )
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

@@ -7,8 +7,8 @@ compiled program's nested tuple is kept as it came; names are attached only when
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Self, final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Self, TypeAlias, final
 
 import torch
 
@@ -20,11 +20,16 @@ from .structure import tensors
 
 
 class TensorRecord(Mapping[str, torch.Tensor]):
-    """Tensors by name, in the order of the program. `tree` is the same as nested tuples."""
+    """Tensors by name, in the order of the program."""
 
     def __init__(self, home: Home, tree: Tree) -> None:
         self.home: Final = home
-        self.tree: Final = tree
+        self._tree = tree
+
+    @property
+    def tree(self) -> Tree:
+        """The tensors as nested tuples."""
+        return self._tree
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -97,6 +102,39 @@ class Params(TensorRecord):
     """The parameters of a model, as a value."""
 
 
+Part: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+"""A tensor, or two matrices whose product it is."""
+
+
 @final
 class Grads(TensorRecord):
-    """The gradient of a model's parameters."""
+    """The gradient of a model's parameters. Products of matrices are made when they are asked for;
+    an update multiplies the matrices into the parameter instead."""
+
+    def __init__(self, home: Home, tree: Tree, parts: Sequence[Part] | None = None) -> None:
+        """`parts` are the leaves of the tree, which may be pairs there."""
+        super().__init__(home, tree)
+        self._parts = parts
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The gradients in the order of the parameters, as far as they are made."""
+        if self._parts is None:
+            self._parts = tensors(self._tree)
+        return self._parts
+
+    @property
+    def tree(self) -> Tree:
+        """The tensors as nested tuples."""
+        if any(isinstance(part, tuple) for part in self.parts):
+            # From here on these are the gradient: a script may write to them.
+            self._parts = [_whole(part) for part in self.parts]
+            self._tree = self.home.blueprint.params_tree(self._parts)
+        return self._tree
+
+
+def _whole(part: Part) -> torch.Tensor:
+    if not isinstance(part, tuple):
+        return part
+    with torch.no_grad():
+        return torch.matmul(*part)

@@ -20,7 +20,7 @@ from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongM
 from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
-from ..ir.types import FnType
+from ..ir.types import FnType, TupleType
 from ..translate.data import DataTypes
 from ..translate.definition import (
     Definition,
@@ -41,6 +41,7 @@ from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
+from .leaves import Reader, leaf_reader
 from .model import Model
 from .optim import Optimizer
 from .program import Program
@@ -75,6 +76,14 @@ class Transformed:
     single: bool
     has_aux: bool
 
+    @property
+    def path(self) -> tuple[int, ...] | None:
+        """What leads to the gradient of one model in the result; None where there are others, or
+        values beside it that a program gives."""
+        if self.has_aux or not self.single:
+            return None
+        return () if self.rule is Rule.GRAD else (1,)
+
 
 @lru_cache(maxsize=256)
 def transformed(rule: Rule, models: int, single: bool, has_aux: bool) -> Transformed:
@@ -86,7 +95,7 @@ def transformed(rule: Rule, models: int, single: bool, has_aux: bool) -> Transfo
 class Compiled:
     """An entry with what a call must do around it."""
 
-    def __init__(self, translation: Translation, entry: Entry) -> None:
+    def __init__(self, translation: Translation, entry: Entry, parts: Reader | None = None) -> None:
         self.translation: Final = translation
         self.entry: Final = entry
         self._guards_hold: Final = checker(translation.guards)
@@ -94,6 +103,9 @@ class Compiled:
         names = [p.name for p in translation.signature.values]
         self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
         """The optimisers of explicit models, by the index of the model among the values."""
+        self.parts: Final = parts
+        """What reads the leaves of the gradient of a model, of which some may be pairs of factors;
+        None where the result is anything else."""
 
     def is_valid(self, args: Arguments) -> bool:
         """Tell whether all captured names, and learning rates that are part of the program, still
@@ -144,7 +156,12 @@ class Runner:
         bound = self._bind(args, {})
         compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
         result = self._run(compiled, models, bound)
-        return _with_grads(rule, result, models, single=single, has_aux=has_aux)
+        if compiled.parts is None:
+            return _with_grads(rule, result, models, single=single, has_aux=has_aux)
+        if rule is Rule.GRAD:
+            return Grads(models[0].home, result, compiled.parts((result,)))
+        value, tree = result
+        return value, Grads(models[0].home, tree, compiled.parts((tree,)))
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
@@ -317,8 +334,11 @@ class Runner:
                 single=transformed.single,
                 has_aux=transformed.has_aux,
             )
-        program = Program(module, name, UserData.of(translation.data))
-        numbers = translation.numbers.result
+        numbers, gradients = translation.numbers.result, None
+        if transformed is not None and numbers is None:
+            gradients = transformed.path
+        data = UserData.of(translation.data)
+        program = Program(module, name, data, gradients=gradients)
         if transformed is not None:
             numbers = of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
         elif isinstance(self._function, DerivedFunction):
@@ -336,7 +356,13 @@ class Runner:
             exports,
             models=2 * len(models),
         )
-        return Compiled(translation, entry)
+        if gradients is None:
+            return Compiled(translation, entry)
+        ty = program.type.result
+        for index in gradients:
+            assert isinstance(ty, TupleType)
+            ty = ty.fields[index]
+        return Compiled(translation, entry, leaf_reader((ty,)))
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
         implicit = [_use(m) for m in models]

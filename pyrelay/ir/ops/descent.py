@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import call as apply
 from typing import TYPE_CHECKING, Any, Final
@@ -52,7 +52,10 @@ def _fits(param: TensorType, grad: Type) -> bool:
             return False
 
 
-def _descend(torch: Any, params: tuple[Any, ...], grads: tuple[Any, ...], lr: float) -> tuple[()]:
+def update_in_place(
+    torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
+) -> tuple[()]:
+    """Move parameters, in their own storage, against gradients or pairs whose product they are."""
     products = [(p, *g) for p, g in zip(params, grads, strict=True) if isinstance(g, tuple)]
     steps = [partial(p.addmm_, x, y, alpha=-lr) for p, x, y in products]
     plain = [(p, g) for p, g in zip(params, grads, strict=True) if not isinstance(g, tuple)]
@@ -86,7 +89,7 @@ descend_in_place: Final = Op(
     type_rule=_descend_type,
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
-    lowering=Library(_descend, fused=MadeOf(_descend_code)),
+    lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
     hidden=(),
     hyper=(),

@@ -39,18 +39,21 @@ def compile_module(
     representations: Representations = NOTHING_KNOWN,
     view: View = NOTHING,
     instead: Instead | None = None,
+    *,
+    gives_fresh: bool = False,
 ) -> CompiledProgram:
     """Give the compiled form of a program in its last stage, started at a global function.
 
     `view` tells which calls of operators are dispatched. `instead` gives what is called in the
-    place of a global function, from its name and code.
+    place of a global function, from its name and code. `gives_fresh` says that all results are
+    tensors that operators in the program make.
     """
     plan = Plan(module, entry, view)
     deep_values = find_deep(plan)
     pool = Pool(device)
     layout = DataLayout(module, representations, pool)
     program = Program(plan, pool, layout, deep_values=deep_values)
-    compiled = CompiledProgram(program, plan.entry)
+    compiled = CompiledProgram(program, plan.entry, gives_fresh=gives_fresh)
     for planned in plan.by_global.values():
         writer = BodyWriter(program, planned)
         run(_write_global(writer, planned))
@@ -73,7 +76,8 @@ class CompiledProgram:
     Raises RunError, with the user's own place, where the program fails.
     """
 
-    def __init__(self, program: Program, entry: Planned) -> None:
+    def __init__(self, program: Program, entry: Planned, *, gives_fresh: bool) -> None:
+        self.gives_fresh: Final = gives_fresh
         self._program: Final = program
         self._entry: Final = entry
         self._files: Final[dict[str, SourceFile]] = {}
