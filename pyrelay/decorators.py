@@ -172,6 +172,11 @@ if TYPE_CHECKING:
                 ...
 
             @classmethod
+            def explain(cls) -> str:
+                """Tell what kernels and regions the definition becomes."""
+                ...
+
+            @classmethod
             def diff(cls, before: str, after: str) -> str:
                 """Give what changed between two stages, as a unified diff."""
                 ...

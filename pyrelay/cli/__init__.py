@@ -42,6 +42,10 @@ def _run(args: argparse.Namespace) -> int:
             from .show import show
 
             return show(args.target, args.stage)
+        case "explain":
+            from .explain import explain
+
+            return explain(args.file, args.function)
         case "run":
             from .run import run
 
@@ -74,7 +78,15 @@ def _parser() -> argparse.ArgumentParser:
     show.add_argument(
         "target", metavar="FILE:NAME", help="a text, FILE.relay, may stand without a name"
     )
-    show.add_argument("--stage", default="typed", help="source, typed, anf, grad, host ...")
+    show.add_argument(
+        "--stage", default="typed", help="source, typed, anf, grad, regions, host ..."
+    )
+
+    explain = commands.add_parser(
+        "explain", help="tell what kernels a function becomes, what they cost, and why"
+    )
+    explain.add_argument("file", type=Path)
+    explain.add_argument("function", nargs="?", help="all of the file by default")
 
     run = commands.add_parser("run", help="print the value of a function of a text")
     run.add_argument("file", type=Path, metavar="FILE.relay")

@@ -22,6 +22,7 @@ from ..ir.expr import (
     Match,
     Var,
 )
+from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
 from .sizes import dims_in_attrs
@@ -72,6 +73,14 @@ class Retyping:
             return tuple(self.attr(v) for v in value)  # pyright: ignore[reportUnknownArgumentType]
         return self._change.dim(value) if isinstance(value, Dim) else value
 
+    def _attrs(self, call: Call) -> dict[str, Any]:
+        """Give the attributes of a call; a size that became a number is one in normal form."""
+        found = {k: self.attr(v) for k, v in call.attrs.items()}
+        for param in call.callee.attributes if isinstance(call.callee, Op) else ():
+            if param.convert is not None and found[param.name] != call.attrs[param.name]:
+                found[param.name] = param.convert(found[param.name])
+        return found
+
     def bind(self, var: Var) -> Var:
         """Give the copy of a variable that is bound in what is copied."""
         copy = self.vars.get(var)
@@ -94,7 +103,7 @@ class Retyping:
         node = replace(node, ty=self.type(node.ty), span=span)
         match node:
             case Call() if node.attrs or node.type_args:
-                attrs = {k: self.attr(v) for k, v in node.attrs.items()}
+                attrs = self._attrs(node)
                 args = tuple(
                     self._change.dim(a) if isinstance(a, Dim) else self._change(a)
                     for a in node.type_args

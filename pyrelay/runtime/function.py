@@ -75,6 +75,11 @@ class RelayFunction(Generic[P, R]):
         again. Raises CheckError for a program that the language has no Python for."""
         return self.runner.show(stage)
 
+    def explain(self) -> str:
+        """Tell what kernels and regions the function becomes, what each moves and computes, and
+        why what is stored between them is."""
+        return self.runner.explain()
+
     def diff(self, before: str, after: str) -> str:
         """Give what changed between two stages, as a unified diff."""
         return self.runner.diff(before, after)

@@ -49,7 +49,7 @@ from .programs import exporter, program_of, translated
 from .pullback import pullback_of
 from .records import Grads
 from .representation import UserData
-from .show import stage_text, type_text
+from .show import explanation, stage_text, type_text
 from .warn import warn
 
 
@@ -421,6 +421,10 @@ class Runner:
         if stage == "source":
             return inspect.cleandoc(self._base.source.text)
         return stage_text(self._looked_at, stage)
+
+    def explain(self) -> str:
+        """Tell what was fused, what was not and why."""
+        return explanation(self._looked_at)
 
     def diff(self, before: str, after: str) -> str:
         """Give the difference between two stages as a unified diff."""

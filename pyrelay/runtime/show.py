@@ -12,6 +12,7 @@ from ..ir.printer import to_text
 from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
 from ..lower_triton.shown import kernels_text
+from ..passes.regions.explain import explain, summary_of
 from ..translate.printing.text import to_python
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "anf": lambda p: to_text(p.anf),
     "grad": lambda p: to_text(p.derived),
     "simplified": lambda p: to_text(p.simplified),
-    "regions": lambda p: to_text(p.regions),
+    "regions": lambda p: _regions(p),
     "triton": lambda p: kernels_text(p.regions, p.cut.kernels),
     "host": lambda p: p.as_torch(torch.device("cpu")).source,
 }
@@ -35,6 +36,26 @@ def _python(program: Program) -> str:
     """Give the typed program as Python; what the user named keeps its name."""
     nodes = (n for f in program.typed.functions.values() for n in post_order(f))
     return to_python(program.anf, {var for node in nodes for var in bound_vars(node)})
+
+
+_QUOTED: Final = len("def @`")
+
+
+def _regions(program: Program) -> str:
+    """Give the program in kernels and regions, with what each kernel is and costs."""
+    lines: list[str] = []
+    heads = {f"def @`{name}`": name for name in program.cut.kernels}
+    for line in to_text(program.regions).splitlines():
+        name = heads.get(line[: line.find("`", _QUOTED) + 1])
+        if name is not None:
+            lines.append(f"// {summary_of(program.regions.functions[name])}")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def explanation(program: Program) -> str:
+    """Give what was fused of a program, what was not, and why."""
+    return explain(program.cut, program.entry)
 
 
 def stage_text(program: Program, stage: str) -> str:

@@ -35,7 +35,7 @@ from .program import Program
 from .pullback import pullback_of
 from .representation import UserData
 from .runner import CacheInfo
-from .show import stage_text, type_text
+from .show import explanation, stage_text, type_text
 from .text_data import classes_of, data_of
 from .warn import warn
 
@@ -148,10 +148,15 @@ class ModuleFunction:
         return self._program.typed
 
     def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, typed, anf, grad, simplified or host."""
+        """Give the program at a stage: source, typed, anf, grad, simplified, regions or host."""
         if stage == "source":
             return to_text(self._given)
         return stage_text(self._program, stage)
+
+    def explain(self) -> str:
+        """Tell what kernels and regions the function becomes, what each moves and computes, and
+        why what is stored between them is."""
+        return explanation(self._program)
 
     def diff(self, before: str, after: str) -> str:
         """Give what changed between two stages, as a unified diff."""

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
+from ...ir.expr import Call, Expr, If, Match, RefRead, TupleGet, Var, type_of
 from ...ir.lowering import Scatter, inside
 from ...ir.op import Effect, Op
 from ...ir.types import SizeType, TensorType, TupleType, Type
@@ -72,7 +72,7 @@ class Grouping:
         """`needed` are the variables that are used after the items."""
         needed = tuple(needed)
         items = _with_whole_tuples(items, needed)
-        self.notes: Final[list[Note]] = []
+        self._notes: Final[list[Note]] = []
         self.home: Final[dict[Var, Cluster]] = {}
         self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
         self.position: Final = {item.var: place for place, item in enumerate(items)}
@@ -95,6 +95,13 @@ class Grouping:
             elif item.role in COMPUTED:
                 self._computed(item)
         self._gather_updates()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Why values are stored that something here uses."""
+        homes = ((n, self.home_of(n.var)) for n in self._notes)
+        made = [(n, home) for n, home in homes if home is not None and home.kind is not None]
+        return tuple(n for n, home in made if self.home_of(n.user) is not home)
 
     @property
     def clusters(self) -> list[Cluster]:
@@ -141,6 +148,7 @@ class Grouping:
         leaves = [leaf for var in mentioned(item.value) for leaf in self.bases(var)]
         for leaf in leaves:
             self._use(leaf, cluster, own=False)
+            self._notes.append(Note(leaf, item.var, _why_outside(item.value)))
         self.home[item.var] = cluster
         is_effect = self._effects.of(item.value) is not Effect.NONE
         if is_effect or not all(isinstance(v.ty, TensorType | SizeType) for v in leaves):
@@ -263,7 +271,7 @@ class Grouping:
         if isinstance(found, str):
             used = next((v for v in look.own if self.home_of(v) is cluster), None)
             if used is not None:
-                self.notes.append(Note(used, item.var, found))
+                self._notes.append(Note(used, item.var, found))
             return False
         if not is_last:
             self._orders += 1
@@ -386,6 +394,18 @@ _KINDS: Final = {
     Role.SCATTER: Kind.SCATTER,
 }
 """What a group is that one value starts."""
+
+
+def _why_outside(value: Expr) -> str:
+    match value:
+        case Call(Op() as op):
+            return f"`{op.name}` is called, not fused"
+        case Call():
+            return "a function is called"
+        case If() | Match():
+            return "a branch uses it"
+        case _:
+            return "it is used as a whole"
 
 
 def _misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
