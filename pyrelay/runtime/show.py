@@ -48,7 +48,7 @@ def _regions(program: Program) -> str:
     for line in to_text(program.regions).splitlines():
         name = heads.get(line[: line.find("`", _QUOTED) + 1])
         if name is not None:
-            lines.append(f"// {summary_of(program.regions.functions[name])}")
+            lines.append(f"/* {summary_of(program.regions.functions[name])} */")
         lines.append(line)
     return "\n".join(lines) + "\n"
 

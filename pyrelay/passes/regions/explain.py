@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.source import BUILTIN, Span
 from ...ir.dims import ZERO, Dim
-from ...ir.expr import Call, Expr, Function, GlobalVar, type_of
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var, type_of
 from ...ir.op import Host, Op, View
 from ...ir.traverse import post_order
-from ...ir.types import TensorType, TupleType, Type
+from ...ir.types import UNIT, TensorType, TupleType, Type
 from .cost import cost_of, size_of
 from .groups import group_of
 from .memory import plan_memory
@@ -80,8 +80,7 @@ def explain(regions: Regions, entry: str) -> str:
                     f"{len(plan.sizes)} slots; {_bytes(plan.unshared)} if they shared nothing"
                 )
     stored = [
-        (f"`{n.var.name}`", f"for `{n.user.name}`:", n.why, _place((n.user.span,)))
-        for n in regions.notes
+        (f"`{n.var.name}`", _user(n.user), n.why, _place((n.user.span,))) for n in regions.notes
     ]
     if stored:
         lines += ["", "stored between kernels"]
@@ -158,6 +157,10 @@ def _row(step: Step) -> tuple[str, ...]:
     operations = "-" if step.operations is None else str(step.operations)
     cells = (step.name, step.kind, _bytes(step.read), _bytes(step.written), operations)
     return (*cells, step.place)
+
+
+def _user(var: Var) -> str:
+    return "" if var.ty == UNIT else f"for `{var.name}`:"
 
 
 def _bytes(count: Dim) -> str:

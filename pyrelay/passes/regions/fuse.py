@@ -16,6 +16,7 @@ from ...ir.expr import (
     Assumption,
     Binding,
     Call,
+    Constant,
     Expr,
     Flavour,
     Function,
@@ -23,16 +24,17 @@ from ...ir.expr import (
     LetBlock,
     Match,
     RefRead,
+    TensorData,
     TupleGet,
     Var,
 )
 from ...ir.op import Effect, Op
-from ...ir.traverse import children, spine
+from ...ir.traverse import children, rebuild, spine
 from ..effects import with_flavours
 from ..splice import Splicer
 from .closing import Functions, call_of
 from .grouping import Grouping, Note
-from .items import Item, mentioned, role_of
+from .items import Item, Role, mentioned, role_of
 from .kernels import Extraction
 
 if TYPE_CHECKING:
@@ -104,6 +106,7 @@ class _Fuse(Splicer):
                 if same is not None:
                     self.atoms[binding.var] = same
                     continue
+                value = _with_named_constants(value, items)
                 items.append(Item(binding.var, value, role_of(binding.var, value)))
         self._flush(items, code)
         return (yield self.node(end, code))
@@ -114,6 +117,22 @@ class _Fuse(Splicer):
             grouping = Grouping(items, needed, self._effects)
             self._notes.extend(grouping.notes)
             _Emission(grouping, needed, self._assumptions, self._kernels, code).run()
+
+
+def _with_named_constants(value: Expr, items: list[Item]) -> Expr:
+    """Give a call of an operator with tensors that are constants under names, as kernels take
+    them."""
+    if not isinstance(value, Call) or not isinstance(value.callee, Op):
+        return value
+    args: list[Expr] = []
+    for arg in value.args:
+        if isinstance(arg, Constant) and isinstance(arg.value, TensorData):
+            named = Var("c", arg.ty, span=arg.span)
+            items.append(Item(named, arg, Role.OPAQUE))
+            args.append(named)
+        else:
+            args.append(arg)
+    return rebuild(value, args)
 
 
 @final

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.expr import Call, Expr, If, Match, RefRead, TupleGet, Var, type_of
+from ...ir.expr import Call, Expr, If, Match, RefCreate, RefRead, RefWrite, TupleGet, Var, type_of
 from ...ir.lowering import Scatter, inside
 from ...ir.op import Effect, Op
 from ...ir.types import SizeType, TensorType, TupleType, Type
@@ -36,7 +36,7 @@ FUNCTION_COST: Final = 8
 """How many operations an exponential or the like counts for."""
 OPERATIONS_PER_BYTE: Final = 8
 """How many operations may be repeated to save moving one byte."""
-FREE_OPERATIONS: Final = 1 << 16
+FREE_OPERATIONS: Final = 1 << 24
 """How many operations take less time than the start of a kernel."""
 
 
@@ -199,15 +199,28 @@ class Grouping:
             return False
         if any(self._first_write.get(leaf, uses.last) < uses.last for leaf in look.own):
             return False
+        if look.reads <= 1 and not look.work:
+            return True  # it only moves elements, as a view does
         if uses.contracted and (look.functions or look.work > 2):
             return False
         size, count = size_in_bytes(ty), max(1, uses.count)
-        read = sum(size_in_bytes(type_of(leaf)) for leaf in look.own)
+        if any(self._is_handed_on(leaf, size) for leaf in look.own):
+            return False
+        most = size * look.reads
+        read = sum(min(most, size_in_bytes(type_of(leaf))) for leaf in look.own)
         stored = sum(size_in_bytes(type_of(v)) for v in look.own if not self._is_stored(v))
         saved = (count + 1) * size - (count - 1) * read - stored
         spread = max(1, uses.largest // max(1, elements(ty)))
         again = (count * spread - 1) * elements(ty) * look.work
         return saved >= 0 and again <= saved * OPERATIONS_PER_BYTE + FREE_OPERATIONS
+
+    def _is_handed_on(self, leaf: Var, size: int) -> bool:
+        """Tell whether a value is there for its only user, a value of `size` bytes, which would be
+        stored for no more in its place."""
+        uses = self.uses[leaf]
+        return (
+            not self._is_stored(leaf) and uses.count == 1 and size <= size_in_bytes(type_of(leaf))
+        )
 
     def _is_stored(self, leaf: Var) -> bool:
         home = self.home_of(leaf)
@@ -404,6 +417,8 @@ def _why_outside(value: Expr) -> str:
             return "a function is called"
         case If() | Match():
             return "a branch uses it"
+        case RefWrite() | RefCreate():
+            return "a cell holds it"
         case _:
             return "it is used as a whole"
 

@@ -163,3 +163,15 @@ def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> No
     assert done.returncode == 0
     for word in ("versions", "devices", "compilers", "options", "torch", "dump_dir"):
         assert word in done.stdout
+
+
+def test_what_is_fused_is_explained(folder: Path) -> None:
+    done = run("explain", "right.py", "double", cwd=folder)
+    assert done.returncode == 0
+    assert done.stdout.startswith("double: 1 kernel, 0 calls of torch, 0 regions")
+    assert "4*N B" in done.stdout
+    assert "right.py:8" in done.stdout
+    assert run("explain", "right.py", cwd=folder).stdout == done.stdout
+    unknown = run("explain", "right.py", "doubel", cwd=folder)
+    assert unknown.returncode == 2
+    assert "did you mean double?" in unknown.stderr

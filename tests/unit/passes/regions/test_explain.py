@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pyrelay.ir.expr import Call, GlobalVar
+from pyrelay.ir.parser import parse_module
+from pyrelay.ir.traverse import post_order
+from pyrelay.ir.types import UNIT
+from pyrelay.passes.regions.groups import group_of
+from pyrelay.passes.regions.reading import straight_line
 from tests.golden import Golden
 from tests.unit.passes.regions import steps
 
@@ -13,3 +19,27 @@ PROGRAMS = ("lenet_step", "mlp_step", "lstm_step", "block_grad", "tree_state")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_kernels_of_a_network_are_these(name: str, golden: Golden) -> None:
     golden(f"{name}.txt", getattr(steps, name).explain())
+
+
+def test_a_program_is_shown_with_what_its_kernels_cost() -> None:
+    text = steps.lenet_step.show("regions")
+    assert "/* contraction; reads " in text
+    assert "def @`region.1`" in text
+    assert parse_module(text).functions.keys() >= {"lenet_step", "region.1", "kernel.1"}
+
+
+def test_a_whole_training_step_is_one_region() -> None:
+    program = steps.lenet_step.runner._looked_at
+    cut = program.cut
+    assert cut.regions == ("region.1",)
+    outside = [
+        n for n in post_order(cut.module.functions["lenet_step"].body) if isinstance(n, Call)
+    ]
+    assert [c.callee.name for c in outside if isinstance(c.callee, GlobalVar)] == ["region.1"]
+    assert len(outside) == 1
+    inside = straight_line(cut.module.functions["region.1"].body)[0]
+    calls = [b.var.ty == UNIT for b in inside if isinstance(b.value, Call)]
+    assert calls == sorted(calls)
+    assert sum(calls) == 5
+    for name in cut.kernels:
+        group_of(cut.module.functions[name])
