@@ -48,7 +48,7 @@ class KernelText:
         self._operands: Final = tuple(p.name for p in function.params)
         self._arguments: Final[dict[Argument, str]] = {}
         self._functions: Final[set[str]] = set()
-        self._taken: Final[set[str]] = {self._name, "tl", "triton"}
+        self._taken: Final[set[str]] = {self._name, "tl", "triton", "range", "float"}
         self._constants: Final[list[str]] = []
         self._lines: Final[list[str]] = []
         self._shown: tuple[str, int] | None = None

@@ -151,6 +151,11 @@ class Kernel:
 @final
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """All kernels of a group, run one after another."""
+    """All kernels of a group, run one after another.
+
+    They are right where each dim in `limits` is at most its number; else `otherwise` is.
+    """
 
     kernels: tuple[Kernel, ...]
+    limits: tuple[tuple[Dim, int], ...] = ()
+    otherwise: Lowered | None = None

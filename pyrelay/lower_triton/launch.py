@@ -151,8 +151,8 @@ class KernelCall:
         return self._lowered[layout]
 
     def _prepare(self, operands: Sequence[Any]) -> _Prepared:
-        lowered = self.lowered(_layout(operands))
         sizes = _Sizes(zip(self._types, operands, strict=True))
+        lowered = _fitting(self.lowered(_layout(operands)), sizes)
         storage = _StoragePlan(sizes)
         started = [self._started(k, operands, sizes, storage) for k in lowered.kernels]
         launches = tuple(s for s in started if s is not None)
@@ -188,6 +188,14 @@ class KernelCall:
             return lambda: launch.run((copies, made))
 
         return [attempt(c) for c in candidates]
+
+
+def _fitting(lowered: Lowered, sizes: _Sizes) -> Lowered:
+    """Give the first alternative whose limits hold."""
+    while any(sizes.value(dim) > most for dim, most in lowered.limits):
+        assert lowered.otherwise is not None
+        lowered = lowered.otherwise
+    return lowered
 
 
 def _run(prepared: _Prepared, operands: Sequence[Any], storage: Sequence[torch.Tensor]) -> None:

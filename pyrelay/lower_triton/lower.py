@@ -7,8 +7,9 @@ from collections.abc import Callable
 from ..ir.expr import Function
 from ..passes.regions.groups import Group, Kind, group_of
 from .contraction import lower_contraction
-from .kernel import Layout, Lowered, NoKernel
+from .kernel import Layout, Lowered
 from .pointwise import lower_pointwise
+from .rows import lower_rows
 from .scatter import lower_scatter
 from .updates import lower_updates
 
@@ -38,4 +39,4 @@ def lower_group(group: Group, layout: Layout) -> Lowered:
         case Kind.UPDATES:
             return lower_updates(group, layout)
         case Kind.ROWS:
-            raise NoKernel("no text is made for rows")
+            return lower_rows(group, layout)

@@ -312,3 +312,33 @@ def minimum(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 def maximum(a: tl.tensor, b: tl.tensor) -> tl.tensor:
     """Give the larger float; NaN wins."""
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
+def times(a: tl.tensor, b: tl.tensor) -> tl.tensor:
+    """Give a product, for reductions."""
+    return a * b
+
+
+@triton.jit
+def first_largest(
+    a: tl.tensor, i: tl.tensor, b: tl.tensor, j: tl.tensor
+) -> tuple[tl.tensor, tl.tensor]:
+    """Give the larger of two elements and its position, of equal ones the first; NaN is larger than
+    any number. A position below 0 is that of no element."""
+    is_same = (a == b) | ((a != a) & (b != b))
+    is_larger = (a > b) | ((a != a) & (b == b))
+    is_left = ((is_larger | (is_same & (i < j))) & (i >= 0)) | (j < 0)
+    return tl.where(is_left, a, b), tl.where(is_left, i, j)
+
+
+@triton.jit
+def first_smallest(
+    a: tl.tensor, i: tl.tensor, b: tl.tensor, j: tl.tensor
+) -> tuple[tl.tensor, tl.tensor]:
+    """Give the smaller of two elements and its position, of equal ones the first; NaN is smaller
+    than any number. A position below 0 is that of no element."""
+    is_same = (a == b) | ((a != a) & (b != b))
+    is_smaller = (a < b) | ((a != a) & (b == b))
+    is_left = ((is_smaller | (is_same & (i < j))) & (i >= 0)) | (j < 0)
+    return tl.where(is_left, a, b), tl.where(is_left, i, j)

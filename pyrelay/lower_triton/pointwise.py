@@ -26,8 +26,8 @@ CONFIGS: Final = (
 )
 """Eight float32 elements for each thread are two wide loads in flight; halves still fill one."""
 
-FLAT: Final = "i"
-"""The coordinate of a pass over places."""
+FLAT: Final = "%i"
+"""The coordinate of a pass over places; no size has such a name."""
 
 
 def lower_pointwise(group: Group, layout: Layout) -> Lowered:
@@ -52,13 +52,13 @@ def lower_pointwise(group: Group, layout: Layout) -> Lowered:
 def begin(kernel: KernelText, flat: Dim, count: Dim, layout: Layout) -> Block:
     """Begin the code of a pass over `count` places, whose coordinate is `flat`: which of them a
     program takes."""
-    kernel.take(FLAT, "inside")
-    axes = [Axis(FLAT, FLAT, "inside")] if flat.terms else []
+    kernel.take("i", "inside")
+    axes = [Axis(FLAT, "i", "inside")] if flat.terms else []
     block = Block(kernel, axes, ["BLOCK"])
     if axes:
         number = "tl.program_id(0).to(tl.int64)" if layout.is_wide else "tl.program_id(0)"
-        block.line(f"{FLAT} = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
-        block.line(f"inside = {FLAT} < {kernel.dims.size(count)}")
+        block.line(f"i = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
+        block.line(f"inside = i < {kernel.dims.size(count)}")
     return block
 
 

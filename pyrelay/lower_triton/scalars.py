@@ -55,7 +55,8 @@ FUNCTIONS: Final = frozenset(
         *("exp", "expm1", "log1p", "sigmoid", "tanh", "sinh", "cosh", "tan", "atan", "asin"),
         *("acos", "square_root", "reciprocal_root", "round_even", "sign", "power"),
         *("integer_power", "floor_divide", "remainder", "integer_floor_divide"),
-        *("integer_remainder", "minimum", "maximum"),
+        *("integer_remainder", "minimum", "maximum", "times"),
+        *("first_largest", "first_smallest"),
     )
 )
 """The functions of `math`."""

@@ -10,10 +10,10 @@ import pytest
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Function
-from pyrelay.ir.lowering import Elementwise, Pointwise, inside
+from pyrelay.ir.lowering import Elementwise, Pointwise, Reduction, inside
 from pyrelay.ir.op import Clash, Op, Sample
 from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.types import FnType
+from pyrelay.ir.types import FnType, TupleType
 from pyrelay.passes.regions.reading import Unreadable
 from tests.kernels.running import assert_same, run
 from tests.ops.checks import samples
@@ -25,6 +25,8 @@ def function_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Funct
     """Give the function of one call, and what the evaluator gives for the sample's tensors."""
     program, result = call_program(op, sample, names)
     types = tuple(p.ty for p in program.params)
+    if isinstance(result.ty, TupleType):
+        result = program.builder.tuple([result[i] for i in range(len(result.ty.fields))])
     expected = program.run(result, tensors(sample))
     body = program.builder.block(result)
     assert all(types)
@@ -48,7 +50,7 @@ def compare(function: Function, sample: Sample, expected: Any) -> None:
     assert_same(found, expected)
 
 
-kinds = [op for op in ALL if isinstance(inside(op.lowering), Pointwise | Elementwise)]
+kinds = [op for op in ALL if isinstance(inside(op.lowering), Pointwise | Elementwise | Reduction)]
 
 
 @pytest.mark.parametrize("op", kinds, ids=lambda op: op.name)

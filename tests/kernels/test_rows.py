@@ -1,0 +1,222 @@
+"""Kernels of passes with reductions: every kind, every dtype, rows of every length."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from pyrelay.lower_triton import rows
+from pyrelay.lower_triton.kernel import Config, Form, Layout
+from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.lower import lower
+from tests.golden import Golden
+from tests.kernels.running import check, kernels, run
+from tests.unit.passes.regions.kernels import kernel
+
+SOFTMAX = """def @softmax[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
+    let %m = amax(%x, dim=(1,), keepdim=True);
+    let %e = exp(%x - %m);
+    %e / sum(%e, dim=(1,), keepdim=True)
+}"""
+LAYER_NORM = """def @layer_norm[N: Dim](%x: Tensor[(N, 48), float32], %w: Tensor[(48,), float32],
+    %b: Tensor[(48,), float32]) {
+    let %mean = mean(%x, dim=(1,), keepdim=True);
+    let %centred = %x - %mean;
+    let %variance = mean(%centred * %centred, dim=(1,), keepdim=True);
+    let %scale = rsqrt(%variance + 0.00001f32);
+    (%centred * %scale * %w + %b, reshape(%scale, shape=(N,)))
+}"""
+BATCH_NORM = """def @batch_norm[N: Dim](%x: Tensor[(N, 3, 4, 5), float32]) {
+    let %mean = mean(%x, dim=(0, 2, 3), keepdim=True);
+    let %centred = %x - %mean;
+    let %variance = mean(%centred * %centred, dim=(0, 2, 3), keepdim=True);
+    %centred * rsqrt(%variance + 0.00001f32)
+}"""
+CROSS_ENTROPY = """def @cross_entropy[N: Dim, K: Dim](
+    %x: Tensor[(N, K), float32], %y: Tensor[(N,), int64]) {
+    let %m = amax(%x, dim=(1,), keepdim=True);
+    let %total = sum(exp(%x - %m), dim=(1,), keepdim=True);
+    let %log = reshape(log(%total) + %m, shape=(N,));
+    let %chosen = reshape(gather(%x, reshape(%y, shape=(N, 1)), dim=1), shape=(N,));
+    (%log - %chosen, exp(%x - reshape(%log, shape=(N, 1))))
+}"""
+COLUMNS = """def @columns[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
+    (sum(%x, dim=(0,)), amax(%x, dim=(0,)), mean(%x * %x, dim=(0,)))
+}"""
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 7), (3, 64), (2, 1000), (0, 4)])
+def test_softmax_of_rows_of_every_length(shape: tuple[int, int]) -> None:
+    check(SOFTMAX, torch.randn(shape))
+
+
+def test_rows_may_have_any_strides() -> None:
+    check(SOFTMAX, torch.randn(33, 5).T)
+    check(LAYER_NORM, torch.randn(48, 6).T, torch.randn(96)[::2], torch.randn(1).expand(48))
+
+
+def test_a_norm_reads_a_row_once() -> None:
+    check(LAYER_NORM, torch.randn(9, 48), torch.randn(48), torch.randn(48))
+    (found,) = kernels(LAYER_NORM)
+    assert found.text.count("tl.load") == 3
+    assert "for " not in found.text
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_long_row_of_unknown_length_is_gone_through_in_blocks() -> None:
+    check(SOFTMAX, torch.randn(3, 90))
+    check(SOFTMAX, torch.randn(90, 3).T)
+    check(CROSS_ENTROPY, torch.randn(4, 70), torch.randint(0, 70, (4,)))
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_long_row_is_gone_through_once_for_each_stage() -> None:
+    source = LAYER_NORM.replace("48", "70")
+    check(source, torch.randn(2, 70), torch.randn(70), torch.randn(70))
+    (found,) = kernels(source)
+    assert found.text.count("for start in") == 3
+    assert found.text.count("tl.load(x_ptr") == 3
+
+
+@pytest.mark.parametrize("count", [1, 4, 1000])
+def test_kept_dims_may_lie_between_reduced_ones(count: int) -> None:
+    check(BATCH_NORM, torch.randn(count, 3, 4, 5))
+
+
+def test_a_row_may_be_read_at_places_that_are_values() -> None:
+    check(CROSS_ENTROPY, torch.randn(6, 10), torch.randint(0, 10, (6,)))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (70, 5), (5, 70), (128, 33), (1000, 9), (0, 3)])
+def test_columns(shape: tuple[int, int]) -> None:
+    if shape[0] == 0:
+        check(COLUMNS.replace("amax(%x, dim=(0,)), ", ""), torch.randn(shape))
+        return
+    check(COLUMNS, torch.randn(shape))
+
+
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of more than 32 elements are long: the interpreter combines them one by one."""
+    sizes = Config((("ROWS", 2), ("ALONG", 16)), 1, 1), Config((("ALONG", 16),), 1, 1)
+    monkeypatch.setattr(rows, "longest_block", lambda is_column: 32)
+    monkeypatch.setattr(
+        rows, "loop_configs", lambda kept, is_column: sizes[kept.constant == 1 :][:1]
+    )
+
+
+ALL = """def @all[N: Dim, M: Dim](%x: Tensor[(N, M), DTYPE]) {
+    (sum(%x, dim=(1,)), prod(%x, dim=1), amax(%x, dim=(1,)), amin(%x, dim=(1,)),
+     mean(cast(%x, dtype=WIDE), dim=(1,)), argmax(%x, dim=1), argmin(%x, dim=1),
+     all(%x, dim=(1,)), any(%x, dim=(1,)))
+}"""
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("length", [1, 13, 70])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"],
+)
+def test_every_reduction_of_every_dtype(dtype: str, length: int) -> None:
+    wide = dtype if "float" in dtype else "float32"
+    source = ALL.replace("DTYPE", dtype).replace("WIDE", wide)
+    if "float" in dtype:
+        # Numbers whose product is exact in every order.
+        some = torch.rand(3, length) < 4 / length
+        x = torch.where(some, 1.5, 1.0) * torch.where(torch.rand(3, length) < 0.5, 1.0, -1.0)
+    else:
+        x = torch.randint(0, 5, (3, length))
+    check(source, x.to(getattr(torch, dtype)))
+
+
+PAIRS = """def @pairs[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
+    let %big = max(%x, dim=1);
+    let %small = min(%x, dim=1);
+    (%big.0, %big.1, %small.0, %small.1)
+}"""
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("length", [6, 70])
+def test_extremes_and_their_positions_with_not_a_number(length: int) -> None:
+    x = torch.zeros(5, length)
+    x[0, 3] = math.nan
+    x[0, 5] = math.nan
+    x[1] = -math.inf
+    x[2] = math.inf
+    x[3, 2], x[3, 4] = 7.0, -7.0
+    check(PAIRS, x)
+    check(PAIRS.replace("float32", "int32"), x.nan_to_num(1, 2, 3).to(torch.int32))
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_bools_of_a_row() -> None:
+    source = """def @truth[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
+        (all(greater(%x, -2.0f32), dim=(1,)), any(greater(%x, 2.0f32), dim=(1,)),
+         sum(greater(%x, 0.0f32), dim=(1,)))
+    }"""
+    check(source, torch.randn(9, 30))
+    check(source, torch.randn(2, 70))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 70, 40000])
+def test_all_elements_of_a_tensor(count: int) -> None:
+    source = """def @total[N: Dim](%x: Tensor[(N,), float32]) {
+        (sum(%x), sum(%x * %x, keepdim=True), any(greater(%x, 3.0f32)))
+    }"""
+    check(source, torch.randn(count))
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_what_does_not_depend_on_the_place_is_summed_as_often() -> None:
+    source = """def @often[N: Dim](%x: Tensor[(N, 1), float32], %y: Tensor[(5,), float32]) {
+        (sum(expand(%x, size=(N, 5)), dim=(1,)), sum(expand(%y, size=(N, 5)), dim=(1,)))
+    }"""
+    check(source, torch.randn(7, 1), torch.randn(5))
+    long = source.replace("5", "70")
+    check(long, torch.randn(2, 1), torch.randn(70))
+
+
+def test_a_softmax_with_its_gradient() -> None:
+    source = """def @backward[N: Dim, M: Dim](
+        %y: Tensor[(N, M), bfloat16], %g: Tensor[(N, M), bfloat16]) {
+        let %wide = cast(%y, dtype=float32);
+        let %product = cast(%g, dtype=float32) * %wide;
+        cast(%product - %wide * sum(%product, dim=(1,), keepdim=True), dtype=bfloat16)
+    }"""
+    y = torch.softmax(torch.randn(4, 30), 1).bfloat16()
+    check(source, y, torch.randn(4, 30).bfloat16())
+
+
+def test_wide_places_are_computed_in_64_bits() -> None:
+    make = lower(kernel(SOFTMAX))
+    x = torch.randn(3, 40)
+    wide = KernelCall(
+        kernel(SOFTMAX),
+        lambda given: make(Layout(given.operands, is_wide=True)),
+        torch.device("cpu"),
+    )
+    torch.testing.assert_close(run(kernel(SOFTMAX), [x], wide), torch.softmax(x, 1))
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("softmax", SOFTMAX),
+        ("layer_norm", LAYER_NORM),
+        ("batch_norm", BATCH_NORM),
+        ("cross_entropy", CROSS_ENTROPY),
+        ("columns", COLUMNS),
+        ("pairs", PAIRS),
+    ],
+)
+def test_texts(name: str, source: str, golden: Golden) -> None:
+    made = lower(kernel(source))(Layout((Form.CONTIGUOUS,) * len(kernel(source).params)))
+    short = made.kernels
+    while made.otherwise is not None:
+        made = made.otherwise
+    found = dict.fromkeys(k.text for k in (*short, *made.kernels))
+    golden(f"{name}.txt", "\n\n".join(found))
