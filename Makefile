@@ -61,6 +61,7 @@ round-trip: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
 	$(BIN)/python benchmarks/compile_time.py
+	$(BIN)/python benchmarks/gpu.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-3.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache

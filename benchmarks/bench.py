@@ -26,10 +26,12 @@ from rich.table import Table
 @dataclass(frozen=True)
 class Candidate:
     """One way of doing the work. `reset` is called before every block, outside of the time taken:
-    training from the same weights again keeps gradients from vanishing into denormal numbers."""
+    training from the same weights again keeps gradients from vanishing into denormal numbers.
+    `finish` is called at the end of every block, inside of the time taken, to wait for a device."""
 
     work: Callable[[], Any]
     reset: Callable[[], object] = lambda: None
+    finish: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ def _seconds(candidate: Candidate, calls: int) -> float:
     start = time.perf_counter()
     for _ in range(calls):
         work()
+    candidate.finish()
     return time.perf_counter() - start
 
 
