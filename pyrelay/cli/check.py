@@ -6,13 +6,16 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ..diagnostics.diagnostic import Diagnostic, Label, RelayError, Severity
+from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix, Label, RelayError, Severity
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
-from .load import functions, load
+from .load import forget, functions, load
 from .texts import is_text, load_text
+
+_MOST_FIXES: Final = 1_000
+"""Fixes that make each other necessary end here."""
 
 
 def check(file: Path, *, as_json: bool, fix: bool) -> int:
@@ -22,8 +25,11 @@ def check(file: Path, *, as_json: bool, fix: bool) -> int:
     if fix:
         from .fix import apply_fixes  # needs libcst
 
-        fixed = apply_fixes(found)
-        found = [d for d in found if d not in fixed]
+        # What is put right may bring to light what was hidden by it.
+        while done := apply_fixes(found) if len(fixed) < _MOST_FIXES else []:
+            fixed += done
+            forget(file)
+            found, checked = mistakes(file)
     if as_json:
         _write_json(found, fixed, checked)
     else:
@@ -111,8 +117,18 @@ def as_data(d: Diagnostic) -> dict[str, Any]:
         "secondary": [_label(label) for label in d.secondary],
         "notes": list(d.notes),
         "help": d.help,
-        "fix": None if d.fix is None else {**_place(d.fix.span), "replacement": d.fix.replacement},
+        "fix": _fix(d.fix),
     }
+
+
+def _fix(fix: Fix | CaseFix | None) -> dict[str, Any] | None:
+    match fix:
+        case Fix(span, replacement):
+            return {**_place(span), "replacement": replacement}
+        case CaseFix(span, patterns):
+            return {**_place(span), "cases": list(patterns)}
+        case None:
+            return None
 
 
 def _label(label: Label) -> dict[str, Any]:

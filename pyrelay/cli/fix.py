@@ -2,7 +2,8 @@
 
 A fix replaces a span. Where the span is an expression, libcst puts the new one into its lossless
 tree and adds parentheses if the text would otherwise read differently; other spans (insertions) are
-spliced. A fix after which the file does not parse is not applied.
+spliced. Cases are added to a `match` in the tree. A fix after which the file does not parse is not
+applied.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tokenize import open as open_source
 
-from ..diagnostics.diagnostic import Diagnostic, Fix
+from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix
 from .load import LoadError
 
 try:
     import libcst as cst
     from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
+
+    from .add_cases import with_cases
 except ImportError as error:
     raise LoadError("--fix needs libcst: pip install 'pyrelay[fix]'") from error
 
@@ -57,8 +60,10 @@ def _fix_file(path: Path, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]
     return done
 
 
-def replaced(text: str, fix: Fix) -> str | None:
+def replaced(text: str, fix: Fix | CaseFix) -> str | None:
     """Give the text with one fix applied, None if it would not parse."""
+    if isinstance(fix, CaseFix):
+        return with_cases(text, fix)
     start, end = fix.span.start, fix.span.end
     found = _expression(text, start, end)
     if found is None:

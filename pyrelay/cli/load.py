@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import linecache
 import sys
 import traceback
 from collections.abc import Mapping
@@ -39,6 +40,15 @@ def load(file: Path) -> ModuleType:
     except Exception as error:
         lines = traceback.format_exception(error.with_traceback(_of_the_user(error, path)))
         raise LoadError("".join(lines) + f"{file} could not be imported") from None
+
+
+def forget(file: Path) -> None:
+    """Let a file be imported anew: it has changed."""
+    path = str(file.resolve())
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) == path:
+            del sys.modules[name]
+    linecache.checkcache(path)
 
 
 def functions(module: ModuleType) -> Mapping[str, RelayFunction[..., object]]:

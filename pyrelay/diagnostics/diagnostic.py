@@ -37,6 +37,14 @@ class Fix:
     replacement: str
 
 
+@dataclass(frozen=True, slots=True)
+class CaseFix:
+    """Cases for the end of the `match` at a span, which `check --fix` can add; they raise."""
+
+    span: Span
+    patterns: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One mistake: a code, a title, the place, other places that matter, and the way out."""
@@ -47,7 +55,7 @@ class Diagnostic:
     secondary: tuple[Label, ...] = ()
     notes: tuple[str, ...] = ()
     help: str | None = None
-    fix: Fix | None = None
+    fix: Fix | CaseFix | None = None
     severity: Severity = Severity.ERROR
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from .diagnostic import Severity
+from .diagnostic import Fix, Severity
 from .layout import Line, Piece, Role, plain
 from .snippet import last_line, snippet
 
@@ -127,7 +127,7 @@ def _remarks(diagnostic: Diagnostic) -> Iterable[tuple[str, str, Role]]:
         yield "note", note, Role.NOTE
     if diagnostic.help is not None:
         yield "help", diagnostic.help, Role.HELP
-    elif diagnostic.fix is not None:
+    elif isinstance(diagnostic.fix, Fix):
         yield "help", f"write `{diagnostic.fix.replacement.strip()}`", Role.HELP
 
 

@@ -29,6 +29,7 @@ from .lowering import Scatter as Scatter
 from .lowering import View as View
 from .types import (
     AnyDType,
+    DType,
     DTypeHole,
     SizeType,
     TensorType,
@@ -147,7 +148,8 @@ class Stuck(Exception):  # noqa: N818  control flow of the solver, not an error
 class Clash(Exception):  # noqa: N818  becomes a diagnostic once the solver adds the places
     """No types satisfy the rule.
 
-    `labels` says something about operands, by index; `help` what to write instead.
+    `labels` says something about operands, by index; `help` what to write instead, `cast` which
+    operand to cast to which dtype.
     """
 
     def __init__(
@@ -156,11 +158,13 @@ class Clash(Exception):  # noqa: N818  becomes a diagnostic once the solver adds
         *,
         labels: Mapping[int, str] | None = None,
         help: str | None = None,  # noqa: A002  the diagnostic's own word
+        cast: tuple[int, DType] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.labels = dict(labels or {})
         self.help = help
+        self.cast = cast
 
 
 class Solver(Protocol):
@@ -273,10 +277,16 @@ class RuleCall:
         names = [p.name for p in self.op.params if p.role is Role.OPERAND]
         return names[index] if index < len(names) else str(index)
 
-    def clash(self, message: str, *indices: int, help: str | None = None) -> NoReturn:  # noqa: A002
+    def clash(
+        self,
+        message: str,
+        *indices: int,
+        help: str | None = None,  # noqa: A002
+        cast: tuple[int, DType] | None = None,
+    ) -> NoReturn:
         """Stop with a mistake; the operands named are shown with their types."""
         labels = {i: f"this is {show(self.solver.resolve(self.types[i]))}" for i in indices}
-        raise Clash(message, labels=labels, help=help)
+        raise Clash(message, labels=labels, help=help, cast=cast)
 
 
 _SAID: Final = {

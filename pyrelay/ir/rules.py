@@ -11,7 +11,7 @@ from typing import Any
 
 from .dims import ONE, Dim, DimHole
 from .op import Clash, RuleCall, Stuck, TypeRule
-from .types import AnyDType, DType, TensorType, Type, bool_, int64, is_float, show
+from .types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_float, show
 
 
 def broadcast_dims(call: RuleCall, left: Dim, right: Dim) -> Dim:
@@ -121,7 +121,7 @@ def floating(call: RuleCall, index: int) -> TensorType:
         call.clash(
             f"`{call.said}` takes a float tensor, not {show(ty)}",
             index,
-            help=f"cast it: relay.cast({call.operand_name(index)}, relay.float32)",
+            cast=(index, float32),
         )
     return ty
 

@@ -14,16 +14,22 @@ from typing import Any
 import torch
 
 from ..diagnostics.catalogue.call import WrongCall
-from ..diagnostics.catalogue.types import OperatorMismatch
+from ..diagnostics.catalogue.types import Cast, OperatorMismatch
 from ..diagnostics.diagnostic import CheckError, RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.build import Builder
 from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op
-from ..ir.types import DTYPES, TensorType, TupleType, Type
+from ..ir.types import DTYPES, DType, TensorType, TupleType, Type
 from .arguments import device_of
 from .dispatching import apply as apply_dispatched
+
+
+def _cast(op: Op, wanted: tuple[int, DType] | None) -> Cast | None:
+    if wanted is None:
+        return None
+    return Cast(op.operands[wanted[0]].name, str(wanted[1]), None)
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -50,7 +56,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     try:
         built = builder.call(op, values, attrs)
     except Clash as clash:
-        raise CheckError(OperatorMismatch(NOWHERE, clash.message, (), clash.help)) from None
+        problem = OperatorMismatch(NOWHERE, clash.message, (), clash.help, _cast(op, clash.cast))
+        raise CheckError(problem) from None
     call = builder.bindings[-1].value
     assert isinstance(call, Call)
     assert built.atom is builder.bindings[-1].var

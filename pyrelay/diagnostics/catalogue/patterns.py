@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..diagnostic import Diagnostic, Label, Severity
+from ..diagnostic import CaseFix, Diagnostic, Label, Severity
 from ..source import Span
 
 
@@ -90,7 +90,8 @@ class MissingCases:
     span: Span
     cases: tuple[str, ...]
     more: bool
-    is_python: bool
+    named: tuple[str, ...] = ()
+    """In Python, patterns for all of them that give fields their names."""
     is_never: bool = False
 
     def diagnostic(self) -> Diagnostic:
@@ -102,7 +103,7 @@ class MissingCases:
         if self.is_never:
             title, why = f"`{first}` comes to `assert_never`", "every case must be done with here"
             way = "test for it before, and return"
-        elif self.is_python:
+        elif self.named:
             way = f"add `case {first}:`, or end with `case _:`"
         return Diagnostic(
             code="RL231",
@@ -110,6 +111,7 @@ class MissingCases:
             primary=Label(self.span, why),
             notes=(f"these are not matched either:\n{listed}",) if others else (),
             help=way,
+            fix=CaseFix(self.span, self.named) if self.named and not self.is_never else None,
         )
 
 

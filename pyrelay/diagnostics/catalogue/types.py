@@ -4,8 +4,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..diagnostic import Diagnostic, Label
+from ..diagnostic import Diagnostic, Fix, Label
 from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A way out: an operand, as it is written, cast to a dtype; `place` is where it stands, if that
+    is known."""
+
+    operand: str
+    dtype: str
+    place: Span | None
+
+    @property
+    def help(self) -> str:
+        """What to write."""
+        return f"cast it: {_cast(self.operand, self.dtype)}"
+
+    @property
+    def fix(self) -> Fix | None:
+        """The cast in the place of the operand."""
+        return None if self.place is None else Fix(self.place, _cast(self.operand, self.dtype))
+
+
+def _cast(operand: str, dtype: str) -> str:
+    return f"relay.cast({operand}, relay.{dtype})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +44,7 @@ class OperatorMismatch:
     message: str
     labels: tuple[Label, ...]
     help: str | None = None
+    cast: Cast | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -28,7 +53,8 @@ class OperatorMismatch:
             title=self.message,
             primary=Label(self.span, ""),
             secondary=self.labels,
-            help=self.help,
+            help=self.help if self.cast is None else self.cast.help,
+            fix=None if self.cast is None else self.cast.fix,
         )
 
 
@@ -46,6 +72,7 @@ class ArgumentMismatch:
     origin: Label | None
     why: str
     way: str | None
+    cast: Cast | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -58,7 +85,8 @@ class ArgumentMismatch:
             primary=Label(self.span, self.text),
             secondary=tuple(places),
             notes=(self.why,) if says_more else (),
-            help=self.way,
+            help=self.way if self.cast is None else self.cast.help,
+            fix=None if self.cast is None else self.cast.fix,
         )
 
 
@@ -349,15 +377,19 @@ class MixedWidths:
     labels: tuple[Label, ...]
     wider: str
     operand: str
+    place: Span | None
+    """Where the narrower operand stands, if that is known."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        cast = _cast(self.operand, self.wider)
         return Diagnostic(
             code="RL210",
             title=f"`{self.operator}` mixes two dtypes of one kind",
             primary=Label(self.span, ""),
             secondary=self.labels,
-            help=f"cast one of them: relay.cast({self.operand}, relay.{self.wider})",
+            help=f"cast one of them: {cast}",
+            fix=None if self.place is None else Fix(self.place, cast),
         )
 
 

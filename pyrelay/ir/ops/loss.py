@@ -50,9 +50,7 @@ def _target_clash(call: RuleCall, source: TensorType, target: TensorType) -> NoR
         f"not {show(target)}",
         0,
         1,
-        help="classes are integers: relay.cast(target, relay.int64)"
-        if is_float(target.dtype) and target.rank == len(batch)
-        else None,
+        cast=(1, int64) if is_float(target.dtype) and target.rank == len(batch) else None,
     )
 
 

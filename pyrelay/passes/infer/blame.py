@@ -8,12 +8,14 @@ from ...diagnostics.catalogue.lists import MixedElements
 from ...diagnostics.catalogue.patterns import AlternativesMismatch
 from ...diagnostics.catalogue.types import (
     ArgumentMismatch,
+    Cast,
     LoopMismatch,
     MixedWidths,
     NotStatic,
     OperatorMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
+from ...diagnostics.uses import use_of
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
@@ -65,7 +67,8 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
                 labels = _operand_types(solver, call)
             if help_ is None and any(inner_of(solver.shallow(t)) is not None for t in call.types):
                 help_ = "test it first: `if x is None`, or `match x` with `case None`"
-            return OperatorMismatch(span, clash.message, labels, help_)
+            cast = _cast(call.call, clash.cast)
+            return OperatorMismatch(span, clash.message, labels, help_, cast)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")
 
@@ -113,8 +116,23 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
         operand = call.call.args[position]
         ty = solver.resolve(call.types[position])
         labels.extend(_places(operand, f"this is {show(ty)}"))
-    text = operand_text(call.call.args[narrow])
-    return MixedWidths(call.call.span, call.op.name, tuple(labels), str(wider), text)
+    operand = call.call.args[narrow]
+    place, text = _place(operand, call.call.span), operand_text(operand)
+    return MixedWidths(call.call.span, call.op.name, tuple(labels), str(wider), text, place)
+
+
+def _cast(call: Call, wanted: tuple[int, DType] | None) -> Cast | None:
+    """Give the cast of an operand that a rule names."""
+    if wanted is None or wanted[0] >= len(call.args):
+        return None
+    operand, dtype = call.args[wanted[0]], str(wanted[1])
+    return Cast(operand_text(operand), dtype, _place(operand, call.span))
+
+
+def _place(operand: Expr, call: Span) -> Span | None:
+    """Give the place where an operand of a call is written. The span of a variable is where it is
+    bound; its use is somewhere in the call."""
+    return use_of(operand.name, call) if isinstance(operand, Var) else operand.span
 
 
 def explain_argument(
@@ -160,6 +178,7 @@ def explain_argument(
         f"annotate what `{name}` returns, and it may call itself at other sizes"
         if is_open and _differ_in_sizes(actual, wanted)
         else _way_out(operand_text(argument), actual, wanted),
+        _argument_cast(argument, call, actual, wanted),
     )
 
 
@@ -211,10 +230,16 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
         case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
             return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
+        case _:
+            return None
+
+
+def _argument_cast(argument: Expr, call: Call, actual: Type, wanted: Type) -> Cast | None:
+    match actual, wanted:
         case TensorType(a, DType() as x), TensorType(b, DType() as y) if (
             len(a) == len(b) and x != y
         ):
-            return f"cast it: relay.cast({text}, relay.{y})"
+            return Cast(operand_text(argument), str(y), _place(argument, call.span))
         case _:
             return None
 

@@ -12,10 +12,10 @@ from ...diagnostics.catalogue.patterns import (
     UnreachableCase,
 )
 from ...diagnostics.diagnostic import Problem
-from ...ir.expr import Function, Match
+from ...ir.expr import Function, Match, Pattern
 from ...ir.traverse import post_order, takes_all
 from ..coverage import LISTED, Coverage, coverage
-from .witness import case_text
+from .witness import case_text, with_names
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -38,10 +38,19 @@ def missing_cases(function: Function, adts: Mapping[str, AdtDef]) -> list[Proble
             cases = tuple(case_text(p, is_python=is_python) for p in covered.missing[:LISTED])
             more = len(covered.missing) > LISTED
             is_never = is_python and "assert_never" in match.span.text
-            found[match.span] = MissingCases(match.span, cases, more, is_python, is_never)
+            named = _named(covered.missing, adts, more=more) if is_python else ()
+            found[match.span] = MissingCases(match.span, cases, more, named, is_never)
         elif not covered.is_complete:
             found[match.span] = TangledCases(match.span)
     return list(found.values())
+
+
+def _named(
+    missing: Sequence[Pattern], adts: Mapping[str, AdtDef], *, more: bool
+) -> tuple[str, ...]:
+    """Give Python's patterns for all values that are missing."""
+    texts = [case_text(with_names(p, adts), is_python=True) for p in missing[:LISTED]]
+    return ("_",) if more or any("..." in t for t in texts) else tuple(texts)
 
 
 def unreachable_cases(module: Module) -> list[Problem]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from keyword import iskeyword
 from typing import Final, assert_never
 
 from ...ir.expr import (
@@ -11,13 +13,44 @@ from ...ir.expr import (
     LiteralPattern,
     Pattern,
     TuplePattern,
+    Var,
     Wildcard,
 )
+from ...ir.module import AdtDef
 from ...ir.traverse import Steps, run
 from ...prelude.library import LIST, OPTION
 
 DEEPEST: Final = 12
 """How many patterns inside each other are written out."""
+
+
+def with_names(pattern: Pattern, adts: Mapping[str, AdtDef]) -> Pattern:
+    """Give a pattern that gives what it takes of fields their names, each name once."""
+    taken: set[str] = set()
+
+    def named(part: Pattern, depth: int) -> Pattern:
+        match part:
+            case TuplePattern(fields) if depth <= DEEPEST:
+                return replace(part, fields=tuple(named(f, depth + 1) for f in fields))
+            case ConstructorPattern(adt, name, fields) if depth <= DEEPEST:
+                names = adts[adt].constructor(name).field_names or ("",) * len(fields)
+                pairs = zip(fields, names, strict=True)
+                inside = (_field(f, n) if _is_open(f) else named(f, depth + 1) for f, n in pairs)
+                return replace(part, fields=tuple(inside))
+            case _:
+                return part
+
+    def _field(part: Pattern, name: str) -> Pattern:
+        if not name.isidentifier() or iskeyword(name) or name in taken:
+            return part
+        taken.add(name)
+        return BindPattern(Var(name, span=part.span), span=part.span)
+
+    return named(pattern, 0)
+
+
+def _is_open(pattern: Pattern) -> bool:
+    return isinstance(pattern, Wildcard)
 
 
 def case_text(pattern: Pattern, *, is_python: bool) -> str:
@@ -29,8 +62,10 @@ def _text(pattern: Pattern, is_python: bool, depth: int) -> Steps[str]:
     if depth > DEEPEST:
         return "..."
     match pattern:
-        case Wildcard() | BindPattern(inner=None):
+        case Wildcard():
             return "_"
+        case BindPattern(var, None):
+            return var.name
         case BindPattern(inner=inner):
             assert inner is not None
             return (yield _text(inner, is_python, depth))

@@ -1,0 +1,37 @@
+"""`check --fix` on whole files: what it makes of them, and that this is right."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from pyrelay.cli.check import check
+from pyrelay.cli.load import functions, load
+
+FOLDER = Path(__file__).parent / "fixes"
+BEFORE = sorted(FOLDER.glob("*.before.py"))
+
+
+@pytest.mark.parametrize("before", BEFORE, ids=lambda p: p.name.split(".")[0])
+def test_a_file_is_fixed_and_then_right(
+    before: Path, tmp_path: Path, update_golden: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = before.name.split(".")[0]
+    file = tmp_path / f"{name}_fixed.py"
+    shutil.copy(before, file)
+    assert check(file, as_json=False, fix=False) == 1
+    capsys.readouterr()
+    assert check(file, as_json=False, fix=True) == 0
+    assert " 0 errors, 0 warnings, " in capsys.readouterr().out
+    after = before.with_name(f"{name}.after.py")
+    if update_golden:
+        shutil.copy(file, after)
+    assert file.read_text() == after.read_text()
+    again = tmp_path / f"{name}_again.py"
+    shutil.copy(file, again)
+    checked = functions(load(again))
+    assert checked
+    for function in checked.values():
+        assert not function.check().warnings
