@@ -8,9 +8,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix, Label, RelayError, Severity
+from ..diagnostics.diagnostic import (
+    CaseFix,
+    Diagnostic,
+    Fix,
+    Label,
+    ParameterFix,
+    RelayError,
+    Severity,
+)
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
+from .annotate import annotated
 from .load import forget, functions, load
 from .texts import is_text, load_text
 
@@ -52,7 +61,7 @@ def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
             found += function.check().warnings
         except RelayError as error:
             found += error.diagnostics
-    return _each_once(found), len(checked)
+    return annotated(_each_once(found), checked.values()), len(checked)
 
 
 def _mistakes_of_text(file: Path) -> tuple[list[Diagnostic], int]:
@@ -121,12 +130,14 @@ def as_data(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-def _fix(fix: Fix | CaseFix | None) -> dict[str, Any] | None:
+def _fix(fix: Fix | CaseFix | ParameterFix | None) -> dict[str, Any] | None:
     match fix:
         case Fix(span, replacement):
             return {**_place(span), "replacement": replacement}
         case CaseFix(span, patterns):
             return {**_place(span), "cases": list(patterns)}
+        case ParameterFix(span, annotation, imports):
+            return {**_place(span), "annotation": annotation, "imports": list(imports)}
         case None:
             return None
 

@@ -2,8 +2,8 @@
 
 A fix replaces a span. Where the span is an expression, libcst puts the new one into its lossless
 tree and adds parentheses if the text would otherwise read differently; other spans (insertions) are
-spliced. Cases are added to a `match` in the tree. A fix after which the file does not parse is not
-applied.
+spliced. Cases and annotations are added in the tree. A fix after which the file does not parse is
+not applied.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tokenize import open as open_source
 
-from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix
+from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix, ParameterFix
 from .load import LoadError
 
 try:
     import libcst as cst
     from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
+    from .add_annotations import with_annotation, with_imports
     from .add_cases import with_cases
 except ImportError as error:
     raise LoadError("--fix needs libcst: pip install 'pyrelay[fix]'") from error
@@ -55,15 +56,26 @@ def _fix_file(path: Path, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]
         if changed is not None:
             text, end = changed, fix.span.start
             done.append(d)
+    names = {n for d in done if isinstance(d.fix, ParameterFix) for n in d.fix.imports}
+    if names:
+        text = with_imports(text, sorted(names))
     if done:
         path.write_bytes(text.replace("\n", newline).encode(encoding))
     return done
 
 
-def replaced(text: str, fix: Fix | CaseFix) -> str | None:
+def replaced(text: str, fix: Fix | CaseFix | ParameterFix) -> str | None:
     """Give the text with one fix applied, None if it would not parse."""
-    if isinstance(fix, CaseFix):
-        return with_cases(text, fix)
+    match fix:
+        case CaseFix():
+            return with_cases(text, fix)
+        case ParameterFix():
+            return with_annotation(text, fix)
+        case Fix():
+            return _with_replacement(text, fix)
+
+
+def _with_replacement(text: str, fix: Fix) -> str | None:
     start, end = fix.span.start, fix.span.end
     found = _expression(text, start, end)
     if found is None:

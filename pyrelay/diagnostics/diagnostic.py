@@ -45,6 +45,16 @@ class CaseFix:
     patterns: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterFix:
+    """The annotation of the parameter at a span, which `check --fix` can add; `imports` are names
+    of pyrelay in it that the file has yet to import."""
+
+    span: Span
+    annotation: str
+    imports: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnostic:
     """One mistake: a code, a title, the place, other places that matter, and the way out."""
@@ -55,7 +65,7 @@ class Diagnostic:
     secondary: tuple[Label, ...] = ()
     notes: tuple[str, ...] = ()
     help: str | None = None
-    fix: Fix | CaseFix | None = None
+    fix: Fix | CaseFix | ParameterFix | None = None
     severity: Severity = Severity.ERROR
 
 

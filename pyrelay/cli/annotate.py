@@ -1,0 +1,156 @@
+"""Annotations that are missing, where the program tells what they are.
+
+A parameter has a type where its function says enough of it, or where functions of the file call it
+with one type; else a default value tells. Inference finds all of that anyway.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
+
+import pyrelay
+
+from ..decorators import RelayFunction
+from ..diagnostics.diagnostic import CheckError, Diagnostic, ParameterFix
+from ..diagnostics.source import Span
+from ..ir.expr import Function, type_of
+from ..ir.module import Module
+from ..ir.traverse import post_order
+from ..ir.types import Type
+from ..passes.infer import infer
+from ..translate.definition import Definition
+from ..translate.printing.file import File
+from ..translate.translator import TranslationError, translate
+
+_Place: TypeAlias = tuple[str, int]
+
+_CODE: Final = "RL102"
+"""The mistake that a parameter has no annotation."""
+_NUMBERS: Final = ("Float", "Int", "Bool")
+"""Where a default is a number, it tells better whether the parameter is Python's own."""
+
+
+def annotated(
+    found: Sequence[Diagnostic], functions: Iterable[RelayFunction[..., object]]
+) -> list[Diagnostic]:
+    """Give diagnostics, those of parameters without annotations with a fix where one is known."""
+    wanted = {_place(d.primary.span) for d in found if d.code == _CODE and d.primary is not None}
+    if not wanted:
+        return list(found)
+    fixes: dict[_Place, set[ParameterFix]] = {}
+    defaults: dict[_Place, ParameterFix] = {}
+    for function in functions:
+        definition = function.__relay__
+        if not isinstance(definition, Definition):
+            continue
+        defaults |= _of_defaults(definition)
+        for span, ty, module in _types(definition, wanted):
+            fix = _fix(span, ty, module, definition.function.__globals__)
+            fixes.setdefault(_place(span), set()).update([] if fix is None else [fix])
+    known: dict[_Place, ParameterFix] = dict(defaults)
+    for place, several in fixes.items():
+        if len(several) == 1:
+            (fix,) = several
+            is_number = place in defaults and fix.annotation in _NUMBERS
+            known[place] = defaults[place] if is_number else fix
+    return [_with_fix(d, known) for d in found]
+
+
+def _with_fix(d: Diagnostic, known: Mapping[_Place, ParameterFix]) -> Diagnostic:
+    if d.code != _CODE or d.primary is None:
+        return d
+    return replace(d, fix=known.get(_place(d.primary.span)))
+
+
+def _place(span: Span) -> _Place:
+    return span.file.name, span.start
+
+
+def _types(definition: Definition, wanted: set[_Place]) -> Iterator[tuple[Span, Type, Module]]:
+    """Give the types that inference finds for parameters at the places that are wanted."""
+    try:
+        module = translate(definition).module
+    except TranslationError as error:
+        if any(d.code != _CODE for d in error.diagnostics):
+            return
+        module = error.module
+    except CheckError:
+        return
+    try:
+        typed = infer(module)
+    except CheckError:
+        return
+    for function in typed.functions.values():
+        for node in post_order(function):
+            params = node.params if isinstance(node, Function) else ()
+            for param in params:
+                if _place(param.span) in wanted:
+                    yield param.span, type_of(param), typed
+
+
+def _fix(span: Span, ty: Type, module: Module, names: Mapping[str, Any]) -> ParameterFix | None:
+    """Give the annotation for a type in the names of a file; None where it has no words for it."""
+    node = File(module).annotation(ty)
+    if node is None:
+        return None
+    imports: dict[str, None] = {}
+    sizes = {name for name in _mentioned(node) if name not in names and not _is_ours(name)}
+    for name in _mentioned(node):
+        if _is_ours(name):
+            imports |= {} if name in names else {name: None}
+    written = _Sizes(sizes).visit(node)
+    if not _mentioned(written).keys() <= {*names, *imports}:
+        return None
+    text = ast.unparse(ast.fix_missing_locations(written)).replace("'", '"')
+    return ParameterFix(span, text, tuple(imports))
+
+
+def _mentioned(node: ast.AST) -> dict[str, None]:
+    return {n.id: None for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _is_ours(name: str) -> bool:
+    return name in vars(pyrelay)
+
+
+class _Sizes(ast.NodeTransformer):
+    """Writes sizes that the file has no name for as text: `Tensor[Float, ("N", 3)]`."""
+
+    def __init__(self, unknown: set[str]) -> None:
+        self._unknown: Final = unknown
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """Look into the shape of a tensor alone; other names are those of types."""
+        self.generic_visit(node)
+        is_tensor = isinstance(node.value, ast.Name) and node.value.id == "Tensor"
+        if is_tensor and isinstance(node.slice, ast.Tuple):
+            element, shape = node.slice.elts
+            assert isinstance(shape, ast.Tuple)
+            entries = [self._entry(e) for e in shape.elts]
+            node.slice.elts[:] = [element, ast.Tuple(entries, ast.Load())]
+        return node
+
+    def _entry(self, entry: ast.expr) -> ast.expr:
+        if self._unknown.isdisjoint(_mentioned(entry)):
+            return entry
+        return ast.Constant(ast.unparse(entry))
+
+
+def _of_defaults(definition: Definition) -> dict[_Place, ParameterFix]:
+    """Give the annotations that default values tell: those of numbers, bools and strings."""
+    source, args = definition.source, definition.source.node.args
+    positional = [*args.posonlyargs, *args.args]
+    values = definition.function.__defaults__ or ()
+    names = [a.arg for a in positional[len(positional) - len(values) :]]
+    given: dict[str, Any] = dict(zip(names, values, strict=True))
+    given |= definition.function.__kwdefaults__ or {}
+    found: dict[_Place, ParameterFix] = {}
+    for arg in (*positional, *args.kwonlyargs):
+        kind = type(given.get(arg.arg))
+        if arg.annotation is None and kind in (bool, int, float, str):
+            span = source.span(arg)
+            found[_place(span)] = ParameterFix(span, kind.__name__, ())
+    return found
