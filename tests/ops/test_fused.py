@@ -12,7 +12,7 @@ from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.lowering import Elementwise, Host, MadeOf, inside
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.ir.ops import descent, loss, measure, norm, random, softmax, statistics
+from pyrelay.ir.ops import classes, descent, loss, measure, norm, random, softmax, statistics
 from pyrelay.ir.ops.dropout import dropout
 from pyrelay.ir.ops.table import ALL, GENERATED
 from pyrelay.ir.types import DType, TensorType, Type, bfloat16, float16, float64, is_float
@@ -153,7 +153,7 @@ HARD: Final = (
     (measure.std, Sample((FAR,), {"dim": 1})),
     (norm.layer_norm, Sample((FAR, None, None), {"normalized_shape": (40,)})),
     (statistics.batch_norm_with_statistics, Sample((FAR, None, None))),
-    (loss.softmax_cross_entropy, Sample((STEEP, CLASSES))),
+    (classes.softmax_cross_entropy, Sample((STEEP, CLASSES))),
     (
         loss.binary_cross_entropy_with_logits,
         Sample((STEEP, TensorSpec((3, 40), low=0.0, high=1.0), None, None)),
@@ -177,15 +177,15 @@ def test_infinities_and_rows_of_none_follow_torch() -> None:
 
 
 def test_ignored_classes_count_for_nothing() -> None:
-    scores, classes = torch.randn(5, 4), torch.tensor([1, -100, 3, 0, -100])
+    scores, chosen = torch.randn(5, 4), torch.tensor([1, -100, 3, 0, -100])
     sample = Sample((TensorSpec((5, 4)), TensorSpec((5,), "int64", 0, 4)))
-    found = fused_result(loss.softmax_cross_entropy, sample, {}, [scores, classes])
-    expected = torch.nn.functional.cross_entropy(scores, classes)
+    found = fused_result(classes.softmax_cross_entropy, sample, {}, [scores, chosen])
+    expected = torch.nn.functional.cross_entropy(scores, chosen)
     assert_equal(found, expected, rtol=1e-6, atol=1e-6)
     g, total = torch.tensor(2.0), torch.tensor(3.0)
     given = Sample((TensorSpec(()), *sample.operands, TensorSpec(())))
-    slopes = fused_result(loss.nll_loss_grad, given, {}, [g, scores, classes, total])
-    assert not slopes[classes == -100].any()
+    slopes = fused_result(classes.nll_loss_grad, given, {}, [g, scores, chosen, total])
+    assert not slopes[chosen == -100].any()
 
 
 def test_a_model_moves_as_if_by_one_call() -> None:

@@ -136,7 +136,8 @@ def _embedding_grad_element(
 
 embedding_grad: Final = Op(
     name="embedding_grad",
-    doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0.",
+    doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0. "
+    "On a GPU what goes to one row is added in any order.",
     params=(
         operand("grad"),
         operand("input"),

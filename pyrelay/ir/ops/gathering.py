@@ -123,7 +123,8 @@ def _scatter_add_in_place(torch: Any, x: Any, positions: Any, source: Any, dim: 
 
 scatter_add: Final = Op(
     name="scatter_add",
-    doc="Elements of `src` added at positions along a dim; the reverse of `gather`.",
+    doc="Elements of `src` added at positions along a dim; the reverse of `gather`. On a GPU "
+    "elements at one position are added in any order.",
     params=(
         operand("input", promote=True),
         attribute("dim"),

@@ -211,7 +211,8 @@ def _accumulate_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value
 
 index_accumulate: Final = Op(
     name="index_accumulate",
-    doc="The tensor with `value` added at `input[...]`; a position named twice gets both.",
+    doc="The tensor with `value` added at `input[...]`; a position named twice gets both, on a GPU "
+    "in any order.",
     params=(
         operand("input", promote=True),
         operand("indices"),

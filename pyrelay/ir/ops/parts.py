@@ -338,7 +338,8 @@ def _index_add_element(
 
 index_add: Final = Op(
     name="index_add",
-    doc="The tensor with slices of `source`, times `alpha`, added at positions along a dim.",
+    doc="The tensor with slices of `source`, times `alpha`, added at positions along a dim. On a "
+    "GPU slices at one position are added in any order.",
     params=(
         operand("input", promote=True),
         attribute("dim"),
