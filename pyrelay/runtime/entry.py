@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
 
@@ -17,7 +17,7 @@ from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter, device_of
 from .autograd import call_joined, requires_grad, tensors
-from .leaves import Reader, first_leaf, has_only_numbers, leaf_reader
+from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
 from .schema import Data, Elements, Maybe, Schema, has_data
@@ -27,7 +27,6 @@ from .structure import lowered
 if TYPE_CHECKING:
     from .program import Program
 
-Key: TypeAlias = tuple[Any, ...]
 _MAX_PLANS: Final = 4096
 _is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
 
@@ -70,6 +69,7 @@ class Entry:
             isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
         ]
         self._plans: Final[dict[Key, Plan]] = {}
+        self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
         self._models: Final = models
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
@@ -183,8 +183,7 @@ class Entry:
     def _plan(self, values: Sequence[Any]) -> Plan:
         if self._streams or self._data:
             return self._make_plan(values)  # each call reads values of its own
-        lead = self._models
-        key = (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
+        key = self._key(values)
         plan = self._plans.get(key)
         if plan is None:
             plan = self._make_plan(values)
@@ -192,6 +191,16 @@ class Entry:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
+
+    def _key(self, values: Sequence[Any]) -> Key:
+        """Give what the plan of a call depends on."""
+        if self._read_key is not None:
+            try:
+                return self._read_key(values)
+            except AttributeError:  # no tensor where one belongs: the plan is to convert it, or not
+                pass
+        lead = self._models
+        return (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
 
     def _make_plan(self, values: Sequence[Any]) -> Plan:
         device = self._device_of(values)

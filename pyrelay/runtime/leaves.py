@@ -14,6 +14,8 @@ from ..ir.types import SizeType, TensorType, TupleType, Type
 Reader: TypeAlias = Callable[[Sequence[Any]], list[Any]]
 """From values to the leaves inside their tuples, left to right."""
 
+Key: TypeAlias = tuple[Any, ...]
+
 
 @lru_cache(maxsize=1024)
 def leaf_reader(types: tuple[Type, ...]) -> Reader:
@@ -28,6 +30,28 @@ def leaf_reader(types: tuple[Type, ...]) -> Reader:
         else:
             parts.append(path)
     return eval(f"lambda v: [{', '.join(parts)}]", {})
+
+
+def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:
+    """Give what reads off arguments of these types what a call depends on: of a tensor its dtype,
+    shape and device; of the leading parts of models, which have the shapes they were made with,
+    dtype and device of the first tensor. It raises AttributeError for what has none of these.
+
+    None where an argument may be anything but a tensor.
+    """
+    parts: list[str] = []
+    for index, ty in enumerate(types):
+        name = f"v[{index}]"
+        if index >= models:
+            if not isinstance(ty, TensorType) or not ty.rank:
+                return None
+            parts.append(f"{name}.dtype, {name}.shape, {name}.device")
+            continue
+        while isinstance(ty, TupleType) and ty.fields:
+            ty, name = ty.fields[0], f"{name}[0]"
+        if isinstance(ty, TensorType):
+            parts.append(f"{name}.dtype, {name}.device")
+    return eval(f"lambda v: ({', '.join([*parts, ''])})", {}) if parts else None
 
 
 def has_only_numbers(ty: Type) -> bool:

@@ -56,11 +56,16 @@ def update_in_place(
     torch: Any, params: Sequence[Any], grads: Sequence[Any], lr: float
 ) -> tuple[()]:
     """Move parameters, in their own storage, against gradients or pairs whose product they are."""
-    products = [(p, *g) for p, g in zip(params, grads, strict=True) if isinstance(g, tuple)]
-    steps = [partial(p.addmm_, x, y, alpha=-lr) for p, x, y in products]
-    plain = [(p, g) for p, g in zip(params, grads, strict=True) if not isinstance(g, tuple)]
-    if plain:
-        moved, against = map(list, zip(*plain, strict=True))
+    steps: list[Any] = []
+    moved: list[Any] = []
+    against: list[Any] = []
+    for param, grad in zip(params, grads, strict=True):
+        if isinstance(grad, tuple):
+            steps.append(partial(param.addmm_, *grad, alpha=-lr))
+        else:
+            moved.append(param)
+            against.append(grad)
+    if moved:
         steps.append(partial(torch._foreach_add_, moved, against, alpha=-lr))
     # No line of Python runs between the steps, so an interrupt comes before or after all of them.
     deque(map(apply, steps), maxlen=0)
