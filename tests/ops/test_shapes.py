@@ -269,7 +269,7 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
             {},
             "`softmax_cross_entropy` of Tensor[Float, (n, 10)] takes classes of shape (n,) or "
             "distributions of the shape of the input, not Tensor[Float, (n,)]",
-            "classes are integers: relay.cast(target, relay.int64)",
+            (1, int64),
         ),
         (
             distance.mse_loss,
@@ -303,12 +303,12 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
     ],
 )
 def test_a_mistake_is_named_with_the_way_out(
-    op: Op, operands: Sequence[Type], attrs: Mapping[str, Any], message: str, advice: str | None
+    op: Op, operands: Sequence[Type], attrs: Mapping[str, Any], message: str, advice: object
 ) -> None:
     with pytest.raises(Clash) as caught:
         type_of_call(op, operands, attrs)
     assert caught.value.message == message
-    assert caught.value.help == advice
+    assert (caught.value.help or caught.value.cast) == advice  # the operand to cast, and to what
 
 
 def hidden_type(op: Op, name: str, x: TensorType, attrs: Mapping[str, Any]) -> str:
