@@ -35,7 +35,6 @@ from .data import DataConstructor
 from .environment import Bound, Holder, Unbound
 from .flow import is_never
 from .narrowing import (
-    entry_of,
     fields_bound,
     is_none,
     is_some,
@@ -47,6 +46,7 @@ from .narrowing import (
     parts,
     shared_params,
     some,
+    testable,
 )
 from .patterns import Alternative, alternatives, apart, class_pattern, named, opened
 
@@ -142,7 +142,7 @@ class _Cases:
             assert isinstance(entry, Bound)
             known = parts(constructor, fields, entry.holder)
             cx.env.set(name, replace(entry, parts=known))
-        if found.constructor is not None and entry_of(cx, self._subject) is not None:
+        if found.constructor is not None and testable(cx, self._subject) is not None:
             pattern = opened(pattern, found.constructor)
             note_class(cx, self._subject, found.constructor, class_pattern(pattern).fields)
         elif is_some(pattern):
@@ -152,7 +152,7 @@ class _Cases:
 
     def _there(self, pattern: Pattern) -> Pattern:
         """Give the pattern for a value that is not None, under the name of the subject too."""
-        cx, entry = self._cx, entry_of(self._cx, self._subject)
+        cx, entry = self._cx, testable(self._cx, self._subject)
         if entry is None:
             return pattern
         assert isinstance(pattern, ConstructorPattern)

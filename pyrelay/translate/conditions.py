@@ -47,6 +47,7 @@ from .narrowing import (
     of_class,
     only_class,
     some,
+    testable,
 )
 from .static import static_value
 
@@ -173,7 +174,7 @@ def _of_class(
     span: Span,
 ) -> Steps[Expr]:
     value = yield cx.expression(node)
-    found = _constructors(cx, classes)
+    found = class_tested(cx, classes)
     place = cx.span(node)
     clauses: list[Clause] = []
     shared: Binding | None = None
@@ -214,18 +215,20 @@ def _rest(
 
 
 def excluded_before(cx: Context, classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
-    """Give the clause for the other classes of a union, which tests before have excluded and no
-    value is of; none if these are all."""
-    if len(set(classes)) == len(cx.program.data.members(classes[0])):
-        return []
-    failure = Call(fail, (), {"message": _EXCLUDED}, span=span)
-    return [Clause(Wildcard(span=NOWHERE), failure)]
+    """Give the clauses for the other classes of a union, which tests before have excluded and no
+    value is of."""
+    # Written out, so that None of an optional is a missing case.
+    return [
+        Clause(of_class(c, NOWHERE), Call(fail, (), {"message": _EXCLUDED}, span=span))
+        for c in cx.program.data.members(classes[0])
+        if c not in classes
+    ]
 
 
 _EXCLUDED: Final = "a case that was excluded before"
 
 
-def _constructors(cx: Context, node: ast.expr) -> list[DataConstructor]:
+def class_tested(cx: Context, node: ast.expr) -> list[DataConstructor]:
     """Give the constructors that the second argument of `isinstance` names."""
     known = static_value(cx, node)
     classes = [] if known is None else _classes(known.value)
@@ -266,23 +269,13 @@ def _is_none(
     content = Var(name, span=place)
     empty = yield inside(cx, then)
     mark = cx.env.mark()
-    entry = _holding(cx, node)
+    entry = testable(cx, node)
     if entry is not None:
         note(cx, node, Bound(atom=content, holder=entry.holder))
     full = yield inside(cx, otherwise)
     cx.env.undo(mark)
     there = some(BindPattern(content, span=place), place)
     return Match(value, (Clause(none(place), empty), Clause(there, full)), span=span)
-
-
-def _holding(cx: Context, node: ast.expr) -> Bound | None:
-    """Give what is known of a name that is tested for None, or of the owner of a field that is. A
-    field need not be known before; what may be the content of a cell can change, and is not."""
-    if not isinstance(node, ast.Attribute):
-        return entry_of(cx, node)
-    owner = entry_of(cx, node.value)
-    is_cell = owner is not None and owner.parts is None and node.attr == "value"
-    return None if is_cell else owner
 
 
 # What is never reached.

@@ -74,6 +74,9 @@ class Bound:
     """The description of its elements, of an iterable."""
     parts: Mapping[str, Bound] | None = None
     """What the fields stand for, of a value whose class a test has told."""
+    told: Mapping[str, Bound] | None = None
+    """What tests have told of parts, by field or by place in brackets, where the class is not
+    known."""
     excluded: tuple[DataConstructor, ...] = ()
     """The classes that tests have told it is not of."""
 

@@ -1,7 +1,9 @@
 """What tests tell of names: the class of a value, that it is not None, and what it is not.
 
-A test of a name, or of a field of a name whose class is known, makes its fields variables in the
-branch where it holds, so `x.left` needs no projection there.
+A test of a name, or of a part of one (`x.left`, `x[0]`), makes its fields variables in the branch
+where it holds, so `x.left` needs no projection there. Values do not change, so what a test has told
+of a part stays true as long as the name stands for the same value; only the content of a cell may
+change, and is no such part.
 """
 
 from __future__ import annotations
@@ -11,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..diagnostics.source import Span
-from ..ir.expr import BindPattern, ConstructorPattern, Pattern, Var, Wildcard
-from ..ir.types import UNKNOWN
+from ..ir.expr import BindPattern, ConstructorPattern, Expr, Pattern, Var, Wildcard
+from ..ir.types import UNKNOWN, AdtType
 from ..prelude.library import OPTION
 from .context import Context
 from .data import DataConstructor
@@ -20,26 +22,64 @@ from .environment import Bound, Holder
 
 
 def entry_of(cx: Context, node: ast.expr) -> Bound | None:
-    """Give what is known of a name, or of a field of one whose class is known; None if nothing."""
+    """Give what is known of a name, or of a part of one; None if nothing. What is known of a part
+    whose owner's class is not known has no variable."""
     path: list[str] = []
-    while isinstance(node, ast.Attribute):
-        path.append(node.attr)
-        node = node.value
+    step = _step(node)
+    while step is not None:
+        node, key = step
+        path.append(key)
+        step = _step(node)
     found = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    for field in reversed(path):
-        if not isinstance(found, Bound) or found.parts is None:
+    for key in reversed(path):
+        if not isinstance(found, Bound):
             return None
-        found = found.parts.get(field)
+        found = (found.parts or {}).get(key) or (found.told or {}).get(key)
     return found if isinstance(found, Bound) else None
 
 
+def value_at(cx: Context, node: ast.expr) -> Bound | None:
+    """Give the variable that tests have made of a part of a name; None if there is none."""
+    found = entry_of(cx, node)
+    return None if found is None or (found.atom is None and found.static is None) else found
+
+
+def _step(node: ast.expr) -> tuple[ast.expr, str] | None:
+    """Give the owner of a part, and which part it is; None for what is no part."""
+    match node:
+        case ast.Attribute(value=owner, attr=name):
+            return owner, name
+        case ast.Subscript(value=owner, slice=ast.Constant(value=int(place))):
+            return owner, f"[{place}]"
+        case _:
+            return None
+
+
+def testable(cx: Context, node: ast.expr) -> Bound | None:
+    """Give what is known of what is tested, where what the test tells can be kept; None else."""
+    known = entry_of(cx, node)
+    if known is not None:
+        return known
+    step = _step(node)
+    owner = None if step is None else testable(cx, step[0])
+    if step is None or owner is None or owner.model is not None:
+        return None
+    # Where a class has told the fields, all are known; else `value` may be the content of a cell.
+    return None if owner.parts is not None or step[1] == "value" else Bound(holder=owner.holder)
+
+
 def note(cx: Context, node: ast.expr, entry: Bound) -> None:
-    """Make a name, or a field of one, stand for what a test has told."""
-    while isinstance(node, ast.Attribute):
-        owner = entry_of(cx, node.value)
+    """Make a name, or a part of one, stand for what a test has told."""
+    step = _step(node)
+    while step is not None:
+        node, key = step
+        owner = testable(cx, node)
         assert owner is not None
-        entry = replace(owner, parts={**(owner.parts or {}), node.attr: entry})
-        node = node.value
+        if owner.parts is not None and key in owner.parts:
+            entry = replace(owner, parts={**owner.parts, key: entry})
+        else:
+            entry = replace(owner, told={**(owner.told or {}), key: entry})
+        step = _step(node)
     assert isinstance(node, ast.Name)
     cx.env.set(node.id, entry)
 
@@ -48,7 +88,7 @@ def note_class(
     cx: Context, node: ast.expr, found: DataConstructor, fields: Sequence[Pattern]
 ) -> None:
     """Note that a value is of a class, and which variables hold its fields."""
-    entry = entry_of(cx, node)
+    entry = testable(cx, node)
     if entry is not None:
         note(cx, node, replace(entry, parts=parts(found, fields, entry.holder)))
 
@@ -66,19 +106,28 @@ def parts(
 
 def note_not(cx: Context, node: ast.expr, classes: Sequence[DataConstructor]) -> None:
     """Note that a value is of none of these classes."""
-    entry = entry_of(cx, node)
+    entry = testable(cx, node)
     if entry is not None:
         note(cx, node, replace(entry, excluded=(*entry.excluded, *classes)))
 
 
 def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
-    """Give the class of a value of which tests have excluded all others of its union."""
+    """Give the class of a value of which tests have excluded all others of its union. One that is
+    annotated as optional may be None, too."""
     entry = entry_of(cx, node)
-    if entry is None or not entry.excluded:
+    if entry is None or not entry.excluded or _is_optional_var(entry.atom):
         return None
     union = cx.program.data.members(entry.excluded[0])
     left = [c for c in union if c not in entry.excluded]
     return left[0] if len(left) == 1 else None
+
+
+def _is_optional_var(atom: Expr | None) -> bool:
+    match atom:
+        case Var(ty=AdtType(name)):
+            return name == OPTION
+        case _:
+            return False
 
 
 def fields_bound(found: DataConstructor, span: Span) -> tuple[Pattern, ...]:

@@ -16,11 +16,12 @@ from ..ir.ops.host import check, fail
 from ..ir.ops.text import stop
 from ..ir.traverse import Steps
 from .assignments import annotated, assign, augmented
+from .assumptions import assume
 from .attributes import static_argument
 from .blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
 from .branching import join, leave
 from .closures import local_function, note_captures
-from .conditions import never
+from .conditions import never, tells
 from .context import Context
 from .definition import meaning
 from .environment import Bound, LocalFunction, Static
@@ -334,6 +335,9 @@ def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
 
 
 def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
+    if tells(cx, stmt.test):
+        yield assume(cx, stmt.test, stmt.msg, code)
+        return
     span = cx.span(stmt.test)
     condition = yield cx.expression(stmt.test)
     words = Text("the assertion does not hold")

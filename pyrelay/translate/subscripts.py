@@ -14,6 +14,8 @@ from ..ir.ops.index import index, set_at
 from ..ir.traverse import Steps
 from .context import Context
 from .growth import grown_value
+from .mentions import value_of
+from .narrowing import value_at
 from .scope import is_plain
 from .static import static_value
 
@@ -38,6 +40,9 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
         # The list is held the other way round: the last element is in front.
         first = Place((Constant(0, span=cx.span(node.slice)),), (("int", 0),))
         return item(grown, first, cx.span(node), cx.span(node.slice))
+    part = value_at(cx, node)
+    if part is not None:
+        return value_of(cx, part, ast.unparse(node), cx.span(node))
     base = yield cx.expression(node.value)
     place = yield read_place(cx, node.slice)
     return item(base, place, cx.span(node), cx.span(node.slice))

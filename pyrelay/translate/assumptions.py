@@ -1,0 +1,142 @@
+"""`assert` of what a value is: from there on its class is known, or that it is not None."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from ..diagnostics.source import NOWHERE
+from ..ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    Expr,
+    If,
+    Match,
+    Tuple,
+    TupleGet,
+    Var,
+    Wildcard,
+)
+from ..ir.ops.text import stop
+from ..ir.traverse import Steps
+from .blocks import Code
+from .conditions import class_tested, tells
+from .context import Context
+from .data import DataConstructor
+from .environment import Bound
+from .mentions import unit
+from .narrowing import (
+    fields_bound,
+    none,
+    note,
+    note_class,
+    note_not,
+    of_class,
+    only_class,
+    some,
+    testable,
+)
+from .strings import Text, read_text
+
+
+def assume(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
+    """Translate an assertion whose test tells of names what they are."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            for value in values:
+                yield assume(cx, value, message, code)
+        case ast.Call(args=[value, classes]) if tells(cx, test):
+            found = class_tested(cx, classes)
+            yield _of_class(cx, value, found, test, message, code)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Call(args=[value, classes]) as inside) if tells(
+            cx, inside
+        ):
+            found = class_tested(cx, classes)
+            left = [c for c in _members(cx, found) if c not in found]
+            yield _of_class(cx, value, left, test, message, code)
+        case ast.Compare(left=value, ops=[ast.IsNot()]):
+            yield _is_there(cx, value, test, message, code)
+        case _:
+            yield _checked(cx, test, message, code)
+
+
+def _members(cx: Context, found: Sequence[DataConstructor]) -> Sequence[DataConstructor]:
+    return cx.program.data.members(found[0]) if found else ()
+
+
+def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Expr]:
+    """Give what runs where the assertion does not hold."""
+    words = Text("the assertion does not hold")
+    if message is not None:
+        words = yield read_text(cx, message)
+    span = cx.span(test)
+    return Call(stop, (words.expression(span),), {"assertion": True}, span=span)
+
+
+def _checked(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
+    """Check a condition that tells nothing of names here."""
+    span = cx.span(test)
+    condition = yield cx.expression(test)
+    failure = yield _failure(cx, test, message)
+    code.bind(Var("_", span=span), If(condition, unit(span), failure, span=span))
+
+
+def _of_class(
+    cx: Context,
+    node: ast.expr,
+    wanted: Sequence[DataConstructor],
+    test: ast.expr,
+    message: ast.expr | None,
+    code: Code,
+) -> Steps[None]:
+    """Check that a value is of one of some classes; if that leaves one, its fields are known."""
+    entry = testable(cx, node)
+    if entry is None or not wanted:
+        yield _checked(cx, test, message, code)
+        return
+    others = [c for c in _members(cx, wanted) if c not in wanted]
+    mark = cx.env.mark()
+    note_not(cx, node, others)
+    left = wanted[0] if len(wanted) == 1 else only_class(cx, node)
+    cx.env.undo(mark)
+    if left is None:
+        yield _checked(cx, test, message, code)
+        note_not(cx, node, others)
+        return
+    place, span = cx.span(node), cx.span(test)
+    value = yield cx.expression(node)
+    fields = fields_bound(left, place)
+    inside = tuple(f.var for f in fields if isinstance(f, BindPattern))
+    failure = yield _failure(cx, test, message)
+    clauses = (
+        Clause(of_class(left, place, fields), Tuple(inside, span=span)),
+        Clause(Wildcard(span=NOWHERE), failure),
+    )
+    whole = Var("fields", span=span)
+    code.bind(whole, Match(value, clauses, span=span))
+    found: list[BindPattern] = []
+    for index, var in enumerate(inside):
+        part = Var(var.name, span=place)
+        code.bind(part, TupleGet(whole, index, span=place))
+        found.append(BindPattern(part, span=place))
+    note_class(cx, node, left, found)
+
+
+def _is_there(
+    cx: Context, node: ast.expr, test: ast.expr, message: ast.expr | None, code: Code
+) -> Steps[None]:
+    """Check that an optional is not None; from there on its content is known."""
+    entry = testable(cx, node)
+    place, span = cx.span(node), cx.span(test)
+    value = yield cx.expression(node)
+    failure = yield _failure(cx, test, message)
+    inside = Var("content", span=place)
+    there = some(BindPattern(inside, span=place), place)
+    name = node.id if isinstance(node, ast.Name) else "content"
+    content = Var(name, span=place)
+    code.bind(
+        content, Match(value, (Clause(none(place), failure), Clause(there, inside)), span=span)
+    )
+    if entry is not None:
+        note(cx, node, Bound(atom=content, holder=entry.holder))

@@ -1,0 +1,229 @@
+"""Programs in which tests and assertions tell of names, and of parts of names, what they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyrelay import Dim, Float, Ref, Tensor, relay
+from pyrelay.prelude import List
+
+R = Dim("R")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    value: Float
+
+
+@dataclass(frozen=True)
+class Node:
+    left: Tree
+    right: Tree
+
+
+@dataclass(frozen=True)
+class Empty:
+    pass
+
+
+Tree = Leaf | Node | Empty
+
+
+@dataclass(frozen=True)
+class Record:
+    tree: Tree
+    maybe: Float | None
+    pair: tuple[Tree, Float]
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Record
+
+
+@dataclass(frozen=True)
+class Rows:
+    rows: Tensor[Float, (R, 2)]
+
+
+@dataclass(frozen=True)
+class NoRows:
+    pass
+
+
+Table = Rows | NoRows
+
+
+@relay
+def doubled(x: Float) -> Tree:
+    return Node(Leaf(x), Leaf(2.0 * x))
+
+
+@relay
+def field_of_a_record(r: Record) -> Float:
+    if isinstance(r.tree, Leaf):
+        return r.tree.value
+    if r.maybe is not None and r.maybe > 0.0:
+        return r.maybe * 2.0
+    return 0.0
+
+
+@relay
+def field_of_a_field(o: Outer) -> Float:
+    if isinstance(o.inner.tree, Node) and isinstance(o.inner.tree.left, Leaf):
+        return o.inner.tree.left.value
+    return 0.5
+
+
+@relay
+def place_in_a_tuple(r: Record) -> Float:
+    p = r.pair
+    if isinstance(p[0], Leaf):
+        return p[0].value + p[1]
+    return p[1]
+
+
+@relay
+def place_in_a_list(ts: List[Tree]) -> Float:
+    if len(ts) > 0 and isinstance(ts[0], Leaf):
+        return ts[0].value
+    return 1.0
+
+
+@relay
+def results_of_calls(x: Float) -> Float:
+    t = doubled(x)
+    if isinstance(t, Node):
+        left = t.left
+        if isinstance(left, Leaf):
+            return left.value * 3.0
+    return 0.0
+
+
+@relay
+def closure(r: Record) -> Float:
+    def value(each, other):
+        return each.tree.value if isinstance(each.tree, Leaf) else other
+
+    return value(r, 1.0) + value(Record(Leaf(2.0), None, (Empty(), 1.0)), 2.0)
+
+
+@relay
+def matched_field(r: Record) -> Float:
+    match r.tree:
+        case Leaf():
+            return r.tree.value
+        case Node():
+            return matched_field(Record(r.tree.left, None, r.pair))
+        case _:
+            return 7.0
+
+
+@relay
+def optional_of_a_union(t: Tree | None) -> Float:
+    if isinstance(t, Leaf):
+        return t.value
+    if isinstance(t, Node):
+        return 1.0
+    return 2.0
+
+
+@relay
+def asserted(t: Tree) -> Float:
+    assert isinstance(t, Leaf)
+    return t.value
+
+
+@relay
+def asserted_twice(t: Tree) -> Float:
+    assert isinstance(t, Node), "no node"
+    assert isinstance(t.left, Leaf), f"no leaf beside {1.0}"
+    return t.left.value
+
+
+@relay
+def asserted_with_more(r: Record) -> Float:
+    assert isinstance(r.tree, Leaf) and r.tree.value > 1.0, "too small"  # noqa: PT018  the point
+    return r.tree.value
+
+
+@relay
+def asserted_there(x: Float | None) -> Float:
+    assert x is not None
+    return x * x
+
+
+@relay
+def asserted_field_there(r: Record) -> Float:
+    assert r.maybe is not None, "nothing"
+    return r.maybe + 1.0
+
+
+@relay
+def asserted_not(t: Tree) -> Float:
+    assert not isinstance(t, (Node, Empty))
+    return t.value
+
+
+@relay
+def asserted_several(t: Tree) -> Float:
+    assert isinstance(t, (Node, Leaf))
+    if isinstance(t, Node):
+        return 1.0
+    return t.value
+
+
+@relay
+def asserted_after_a_loop(t: Tree) -> Float:
+    while isinstance(t, Node):
+        t = t.left
+    assert isinstance(t, Leaf)
+    return t.value
+
+
+@relay
+def asserted_in_a_branch(t: Tree, x: Float) -> Float:
+    found = x
+    if x > 0.0:
+        assert isinstance(t, Leaf)
+        found = found * t.value
+    return found
+
+
+@relay
+def asserted_in_a_loop(ts: List[Tree]) -> Float:
+    total = 0.0
+    for t in ts:
+        assert isinstance(t, Leaf)
+        total += t.value
+    return total
+
+
+@relay
+def asserted_size(t: Table) -> Float:
+    assert isinstance(t, Rows)
+    return relay.sum(t.rows @ relay.transpose(t.rows, 0, 1))
+
+
+@relay
+def asserted_of_a_call(x: Float) -> Float:
+    assert isinstance(doubled(x), Node)
+    return x
+
+
+@relay
+def rebound_after_a_test(r: Record) -> Float:
+    if isinstance(r.tree, Leaf):
+        value = r.tree.value
+        r = Record(Node(Empty(), Empty()), None, r.pair)
+        return value if isinstance(r.tree, Leaf) else 2.0 * value
+    return 0.0
+
+
+@relay
+def content_of_a_cell(c: Ref[Tree]) -> Float:
+    t = c.value
+    if isinstance(t, Leaf):
+        c.value = Empty()
+        return t.value
+    return 0.0
