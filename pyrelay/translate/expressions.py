@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple
 from ..ir.ops.captured import CapturedNumber
 from ..ir.ops.field import field
@@ -27,7 +28,7 @@ from .growth import grown_value, turned
 from .lists import comprehension, display
 from .mentions import lift, unit, value_of
 from .model_calls import model_attribute
-from .narrowing import entry_of
+from .narrowing import value_at
 from .static import static_value
 from .strings import text
 from .subscripts import subscript
@@ -83,7 +84,7 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
         return Constant(read, span=cx.span(node))
     if owner is not None and not isinstance(owner.value, bool | int | float | str | tuple):
         return missing_attribute(cx, node, owner)
-    part = entry_of(cx, node)
+    part = value_at(cx, node)
     if part is not None:
         return value_of(cx, part, node.attr, cx.span(node))
     entry = cx.env.find(node.value.id) if isinstance(node.value, ast.Name) else None
@@ -157,7 +158,7 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     left = yield cx.expression(node.left)
     if len(node.ops) == 1:
         right = yield cx.expression(node.comparators[0])
-        return Call(COMPARISON[type(node.ops[0])], (left, right), {}, span=span)
+        return _compared(node.ops[0], left, right, span)
     steps: list[tuple[list[Binding], Expr]] = []
     bindings: list[Binding] = []
     left = atom(left, "side", into(bindings))
@@ -165,13 +166,20 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
         right = yield cx.expression(comparator)
         if place < len(node.ops) - 1:
             right = atom(right, "side", into(bindings))
-        steps.append((bindings, Call(COMPARISON[type(operator)], (left, right), {}, span=span)))
+        steps.append((bindings, _compared(operator, left, right, span)))
         left, bindings = again(right), []
     inside, result = steps[-1]
     result = let(inside, result)
     for inside, test in reversed(steps[:-1]):
         result = let(inside, If(test, result, Constant(False, span=span), span=span))
     return result
+
+
+def _compared(operator: ast.cmpop, left: Expr, right: Expr, span: Span) -> Expr:
+    if isinstance(operator, ast.NotIn):
+        found = Call(COMPARISON[ast.In], (left, right), {}, span=span)
+        return Call(UNARY[ast.Not], (found,), {}, span=span)
+    return Call(COMPARISON[type(operator)], (left, right), {}, span=span)
 
 
 def _conditional(cx: Context, node: ast.IfExp) -> Steps[Expr]:

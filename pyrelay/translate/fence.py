@@ -61,8 +61,6 @@ REFUSED_OPERATORS: Final[dict[type[ast.AST], Refusal]] = {
     ast.RShift: Refusal("`>>`", "write `a // 2 ** n`"),
     ast.Is: Refusal("`is`", "compare with `==`; only with None it is a test"),
     ast.IsNot: Refusal("`is not`", "compare with `!=`; only with None it is a test"),
-    ast.In: Refusal("`in`", "compare with `==`, joined by `or`"),
-    ast.NotIn: Refusal("`not in`", "compare with `!=`, joined by `and`"),
 }
 """Operators refused; the span is that of the expression around."""
 

@@ -228,4 +228,6 @@ _COMPARISON: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
     ast.GtE: operator.ge,
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
+    ast.In: lambda value, items: value in items,
+    ast.NotIn: lambda value, items: value not in items,
 }

@@ -19,6 +19,7 @@ from ..ir.ops import (
     host,
     join,
     linalg,
+    loop,
     masking,
     measure,
     parts,
@@ -49,6 +50,7 @@ COMPARISON: Final[dict[type[ast.cmpop], Op]] = {
     ast.LtE: compare.less_equal,
     ast.Gt: compare.greater,
     ast.GtE: compare.greater_equal,
+    ast.In: loop.contains,
 }
 UNARY: Final[dict[type[ast.unaryop], Op]] = {
     ast.USub: arithmetic.negative,

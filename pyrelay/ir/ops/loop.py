@@ -63,6 +63,22 @@ element_at: Final = _operator("element_at", "The element of a round.", operand("
 next_place: Final = _operator("next_place", "The place of the round after one.", operand("place"))
 backwards: Final = _operator("backwards", "The elements the other way round.")
 
+contains: Final = Op(
+    name="contains",
+    doc="Whether a list or a tuple has an element that is equal to a value, or a string a part.",
+    params=(operand("value"), operand("items")),
+    promotion=Promotion.NONE,
+    type_rule=_undecided,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_never),
+    grad=NoGradient("no checked program has it"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((0, (0,))),),
+)
+
 map_leaves: Final = Op(
     name="map_leaves",
     doc="A function applied to the tensors of floats in trees of one structure.",
@@ -101,6 +117,7 @@ UNDECIDED: Final = (
     element_at,
     next_place,
     backwards,
+    contains,
     map_leaves,
     equal_values,
 )

@@ -278,6 +278,7 @@ ALL: Final[tuple[Op, ...]] = (
     text.concat,
     text.same_text,
     text.other_text,
+    text.contains_text,
     text.text_length,
     text.stop,
     stream.start_iteration,

@@ -253,6 +253,22 @@ def _length_type(call: RuleCall) -> Type:
     return INT
 
 
+contains_text: Final = Op(
+    name="contains_text",
+    doc="Whether a string is a part of another.",
+    params=(operand("part"), operand("text")),
+    promotion=Promotion.NONE,
+    type_rule=_same_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda part, text: part in text),
+    grad=_TEXT,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample(("a", "abc")), Sample(("c", "ab"))),
+)
+
 text_length: Final = Op(
     name="text_length",
     doc="The number of characters of a string.",

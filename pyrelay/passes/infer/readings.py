@@ -35,6 +35,7 @@ from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
 from ...ir.ops.loop import (
     backwards,
+    contains,
     element_at,
     equal_values,
     first_place,
@@ -48,6 +49,7 @@ from ...ir.ops.view import flip
 from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole, show
 from ...prelude.library import LIST, qualified
 from .equality import compared, is_data
+from .membership import membership
 from .operators import OperatorCall
 from .records import read_field
 from .solver import Solver
@@ -131,6 +133,11 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
         return _tree_map(call, solver, adts)
     if call.op is equal_values:
         return _equal(call, solver, adts)
+    if call.op is contains:
+        at = _Site(call, solver)
+        pair = (at.operand(0), at.operand(1))
+        types = (call.types[0], call.types[1])
+        return Reading(at.operands, membership(pair, types, solver, adts, at.span))
     if call.op is field:
         at = _Site(call, solver)
         meant = read_field(call, at.operand(0), solver, adts)

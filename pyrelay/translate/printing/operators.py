@@ -14,6 +14,7 @@ from ...ir.ops.host import size
 from ...ir.ops.index import index
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.stream import next_element
+from ...ir.ops.text import contains_text
 from ...ir.ops.whole import same_values
 from ...ir.text.attributes import written
 from ...ir.types import DType, TupleType
@@ -42,6 +43,8 @@ def operator(
         return ast.BinOp(operands[0], _BINARY[op](), operands[1])
     if op in _COMPARISON:
         return ast.Compare(operands[0], [_COMPARISON[op]()], [operands[1]])
+    if op is contains_text:
+        return ast.Compare(operands[0], [ast.In()], [operands[1]])
     if op in _UNARY and not isinstance(operands[0], ast.Constant):
         return ast.UnaryOp(_UNARY[op](), operands[0])
     if op is index and isinstance(operands[1], ast.Tuple):

@@ -46,8 +46,6 @@ OPERATORS = {
     ast.RShift: "x >> 1",
     ast.Is: "x is x",
     ast.IsNot: "x is not x",
-    ast.In: "x in x",
-    ast.NotIn: "x not in x",
 }
 
 
