@@ -7,6 +7,7 @@ means, with the span of the expression that ran.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from ..diagnostics.catalogue.run import (
     AssumptionBroken,
@@ -14,6 +15,7 @@ from ..diagnostics.catalogue.run import (
     DivisionByZero,
     FunctionsCompared,
     IndexOutOfRange,
+    ListIsEmpty,
     OperatorFailed,
     Raised,
     SizesAreNotEqual,
@@ -24,7 +26,7 @@ from ..diagnostics.source import Span
 from ..ir.bounds import relation
 from ..ir.dims import Dim
 from ..ir.expr import Assumption
-from ..ir.ops.host import ProgramFailed, SizesDiffer
+from ..ir.ops.host import EmptyList, ProgramFailed, SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 
@@ -47,6 +49,8 @@ def located(error: Exception, span: Span) -> RunError:
 
 def _problem(error: Exception, span: Span) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if type(error) in _BY_CLASS:
+        return _BY_CLASS[type(error)](span)
     match error:
         case ElementError(position=position, wanted=wanted, actual=actual, way=way):
             return WrongElement(span, position, wanted, actual, way)
@@ -56,10 +60,6 @@ def _problem(error: Exception, span: Span) -> Problem:
             return CheckFailed(span, str(error))
         case ProgramFailed():
             return Raised(span, str(error))
-        case Incomparable():
-            return FunctionsCompared(span)
-        case ZeroDivisionError():
-            return DivisionByZero(span)
         case IndexError():
             return IndexOutOfRange(span, message)
         case RuntimeError() if "ZeroDivisionError" in message:
@@ -68,3 +68,11 @@ def _problem(error: Exception, span: Span) -> Problem:
             return IndexOutOfRange(span, message)
         case _:
             return OperatorFailed(span, f"{type(error).__name__}: {message}")
+
+
+_BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
+    EmptyList: ListIsEmpty,
+    Incomparable: FunctionsCompared,
+    ZeroDivisionError: DivisionByZero,
+}
+"""The exceptions that say all by being raised."""

@@ -159,6 +159,23 @@ class OperatorFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class ListIsEmpty:
+    """A list is empty where the program needs an element of it: its first, its largest, the shape
+    of its elements."""
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL509",
+            title="the list is empty",
+            primary=Label(self.span, "this needs an element"),
+            help="test it before: `if len(xs) > 0`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionsCompared:
     """Values are compared that turn out to hold functions."""
 

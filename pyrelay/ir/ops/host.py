@@ -335,11 +335,15 @@ fail: Final = Op(
 )
 
 
+class EmptyList(IndexError):  # noqa: N818  becomes a diagnostic where the element is asked for
+    """A list is empty where an element is needed."""
+
+
 def _no_element(index: Any, length: Any) -> Any:
     count = int(length)
-    raise IndexError(
-        f"index {int(index)} of a list of length {count}" if count else "the list is empty"
-    )
+    if count == 0:
+        raise EmptyList("the list is empty")
+    raise IndexError(f"index {int(index)} of a list of length {count}")
 
 
 no_element: Final = Op(

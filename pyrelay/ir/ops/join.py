@@ -38,7 +38,7 @@ def parts(call: RuleCall) -> tuple[TensorType, ...]:
     """Give the types of one or more tensors of one rank. Raises Stuck or Clash."""
     tensors = call.tensors(0)
     if not tensors:
-        call.clash(f"`{call.op.name}` needs at least one tensor", 0)
+        raise Clash(f"`{call.op.name}` needs at least one tensor", labels={0: "this is empty"})
     ranks = sorted({t.rank for t in tensors})
     if len(ranks) > 1:
         call.clash(

@@ -22,6 +22,7 @@ from ..op import (
 )
 from ..rules import axis
 from ..types import INT, PRELUDE, AdtType, SizeType, TensorType, Type, TypeHole, show
+from .host import EmptyList
 from .operands import as_tensors, is_given
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _stack(torch: Any, xs: Any, like: Any, dim: int) -> Any:
     if items:
         return torch.stack(as_tensors(torch, items), dim)
     if like is None:
-        raise ValueError("the list is empty, so the shape of its elements is not known")
+        raise EmptyList("the list is empty")
     return torch.zeros_like(like)
 
 

@@ -23,12 +23,14 @@ from ...ir.expr import (
     GlobalVar,
     Match,
     Tuple,
+    TupleGet,
     Var,
     Wildcard,
 )
 from ...ir.op import Clash, Op, Stuck
-from ...ir.ops.arithmetic import add
-from ...ir.ops.compare import equal, less, not_equal
+from ...ir.ops.arithmetic import add, maximum, minimum
+from ...ir.ops.compare import cast, equal, less, not_equal
+from ...ir.ops.extrema import amax, amin
 from ...ir.ops.field import field
 from ...ir.ops.host import dim_size, no_element
 from ...ir.ops.index import index, set_at
@@ -46,7 +48,7 @@ from ...ir.ops.loop import (
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
-from ...ir.types import AdtType, SizeType, TensorType, TupleType, TypeHole, show
+from ...ir.types import BOOL, AdtType, SizeType, TensorType, TupleType, Type, TypeHole, int64, show
 from ...prelude.library import LIST, qualified
 from .equality import compared, is_data
 from .membership import membership
@@ -151,6 +153,8 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     if isinstance(ty, TypeHole) and on_tensor is not None:
         raise Stuck(ty)
     read = on_list if isinstance(ty, AdtType) and ty.name == LIST else on_tensor
+    if isinstance(ty, TupleType):
+        read = _ON_TUPLES.get(call.op)
     if read is None:
         return None
     site = _Site(call, solver)
@@ -257,22 +261,77 @@ def _total(site: _Site) -> Expr:
     """Give the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
     if site.attrs["dim"] != (0,):
         raise Clash("the elements of a list are added with `sum(xs)`", labels={0: "this is a list"})
+    element = _element(site, "sum")
+    if element == BOOL:
+        return site.call(
+            "foldl", _pairwise(site, add, counted=True), site.number(0), site.operand(0)
+        )
+    if not isinstance(element, TensorType | SizeType):
+        raise Clash("only numbers and tensors can be added")
+    is_number = isinstance(element, SizeType) or not element.shape
+    return _folded(site, add, site.number(0) if is_number else _nothing(site))
+
+
+def _extreme(op: Op, name: str) -> Reader:
+    """Give what reads `max` or `min` of a list."""
+
+    def read(site: _Site) -> Expr:
+        if site.attrs["dim"] is not None:
+            raise Clash(f"the {name} of a list is `{name}(xs)`", labels={0: "this is a list"})
+        element = _element(site, name)
+        if not isinstance(element, SizeType) and not _is_number(element):
+            raise Clash(
+                f"`{name}` of a list takes numbers", labels={0: f"its elements are {show(element)}"}
+            )
+        return _folded(site, op, _nothing(site))
+
+    return read
+
+
+def _is_number(ty: Type) -> bool:
+    """Tell whether a type is that of single numbers."""
+    return isinstance(ty, TensorType) and not ty.shape and ty != BOOL
+
+
+def _element(site: _Site, name: str) -> Type:
+    """Give the type of the elements of a list. Raises Stuck, and Clash where nothing tells it."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, AdtType)
     (inside,) = ty.args
     assert not isinstance(inside, Dim)
-    element = site.solver.shallow(inside)
-    if isinstance(element, TypeHole):
+    element = site.solver.resolve(inside)
+    if not isinstance(element, TypeHole):
+        return element
+    if not (site.solver.settling and site.solver.guessing):
         raise Stuck(element)
-    if not isinstance(element, TensorType | SizeType):
-        raise Clash("only numbers and tensors can be added")
-    is_number = isinstance(element, SizeType) or not element.shape
-    none = site.number(0) if is_number else site.call(no_element, site.number(0), site.number(0))
-    left, right = Var("total", span=site.span), Var("x", span=site.span)
-    plus = Function((left, right), site.call(add, left, right), span=site.span)
+    raise Clash(
+        f"`{name}` of a list without elements, whose type nothing tells",
+        labels={0: "this is empty"},
+        help="give it an element, or say what it would hold: `xs: List[Float] = []`",
+    )
+
+
+def _nothing(site: _Site) -> Expr:
+    """Stop the program: the list is empty."""
+    return site.call(no_element, site.number(0), site.number(0))
+
+
+def _folded(site: _Site, op: Op, none: Expr) -> Expr:
+    plus = _pairwise(site, op)
     return site.split(
         site.operand(0), lambda head, tail: site.call("foldl", plus, head, tail), none
     )
+
+
+def _pairwise(site: _Site, op: Op, *, counted: bool = False) -> Function:
+    left, right = Var("total", span=site.span), Var("x", span=site.span)
+    value = site.call(cast, right, dtype=int64) if counted else right
+    return Function((left, right), site.call(op, left, value), span=site.span)
+
+
+def _stacked(site: _Site) -> Expr:
+    _element(site, "stack")
+    return site.call(stack_rows, site.operand(0), site.unit(), dim=site.attrs["dim"])
 
 
 def _both(site: _Site) -> Expr:
@@ -288,13 +347,11 @@ def _not_compared(site: _Site) -> Expr:
 
 
 def _first(site: _Site) -> Expr:
-    missing = site.call(no_element, site.number(0), site.number(0))
-    return site.split(site.operand(1), lambda head, _: head, missing)
+    return site.split(site.operand(1), lambda head, _: head, _nothing(site))
 
 
 def _rest(site: _Site) -> Expr:
-    missing = site.call(no_element, site.number(0), site.number(0))
-    return site.split(site.operand(1), lambda _, tail: tail, missing)
+    return site.split(site.operand(1), lambda _, tail: tail, _nothing(site))
 
 
 def _is_cons(site: _Site) -> Expr:
@@ -307,8 +364,10 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     set_at: _replaced,
     dim_size: _length,
     add: _both,
-    stack: lambda site: site.call(stack_rows, site.operand(0), site.unit(), dim=site.attrs["dim"]),
+    stack: _stacked,
     sum_: _total,
+    amax: _extreme(maximum, "max"),
+    amin: _extreme(minimum, "min"),
     equal: _not_compared,
     not_equal: _not_compared,
     first_place: lambda site: site.operand(0),
@@ -316,4 +375,32 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     element_at: _first,
     next_place: _rest,
     backwards: lambda site: site.call("rev", site.operand(0)),
+}
+
+
+# Of tuples.
+
+
+def _of_fields(op: Op, none: int | None, name: str) -> Reader:
+    """Give what reads `sum`, `max` or `min` of a tuple; `none` is the value of the empty one."""
+
+    def read(site: _Site) -> Expr:
+        ty = site.solver.shallow(site.types[0])
+        assert isinstance(ty, TupleType)
+        whole = site.operand(0)
+        fields = [TupleGet(whole, i, span=site.span) for i in range(len(ty.fields))]
+        if not fields and none is None:
+            raise Clash(f"`{name}` of nothing", labels={0: "this is empty"})
+        found = fields.pop(0) if fields else site.number(none or 0)
+        for value in fields:
+            found = site.call(op, found, value)
+        return found
+
+    return read
+
+
+_ON_TUPLES: Final[dict[Op, Reader]] = {
+    sum_: _of_fields(add, 0, "sum"),
+    amax: _of_fields(maximum, None, "max"),
+    amin: _of_fields(minimum, None, "min"),
 }
