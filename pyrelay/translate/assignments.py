@@ -17,6 +17,7 @@ from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet,
 from ..ir.intrinsics import Intrinsic
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN, TupleType, Type
+from .assumptions import open_constructed
 from .atoms import again, atom, is_placeholder
 from .blocks import Code
 from .context import Context
@@ -113,6 +114,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
     _note_holders(cx, target, shared)
+    open_constructed(cx, target, value, var, code)
 
 
 def _is_number(known: Static) -> bool:

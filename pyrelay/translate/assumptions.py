@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..diagnostics.source import NOWHERE
+from ..diagnostics.source import NOWHERE, Span
 from ..ir.expr import (
     BindPattern,
     Call,
@@ -21,7 +21,7 @@ from ..ir.expr import (
 from ..ir.ops.text import stop
 from ..ir.traverse import Steps
 from .blocks import Code
-from .conditions import class_tested, tells
+from .conditions import class_tested, excluded_before, tells
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound
@@ -37,7 +37,9 @@ from .narrowing import (
     some,
     testable,
 )
+from .static import static_value
 from .strings import Text, read_text
+from .unions import is_data_class
 
 
 def assume(cx: Context, test: ast.expr, message: ast.expr | None, code: Code) -> Steps[None]:
@@ -104,23 +106,50 @@ def _of_class(
         yield _checked(cx, test, message, code)
         note_not(cx, node, others)
         return
-    place, span = cx.span(node), cx.span(test)
     value = yield cx.expression(node)
-    fields = fields_bound(left, place)
-    inside = tuple(f.var for f in fields if isinstance(f, BindPattern))
     failure = yield _failure(cx, test, message)
-    clauses = (
-        Clause(of_class(left, place, fields), Tuple(inside, span=span)),
-        Clause(Wildcard(span=NOWHERE), failure),
-    )
+    rest = [Clause(Wildcard(span=NOWHERE), failure)]
+    _open(cx, node, left, value, rest, code, cx.span(test))
+
+
+def open_constructed(
+    cx: Context, target: ast.Name, value: ast.expr, made: Expr, code: Code
+) -> None:
+    """Note what a name is that has just been given a new value of one class of a union."""
+    if target.id not in cx.opened or not isinstance(value, ast.Call):
+        return
+    known = static_value(cx, value.func)
+    if known is None or not is_data_class(known.value):
+        return
+    span = cx.span(value)
+    found = cx.constructor(known.value, span)
+    if found is None or len(_members(cx, [found])) == 1:
+        return
+    _open(cx, target, found, made, excluded_before(cx, (found,), span), code, span)
+
+
+def _open(
+    cx: Context,
+    node: ast.expr,
+    found: DataConstructor,
+    value: Expr,
+    rest: Sequence[Clause],
+    code: Code,
+    span: Span,
+) -> None:
+    """Make variables of the fields of a value of a class; `rest` is for values of others."""
+    place = cx.span(node)
+    fields = fields_bound(found, place)
+    inside = tuple(f.var for f in fields if isinstance(f, BindPattern))
+    clause = Clause(of_class(found, place, fields), Tuple(inside, span=span))
     whole = Var("fields", span=span)
-    code.bind(whole, Match(value, clauses, span=span))
-    found: list[BindPattern] = []
+    code.bind(whole, Match(value, (clause, *rest), span=span))
+    parts: list[BindPattern] = []
     for index, var in enumerate(inside):
         part = Var(var.name, span=place)
         code.bind(part, TupleGet(whole, index, span=place))
-        found.append(BindPattern(part, span=place))
-    note_class(cx, node, left, found)
+        parts.append(BindPattern(part, span=place))
+    note_class(cx, node, found, parts)
 
 
 def _is_there(

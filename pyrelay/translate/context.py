@@ -261,6 +261,8 @@ class Context:
     """The names that are assigned at one place only, so they may name sites."""
     grown: frozenset[str] = frozenset()
     """The local names that are appended to, whose variables hold lists the other way round."""
+    opened: frozenset[str] = frozenset()
+    """The local names whose attributes are read."""
     writes_items: bool = False
     """Whether the function assigns to items, so who holds a tensor matters."""
     captured: dict[str, Span] = field(default_factory=dict[str, Span])

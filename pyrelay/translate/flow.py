@@ -257,6 +257,15 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
             pass
 
 
+def attributes_read(node: ast.FunctionDef) -> frozenset[str]:
+    """Give the names whose attributes are read anywhere in a function."""
+    return frozenset(
+        n.value.id
+        for n in ast.walk(node)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+    )
+
+
 def captures(pattern: ast.pattern) -> Iterator[str]:
     """Give the names that a pattern binds, in order; those of an or-pattern again and again."""
     pending: list[ast.AST] = [pattern]

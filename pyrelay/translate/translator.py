@@ -28,7 +28,7 @@ from .derived_numbers import FunctionNumbers
 from .described import Described, numbers_in
 from .environment import Bound, Holder, Static, Unbound
 from .expressions import expression
-from .flow import assigned_in, bound_by, locals_of, statements_in
+from .flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .functions import annotated_definition
 from .growth import grown_in
 from .instances import NotSupplied, complete_statics
@@ -311,6 +311,7 @@ def _context(program: Program, instance: Instance) -> Context:
     parameters = {p.name for p in signature.parameters}
     cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)
     cx.grown = grown_in(node)
+    cx.opened = attributes_read(node)
     cx.writes_items = writes_items(node.body)
     places = {n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)}
     for local in sorted(locals_of(node)):

@@ -101,6 +101,24 @@ def results_of_calls(x: Float) -> Float:
 
 
 @relay
+def constructed(x: Float) -> Float:
+    t = Node(Leaf(x), Empty())
+    other = Leaf(3.0 * x)
+    inner = t.left
+    return other.value + inner.value if isinstance(inner, Leaf) else 0.0
+
+
+@relay
+def rebuilt(x: Float) -> Float:
+    t = Leaf(x)
+    first = t.value
+    for _ in range(3):
+        if isinstance(t, Leaf):
+            t = Leaf(t.value * 2.0)
+    return first + (t.value if isinstance(t, Leaf) else 0.0)
+
+
+@relay
 def closure(r: Record) -> Float:
     def value(each, other):
         return each.tree.value if isinstance(each.tree, Leaf) else other

@@ -56,6 +56,8 @@ ARGUMENTS: dict[str, Any] = {
     "place_in_a_tuple": records,
     "place_in_a_list": lambda m: [[], trees(m), trees(m)[1:]],
     "results_of_calls": lambda _: [2.0],
+    "constructed": lambda _: [1.0, 3.0],
+    "rebuilt": lambda _: [1.5],
     "closure": records,
     "matched_field": records,
     "optional_of_a_union": lambda m: [None, *trees(m)],
