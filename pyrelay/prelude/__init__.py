@@ -6,7 +6,7 @@ and functions in scripts. Those that no operator is named like are members of `r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from .names import NONE, SOME, Function, Option
 from .values import Nat as Nat
@@ -16,8 +16,17 @@ from .values import Zero as Zero
 
 if TYPE_CHECKING:
     T = TypeVar("T")
-    # A list of Python's own is taken wherever `List[T]` stands, so to type checkers it is one.
+    # A list of Python's own is taken wherever `List[T]` stands, so to type checkers it is one. As a
+    # pattern `Nil` then is every list that `Cons` is not: a match of both has all cases.
     List = list
+    Nil = list
+
+    class ListResult(list[T]):
+        """What a call gives where the annotation says `List[T]`."""
+
+        def to_list(self) -> list[T]:
+            """Give the elements as a list of Python's own."""
+            ...
 
     class Cons(list[T]):
         """A list of at least one element."""
@@ -27,11 +36,6 @@ if TYPE_CHECKING:
         tail: list[T]
 
         def __init__(self, head: T, tail: list[T]) -> None: ...
-
-    class Nil(list[Any]):
-        """The empty list."""
-
-        def __init__(self) -> None: ...
 else:
     from .values import Cons as Cons
     from .values import List as List

@@ -5,17 +5,23 @@ They know only their definition; `runner` compiles and runs it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Generic, ParamSpec, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, final, overload
 
 from ..translate.definition import Definition, DerivedFunction
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Report
     from ..ir.module import Module
+    from ..prelude import ListResult
     from .runner import CacheInfo, Runner
+
+    class NoType:
+        """The result of no function: of all results only Any is taken for it."""
+
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 class RelayFunction(Generic[P, R]):
@@ -39,7 +45,18 @@ class RelayFunction(Generic[P, R]):
             self._made = Runner(self.__relay__)
         return self._made
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    if TYPE_CHECKING:
+
+        @overload  # what gives Any gives Any
+        def __call__(self: RelayFunction[P, NoType], *args: P.args, **kwargs: P.kwargs) -> Any: ...
+        @overload
+        def __call__(
+            self: RelayFunction[P, list[T]], *args: P.args, **kwargs: P.kwargs
+        ) -> ListResult[T]: ...
+        @overload
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
         made = self._made or self.runner
         return made(args, kwargs)

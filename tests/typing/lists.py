@@ -39,6 +39,42 @@ def built(x: Float) -> List[Float]:
     return Cons(x, Cons(2 * x, Nil()))
 
 
+@relay
+def length(xs: List[Float]) -> int:
+    match xs:
+        case Nil():
+            return 0
+        case Cons(_, tail):
+            return 1 + length(tail)
+
+
+@relay
+def largest(xs: List[int], least: int) -> int:
+    match xs:
+        case Cons(head, tail):
+            return largest(tail, max(head, least))
+        case Nil():
+            return least
+
+
+@relay
+def without(xs: List[int], x: int) -> List[int]:
+    if isinstance(xs, Nil):
+        return Nil()
+    match xs:
+        case Cons(head, tail) if head == x:
+            return without(tail, x)
+        case Cons(head, tail):
+            return Cons(head, without(tail, x))
+        case Nil():
+            return Nil()
+
+
+print(shifted([1.0], 2.0).to_list(), built(1.0).to_list()[0], without([1, 2], 1).to_list())
+print(length([1.0]) + largest([1, 2], 0))
+for each in nested([[1]]):
+    print(each)
+
 found = shifted([1.0, 2.0], 3.0)
 print(len(found), found[0], found[1:], [float(x) for x in found])
 print(total([torch.tensor(1.0)]) + 1, nested([[1], []])[0])
