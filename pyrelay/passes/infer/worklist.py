@@ -53,8 +53,13 @@ class Worklist:
         while True:
             self._retry_equations()
             self._drain()
-            if not self._settle_one() and not self._settle_one(guessing=True):
+            if not self._settle_one() and not self._guess_one():
                 return
+
+    def _guess_one(self) -> bool:
+        """Settle a constraint by a guess, unless mistakes have been found: what is open may then
+        follow from them."""
+        return not self.problems and self._settle_one(guessing=True)
 
     def _settle_one(self, *, guessing: bool = False) -> bool:
         self._solver.guessing = guessing

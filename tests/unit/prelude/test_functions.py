@@ -242,7 +242,7 @@ def test_the_empty_list_is_the_callers_mistake(n: int) -> None:
         with pytest.raises(RunError) as caught:
             run([])
         (diagnostic,) = caught.value.diagnostics
-        assert diagnostic.code == "RL502"
+        assert diagnostic.code == "RL509"
         assert diagnostic.primary is not None
         assert diagnostic.primary.span.text == text
 

@@ -77,14 +77,15 @@ def parts(n: Int) -> Int:
 
 
 @pytest.mark.parametrize(
-    ("function", "where"), [(third, "nth(Cons(1, Cons(2, Nil())), n)"), (parts, "hd(tl(tl(xs)))")]
+    ("function", "where", "code"),
+    [(third, "nth(Cons(1, Cons(2, Nil())), n)", "RL502"), (parts, "hd(tl(tl(xs)))", "RL509")],
 )
-def test_a_missing_element_is_the_callers_mistake(function: Any, where: str) -> None:
+def test_a_missing_element_is_the_callers_mistake(function: Any, where: str, code: str) -> None:
     for run in (function, function.interpret):
         with pytest.raises(RunError) as caught:
             run(2)
         (diagnostic,) = caught.value.diagnostics
-        assert diagnostic.code == "RL502"
+        assert diagnostic.code == code
         assert diagnostic.primary is not None
         assert diagnostic.primary.span.text == where
 
