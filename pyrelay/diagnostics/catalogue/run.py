@@ -184,7 +184,7 @@ class FunctionsCompared:
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
-            code="RL508",
+            code="RL510",
             title="functions are not compared",
             primary=Label(self.span, "what is compared here holds a function"),
             help="pass the parts that are tensors, numbers, strings or data of these",

@@ -42,7 +42,7 @@ FAILING = {
     "operator": (
         "def @main(%n: int64) {{ {0} }}",
         "same_length((as_size(%n), as_size(3)))",
-        "RL506",
+        "RL508",
     ),
 }
 
