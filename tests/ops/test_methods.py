@@ -95,16 +95,16 @@ def windows() -> Iterator[Sample]:
 
 def products() -> Iterator[Sample]:
     """Give products of matrices that are not small."""
-    for shape in ((1, 128), (5, 128), (2, 3, 128), (0, 128)):
-        yield Sample(specs(shape, (128, 130)))
-        yield Sample(specs(shape, (128, 130), strided=True))
+    for shape in ((1, 300), (5, 300), (2, 3, 300)):
+        yield Sample(specs(shape, (300, 900)))
+        yield Sample(specs(shape, (300, 900), strided=True))
 
 
 def layers() -> Iterator[Sample]:
     """Give layers that are not small."""
-    for shape in ((1, 128), (5, 128), (2, 3, 128), (0, 128)):
-        yield Sample(specs(shape, (130, 128), (130,)))
-        yield Sample(specs(shape, (130, 128), None, strided=True))
+    for shape in ((1, 300), (5, 300), (2, 3, 300)):
+        yield Sample(specs(shape, (900, 300), (900,)))
+        yield Sample(specs(shape, (900, 300), None, strided=True))
 
 
 MORE = {

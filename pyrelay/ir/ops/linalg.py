@@ -39,9 +39,11 @@ if TYPE_CHECKING:
     from ..build import Value
 
 
-_WORTH: Final = 1 << 14
-"""Fewer multiplications are not worth a call of oneDNN, which takes 10 us before it begins; sizes
-that a type leaves open count as 1."""
+_WORTH: Final = 1 << 18
+"""Fewer multiplications are not worth a call of oneDNN, which takes 10 us before it begins."""
+
+_MAY_BE_WORTH: Final = 1 << 14
+"""The same, where a type leaves sizes open: these count as 1."""
 
 
 def _fits_onednn(types: Sequence[Type], _: Mapping[str, Any]) -> bool:
@@ -51,8 +53,9 @@ def _fits_onednn(types: Sequence[Type], _: Mapping[str, Any]) -> bool:
     if left.rank < 2 or right.rank != 2 or not left.dtype == right.dtype == float32:
         return False
     # The shared size counts once, and `linear` has it last, `matmul` first.
-    sizes = (d.constant or 1 for d in (*left.shape[:-1], *right.shape))
-    return prod(sizes) >= _WORTH
+    sizes = [d.constant for d in (*left.shape[:-1], *right.shape)]
+    least = _MAY_BE_WORTH if None in sizes else _WORTH
+    return prod(1 if size is None else size for size in sizes) >= least
 
 
 def _matmul_onednn(torch: Any, x: Any, y: Any) -> Any:
