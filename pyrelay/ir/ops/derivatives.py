@@ -275,7 +275,7 @@ def _of_softmax(
         type_rule=_along,
         effect=Effect.NONE,
         shape=ShapeBehaviour.IDENTITY,
-        lowering=Library(body, fused=MadeOf(code)),
+        lowering=Library(body, is_fresh=True, fused=MadeOf(code)),
         grad=grad,
         hidden=(),
         hyper=(),
