@@ -142,15 +142,15 @@ class Block:
             case _:
                 return f"{term.op}_" if term.op.isidentifier() else "value"
 
-    def store(self, pointer: str, at: Dim, value: Term) -> None:
-        """Store a value so far behind an address."""
+    def store(self, pointer: str, at: Dim, value: Term, also: str | None = None) -> None:
+        """Store a value so far behind an address, if `also` holds."""
         text = self.text(value)
         if value.op == "const":
             assert value.dtype is not None
             text = call("tl.full", "[]", text, type_text(value.dtype))
         place = self.kernel.dims.whole(at, self.coordinate)
         address = Text(pointer) if place.text == "0" else infix(Text(pointer), "+", place)
-        masks = self.inside(at.names())
+        masks = [*self.inside(at.names()), *([] if also is None else [f"({also})"])]
         mask = [f"mask={' & '.join(masks)}"] if masks else []
         self.line(str(call("tl.store", address, text, *mask)))
 

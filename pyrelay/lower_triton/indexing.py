@@ -18,6 +18,7 @@ from ..passes.regions.places import Places
 from .kernel import Argument, Size, Stride
 from .text import Text, call, infix, negative
 
+_LONGEST: Final = 24
 STRIDE: Final = "$"
 """How the names of strides begin in a dim; the operand's position and the axis follow."""
 
@@ -62,13 +63,14 @@ class DimText:
             total = term if total is None else infix(total, "-" if is_less else "+", term)
         return total or Text("0")
 
-    def size(self, dim: Dim) -> Text:
-        """Give the text of a dim without coordinates: a number, or an argument."""
+    def size(self, dim: Dim, wish: str | None = None) -> Text:
+        """Give the text of a dim without coordinates: a number, or an argument, under the name
+        wished for if it is a new one."""
         if dim.constant is not None:
             number = Text(str(abs(dim.constant)))
             return negative(number) if dim.constant < 0 else number
         if not any(name.startswith(STRIDE) for name in dim.names()):
-            return Text(self._argument(Size(dim), size_name(dim)))
+            return Text(self._argument(Size(dim), wish or size_name(dim)))
         if dim.name is not None:
             operand, axis = map(int, dim.name.removeprefix(STRIDE).split("."))
             wish = f"{self._operands[operand]}_stride_{axis}"
@@ -141,4 +143,6 @@ def size_name(dim: Dim) -> str:
     if len(dim.terms) == 1 and words[0].isdigit():
         words = [*words[1:], words[0]]
     name = "_".join(words)
+    if len(name) > _LONGEST:
+        return "size"
     return name if name[:1].isalpha() else f"size_{name}"

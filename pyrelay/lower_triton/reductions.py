@@ -7,18 +7,19 @@ count. Half types are summed in float32, whole numbers in int64 (the dtype of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
 from ..ir.expr import type_of
-from ..ir.types import DType, TupleType, Type, bool_, is_float
+from ..ir.types import DType, TupleType, Type, bool_, int32, int64, is_float
 from ..passes.regions.groups import Reduced
 from ..passes.regions.reading import dtype_of
 from .block import Block
 from .expressions import literal, type_text
 from .scalars import highest, lowest
 from .terms import Term, widened
-from .text import Text, call
+from .text import Text, call, infix
 
 _POSITIONS: Final = ("argmax", "argmin")
 
@@ -65,6 +66,12 @@ def combining_dtype(reduced: Reduced) -> DType:
     return widened(dtype_of(first_of(type_of(reduced.call))))
 
 
+def part_dtypes(reduction: Reduction) -> tuple[DType, ...]:
+    """Give the dtypes in which parts of a reduction are kept."""
+    first = int32 if reduction.dtype == bool_ else reduction.dtype
+    return (first, int64) if reduction.is_pair else (first,)
+
+
 def first_of(ty: Type) -> Type:
     """Give the type of what a reduction gives, without that of a position beside it."""
     if not isinstance(ty, TupleType):
@@ -94,14 +101,17 @@ def identity(reduction: Reduction) -> float:
 class Row:
     """Where a reduction is written: the block of elements, and how a row of it is combined."""
 
-    def __init__(self, outer: Block, coordinate: str, count: Text, *, is_alone: bool) -> None:
+    def __init__(
+        self, outer: Block, coordinate: str, count: Text, shape: Sequence[str] | None = None
+    ) -> None:
         """`outer` is where results are used, `coordinate` the text of the place in the row, `count`
-        the number of places; `is_alone` says that blocks are of one row."""
+        the number of places, `shape` the sizes of blocks if they are not those of `outer`."""
+        shape = outer.shape if shape is None else shape
         self._outer: Final = outer
         self._coordinate: Final = coordinate
         self._count: Final = count
-        self._axis: Final = "0" if is_alone else "1, keep_dims=True"
-        self._shape: Final = f"[{', '.join(outer.shape)}]"
+        self._axis: Final = "0" if len(shape) == 1 else "1, keep_dims=True"
+        self._shape: Final = f"[{', '.join(shape)}]"
 
     def whole(self, reduction: Reduction, mask: str | None) -> None:
         """Combine a row that is one block."""
@@ -138,6 +148,23 @@ class Row:
     def finish(self, reduction: Reduction, names: tuple[str, ...]) -> None:
         """Combine the accumulator."""
         self._give(reduction, Text(names[0]), Text(names[1]) if len(names) > 1 else None)
+
+    def parts(self, reduction: Reduction, names: tuple[str, ...]) -> tuple[Text, ...]:
+        """Give the accumulator combined, for `merge` to go on with: each with its `part_dtypes`."""
+        if not reduction.is_pair:
+            return (Text(self._final(reduction, Text(names[0]), is_part=True)),)
+        best, place = (self._outer.kernel.fresh(f"{n}_part") for n in names)
+        self._outer.line(f"{best}, {place} = {self._pair(reduction, Text(names[0]), names[1])}")
+        return Text(best), Text(place)
+
+    def merge(self, reduction: Reduction, loads: Sequence[Text], mask: str) -> None:
+        """Combine the parts of a row, which are loaded so."""
+        first = loads[0]
+        if reduction.dtype == bool_:
+            first = infix(first, "!=", Text("0"))
+        value = call("tl.where", mask, first, literal(identity(reduction)))
+        place = call("tl.where", mask, loads[1], "-1") if reduction.is_pair else None
+        self._give(reduction, value, place)
 
     def _combined(self, loop: Block, reduction: Reduction, total: str, value: Text) -> str:
         match reduction.reduced.combine:
@@ -184,16 +211,17 @@ class Row:
         name = self._named(reduction, reduction.value, "")
         self._outer.line(f"{name} = {self._final(reduction, value)}")
 
-    def _final(self, reduction: Reduction, value: Text) -> str:
+    def _final(self, reduction: Reduction, value: Text, *, is_part: bool = False) -> str:
+        truth = "" if is_part else " != 0"
         match reduction.reduced.combine:
-            case "add":
-                return f"tl.sum({value}, {self._axis})"
-            case "mean":
+            case "mean" if not is_part:
                 return f"tl.sum({value}, {self._axis}) / {self._count.inside(7)}"
+            case "add" | "mean":
+                return f"tl.sum({value}, {self._axis})"
             case "and":
-                return f"tl.min({value.atom}.to(tl.int32), {self._axis}) != 0"
+                return f"tl.min({value.atom}.to(tl.int32), {self._axis}){truth}"
             case "or":
-                return f"tl.max({value.atom}.to(tl.int32), {self._axis}) != 0"
+                return f"tl.max({value.atom}.to(tl.int32), {self._axis}){truth}"
             case "mul":
                 function = self._outer.kernel.function("times")
                 return f"tl.reduce({value}, {self._order}, {function}{self._kept})"
@@ -214,7 +242,6 @@ class Row:
         return self._axis[1:]
 
     def _give_pair(self, reduction: Reduction, value: Text, place: Text) -> None:
-        function = self._outer.kernel.function(self._pair_function(reduction))
         assert reduction.position is not None
         position = self._named(reduction, reduction.position, "_position")
         best = (
@@ -222,13 +249,12 @@ class Row:
             if reduction.value is None
             else self._named(reduction, reduction.value, "")
         )
-        pair = call(
-            "tl.reduce", f"({self._full(value, reduction)}, {place})", self._order, function
-        )
-        self._outer.line(f"{best}, {position} = {pair.text[:-1]}{self._kept})")
+        self._outer.line(f"{best}, {position} = {self._pair(reduction, value, str(place))}")
 
-    def _full(self, value: Text, reduction: Reduction) -> Text:
-        return call("tl.broadcast_to", value, self._shape)
+    def _pair(self, reduction: Reduction, value: Text, place: str) -> str:
+        function = self._outer.kernel.function(self._pair_function(reduction))
+        full = call("tl.broadcast_to", value, self._shape)
+        return f"tl.reduce(({full}, {place}), {self._order}, {function}{self._kept})"
 
     def _named(self, reduction: Reduction, result: Term, suffix: str) -> str:
         span = reduction.reduced.var.span

@@ -17,6 +17,7 @@ _ELEMENTS: Final = 1024
 _PER_WARP: Final = 256
 _MOST_WARPS: Final = 16
 _MOST_ROWS: Final = 128
+_FEW: Final = 128
 _COLUMNS: Final = 32
 """So many neighbouring float32 columns fill a line of memory."""
 
@@ -24,6 +25,22 @@ _COLUMNS: Final = 32
 def longest_block(is_column: bool) -> int:
     """Give how long a row may be that is one block."""
     return 128 if is_column else 16384
+
+
+def longest_loop(is_column: bool) -> int:
+    """Give how long the rows may be that one program goes through, where there are few."""
+    return 2048 if is_column else 16384
+
+
+def few_rows(kept: Dim, *, is_column: bool) -> bool:
+    """Tell whether there are so few rows that a program for each does not fill a device."""
+    count = kept.constant
+    return count is not None and count < _FEW * (64 if is_column else 1)
+
+
+def piece_unit(is_column: bool) -> int:
+    """Give how many elements of a row there are in a piece, or a multiple of it."""
+    return 256 if is_column else 2048
 
 
 def one_block_configs(kept: Dim, longest: int, *, is_column: bool) -> tuple[Config, ...]:

@@ -1,74 +1,76 @@
-"""Every operator's samples as kernels of one operator."""
+"""Every operator's samples, fused and run as kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
-from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.expr import Function, type_of
-from pyrelay.ir.lowering import Elementwise, Pointwise, Reduction, inside
-from pyrelay.ir.op import Clash, Op, Sample
-from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.types import FnType, TupleType
-from pyrelay.passes.regions.reading import Unreadable
-from tests.kernels.running import assert_same, run
+from pyrelay.ir.expr import Call, Constant, Expr, GlobalVar, Tuple, TupleGet
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Op
+from pyrelay.ir.ops import descent
+from pyrelay.lower_torch.apply import apply_op
+from pyrelay.lower_torch.constants import is_host_number, tensor_constant
+from pyrelay.lower_triton.kernel import NoKernel
+from pyrelay.passes.regions.decompose import decompose
+from pyrelay.passes.regions.fuse import fuse
+from pyrelay.passes.regions.reading import straight_line
+from pyrelay.runtime.evaluator import evaluate
+from tests.kernels.running import CPU, assert_same, run
 from tests.ops.checks import samples
 from tests.ops.fused import inputs
-from tests.ops.materials import shape_names
-from tests.ops.programs import call_program
+from tests.ops.test_kernels import EVERY, program_of
 
 
-def function_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Function, Any]:
-    """Give the function of one call, and what the evaluator gives for the sample's tensors."""
-    program, result = call_program(op, sample, names)
-    if isinstance(result.ty, TupleType):
-        result = program.builder.tuple([result[i] for i in range(len(result.ty.fields))])
-    types = tuple(map(type_of, program.params))
-    expected = program.run(result, inputs(op, sample))
-    body = program.builder.block(result)
-    function = Function(
-        tuple(program.params),
-        body,
-        result.ty,
-        ty=FnType(types, result.ty),
-        span=NOWHERE,
-        name=op.name,
-    )
-    return function, expected
+def in_kernels(module: Module, args: Sequence[Any], sizes: Mapping[str, int]) -> Any:
+    """Give the value of a straight-line program, calls of its functions as kernels."""
+    main = module.functions["main"]
+    values: dict[Expr, Any] = dict(zip(main.params, args, strict=True))
+
+    def atom(expr: Expr) -> Any:
+        match expr:
+            case Tuple(fields):
+                return tuple(map(atom, fields))
+            case TupleGet(value, index):
+                return atom(value)[index]
+            case Constant():
+                return expr.value if is_host_number(expr) else tensor_constant(expr, CPU)
+            case _:
+                return values[expr]
+
+    def size(dim: Dim) -> int:
+        return dim.evaluate(sizes)
+
+    bindings, end = straight_line(main.body)
+    for binding in bindings:
+        values[binding.var] = _step(binding.value, module, atom, size)
+    return _step(end, module, atom, size)
 
 
-def compare(function: Function, op: Op, sample: Sample, expected: Any) -> None:
-    """Compare the kernels of a call with the evaluator, where the call can be fused."""
-    try:
-        found = run(function, inputs(op, sample))
-    except Unreadable:
-        return  # what no element says by itself, such as an index by bools, is called
-    assert_same(found, expected)
+def _step(expr: Expr, module: Module, atom: Any, size: Any) -> Any:
+    match expr:
+        case Call(callee=Op() as op, args=operands):
+            return apply_op(op, expr, [atom(a) for a in operands], size, CPU)
+        case Call(callee=GlobalVar(name), args=operands):
+            given = [atom(a) for a in operands]
+            try:
+                return run(module.functions[name], given)
+            except NoKernel:
+                return evaluate(module, name, given)
+        case other:
+            return atom(other)
 
 
-kinds = [op for op in ALL if isinstance(inside(op.lowering), Pointwise | Elementwise | Reduction)]
-
-
-@pytest.mark.parametrize("op", kinds, ids=lambda op: op.name)
+@pytest.mark.parametrize(
+    "op", [op for op in EVERY if op is not descent.descend_in_place], ids=lambda op: op.name
+)
 def test_the_samples_of_an_operator(op: Op) -> None:
     for sample in samples(op):
-        function, expected = function_of(op, sample, {})
-        if not function.params:
-            continue
-        compare(function, op, sample, expected)
-
-
-@pytest.mark.parametrize("op", kinds, ids=lambda op: op.name)
-def test_the_samples_of_an_operator_with_named_sizes(op: Op) -> None:
-    for sample in samples(op):
-        try:
-            function, expected = function_of(op, sample, shape_names(sample))
-        except Clash:
-            continue  # some operators need a number where others take a name
-        if not function.params:
-            continue
-        compare(function, op, sample, expected)
+        module, sizes = program_of(op, sample)
+        args = inputs(op, sample)
+        expected = evaluate(module, "main", args)
+        fused = fuse(decompose(module, "main"))
+        assert_same(in_kernels(fused.module, args, sizes), expected)

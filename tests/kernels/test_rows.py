@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pyrelay.lower_triton import rows
+from pyrelay.lower_triton import row_pieces, rows
 from pyrelay.lower_triton.kernel import Config, Form, Layout
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
@@ -101,10 +101,13 @@ def test_columns(shape: tuple[int, int]) -> None:
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of more than 32 elements are long: the interpreter combines them one by one."""
     sizes = Config((("ROWS", 2), ("ALONG", 16)), 1, 1), Config((("ALONG", 16),), 1, 1)
+    for module in (rows, row_pieces):
+        monkeypatch.setattr(
+            module, "loop_configs", lambda kept, is_column: sizes[kept.constant == 1 :][:1]
+        )
     monkeypatch.setattr(rows, "longest_block", lambda is_column: 32)
-    monkeypatch.setattr(
-        rows, "loop_configs", lambda kept, is_column: sizes[kept.constant == 1 :][:1]
-    )
+    monkeypatch.setattr(rows, "longest_loop", lambda is_column: 64)
+    monkeypatch.setattr(row_pieces, "piece_unit", lambda is_column: 8)
 
 
 ALL = """def @all[N: Dim, M: Dim](%x: Tensor[(N, M), DTYPE]) {
@@ -168,6 +171,32 @@ def test_all_elements_of_a_tensor(count: int) -> None:
         (sum(%x), sum(%x * %x, keepdim=True), any(greater(%x, 3.0f32)))
     }"""
     check(source, torch.randn(count))
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_few_long_rows_are_gone_through_in_pieces() -> None:
+    source = """def @total[N: Dim](%x: Tensor[(N,), float32], %y: Tensor[(N,), int32]) {
+        let %large = max(%y, dim=0);
+        (sum(%x), mean(%x * %x, keepdim=True), any(greater(%x, 3.0f32)), argmin(%x), %large.0,
+         %large.1, all(greater(%x, -9.0f32)), prod(%y))
+    }"""
+    for count in (65, 200, 1900):
+        check(source, torch.randn(count), torch.randint(-1, 2, (count,), dtype=torch.int32))
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_few_long_rows_with_stages_are_gone_through_in_pieces() -> None:
+    check(BATCH_NORM, torch.randn(40, 3, 4, 5))
+    check(SOFTMAX.replace("N,", "3,").replace("N: Dim, ", ""), torch.randn(3, 500))
+    found = lower(kernel(BATCH_NORM))(Layout((Form.CONTIGUOUS,)))
+    while found.otherwise is not None:
+        found = found.otherwise
+    assert len(found.kernels) == 3
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_few_long_columns_are_gone_through_in_pieces() -> None:
+    check(COLUMNS.replace("M)", "5)").replace(", M: Dim", ""), torch.randn(300, 5))
 
 
 @pytest.mark.usefixtures("short_blocks")

@@ -1,0 +1,114 @@
+"""The text of one kernel of a pass with reductions: its axes, its loops, and what it stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, final
+
+from ..ir.dims import ONE
+from ..passes.regions.groups import Group
+from .block import Block
+from .emit import KernelText
+from .indexing import Axis
+from .kernel import Config, Kernel, Layout, Tiles
+from .reductions import Reduction, Row
+from .row_plan import KEPT, REDUCED, Plan, Stored
+from .terms import Term
+
+
+@final
+class RowText:
+    """One kernel of a pass in the making; `outer` is the code for its rows."""
+
+    def __init__(
+        self,
+        group: Group,
+        plan: Plan,
+        layout: Layout,
+        suffix: str = "",
+        roots: Iterable[Term] | None = None,
+    ) -> None:
+        """`roots` are the terms that it is asked for; all of the plan if they are not given."""
+        self.plan: Final = plan
+        self._layout: Final = layout
+        terms, places = plan.supplier.terms, plan.supplier.places
+        self.kernel: Final = KernelText(group.function, terms, places, suffix)
+        self.kernel.take("row", "along", "row_inside", "along_inside", "start")
+        self.kernel.take("piece", "pieces", "has_piece", "first", "last")
+        self.kernel.count(plan.roots if roots is None else roots)
+        self.is_alone: Final = plan.kept == ONE
+        kept = [] if self.is_alone else [Axis(KEPT, "row", "row_inside")]
+        axes = [*kept, Axis(REDUCED, "along", "along_inside")]
+        shape = ["ALONG"] if self.is_alone else ["ROWS", "ALONG"]
+        if not self.is_alone:
+            self.kernel.constant("ROWS")
+        self.count: Final = self.kernel.dims.size(plan.reduced)
+        self.outer: Final = Block(self.kernel, axes, shape)
+        self._axes: Final = axes
+        for reduction in (r for stage in plan.stages for r in stage):
+            for term in reduction.results:
+                self.outer.set_axes(term, [] if self.is_alone else [KEPT])
+        self.row: Final = Row(self.outer, "along", self.count)
+
+    def begin(self) -> None:
+        """Write which rows the program takes."""
+        if self.is_alone:
+            return
+        self.outer.line(f"row = ({self.program(0)} * ROWS + tl.arange(0, ROWS))[:, None]")
+        self.outer.line(f"row_inside = row < {self.kernel.dims.size(self.plan.kept)}")
+
+    def program(self, axis: int) -> str:
+        """Give the text of the program's number along an axis of the grid."""
+        text = f"tl.program_id({axis})"
+        return f"{text}.to(tl.int64)" if self._layout.is_wide else text
+
+    def places(self, start: str | None) -> str:
+        """Give the text of the places of a block in a row."""
+        self.kernel.constant("ALONG")
+        along = self.across("ALONG")
+        whole = along if start is None else f"{start} + {along}"
+        if not self._layout.is_wide:
+            return whole
+        return f"{along}.to(tl.int64)" if start is None else f"({whole}).to(tl.int64)"
+
+    def across(self, count: str) -> str:
+        """Give the text of numbers from 0 along a row."""
+        return f"tl.arange(0, {count})" + ("" if self.is_alone else "[None, :]")
+
+    def loop(
+        self,
+        reductions: Sequence[Reduction],
+        stored: Sequence[Stored],
+        start: str = "0",
+        stop: str | None = None,
+    ) -> list[tuple[Reduction, tuple[str, ...]]]:
+        """Write a loop over the blocks of a row that combines and stores; give the accumulators.
+        Nothing is written if there is nothing to do."""
+        if not reductions and not stored:
+            return []
+        accumulators = [(r, self.row.start(r)) for r in reductions]
+        stop = str(self.count) if stop is None else stop
+        loop = Block(self.kernel, self._axes, self.outer.shape, self.outer, REDUCED)
+        loop.line(f"along = {self.places('start')}")
+        loop.line(f"along_inside = along < {stop}")
+        for reduction, names in accumulators:
+            self.row.step(loop, reduction, names, "along_inside")
+        for output in stored:
+            self.store(loop, output)
+        self.outer.line(f"for start in range({start}, {stop}, ALONG):")
+        self.outer.lines.extend(f"    {line}" for line in loop.lines)
+        return accumulators
+
+    def store(self, block: Block, stored: Stored, also: str | None = None) -> None:
+        """Write how an output is stored; `also` must hold, too."""
+        pointer, at = self.plan.supplier.target(self.kernel, stored.output, stored.index)
+        block.store(pointer, at, stored.term, also)
+
+    @property
+    def row_tiles(self) -> Tiles:
+        """The blocks of rows."""
+        return Tiles(ONE, None) if self.is_alone else Tiles(self.plan.kept, "ROWS")
+
+    def finish(self, configs: tuple[Config, ...], *more: tuple[Tiles, ...]) -> Kernel:
+        """Give the kernel; `more` are further axes of its grid."""
+        return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), configs)
