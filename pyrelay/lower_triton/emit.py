@@ -43,7 +43,7 @@ class KernelText:
     def __init__(self, function: Function, terms: Terms, places: Places, suffix: str = "") -> None:
         """`suffix` tells the kernels of one group apart."""
         self.terms: Final = terms
-        name = re.sub(r"\W+", "_", function.name or "kernel") + suffix
+        name = re.sub(r"\W+", "_", function.name or "kernel", flags=re.ASCII) + suffix
         self._name: Final = f"{name}_kernel" if name in FUNCTIONS else name
         self._operands: Final = tuple(p.name for p in function.params)
         self._arguments: Final[dict[Argument, str]] = {}

@@ -58,6 +58,24 @@ def test_a_number_comes_as_it_is_or_as_a_tensor(k: object) -> None:
     check(SCALED, torch.randn(5, 3), k)
 
 
+@pytest.mark.parametrize("flag", [True, False, torch.tensor(True)])
+def test_bools_and_sizes_come_as_numbers(flag: object) -> None:
+    source = """def @chosen[N: Dim](%x: Tensor[(3,), float32], %flag: bool, %n: Size[N]) {
+        (where(%flag, %x, 0.0f32), %x * cast(%n, dtype=float32), logical_not(%flag))
+    }"""
+    check(source, torch.randn(3), flag, 7)
+
+
+def test_names_that_triton_does_not_take_are_changed() -> None:
+    source = """def @`λ 1`(%λ: Tensor[(3,), float32], %`a b`: Tensor[(3,), float32]) {
+        let %float = %λ + %`a b`;
+        let %tl = exp(%float);
+        let %i = %tl * %tl;
+        %i + %float
+    }"""
+    check(source, torch.randn(3), torch.randn(3))
+
+
 def test_places_may_be_values() -> None:
     table = torch.randn(9, 4)
     check(GATHERED, table, torch.tensor([8, 0, 3, 3, 1]))
