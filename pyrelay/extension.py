@@ -49,7 +49,7 @@ def declare(
     Positional parameters are operands, keyword-only ones static attributes. `type_rule` gives the
     result's type from the operand types (`ir.rules` has the vocabulary); `grad` one cotangent per
     operand in the IR's own operators, None for an operator without derivative. `samples` are inputs
-    on which `pyrelay.testing` can check the declaration.
+    on which a test can try the declaration.
 
     `fused` says what the operator is inside a kernel, which otherwise ends at it: the element of
     the result at a place. It is called as `fused(k, place, *operands, **attributes)`, with the

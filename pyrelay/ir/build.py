@@ -110,6 +110,11 @@ class Builder:
         self._zeros.add(zero.atom)
         return zero
 
+    def known_zero(self, atom: Expr) -> Value:
+        """Give an atom in scope that is known to be zero, as `zeros` makes one, as a value."""
+        self._zeros.add(atom)
+        return self.value(atom)
+
     def is_zero(self, value: Value) -> bool:
         """Tell whether a value was made by `zeros`, so that a rule can leave a term out."""
         return value.atom in self._zeros

@@ -206,6 +206,8 @@ def _accumulate_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value
     positions = fields(indices) if is_given(indices) else []
     if any(isinstance(i.ty, TensorType) and i.rank for i in positions):
         return scatter_at(x, indices, value, **attrs)
+    if x.builder.is_zero(x):
+        return set_at(x, indices, value, **attrs)
     return x + set_at(zeros_of(x), indices, value, **attrs)
 
 

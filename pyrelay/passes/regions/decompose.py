@@ -13,10 +13,12 @@ from ...ir.build import Builder, Names
 from ...ir.expr import Binding, Call, Expr, is_atom
 from ...ir.lowering import MadeOf, inside
 from ...ir.op import Op
+from ...ir.ops import create
 from ..cse import share
 from ..dce import remove_dead
 from ..fold import fold
 from ..splice import Splicer
+from .parts import computes, updates_a_part
 
 if TYPE_CHECKING:
     from ...ir.module import Module
@@ -40,23 +42,41 @@ class _Decompose(Splicer):
     def __init__(self, module: Module, names: Names) -> None:
         super().__init__(module)
         self._names: Final = names
+        self._zeros: Final[set[Expr]] = set()
+        self._computed: Final[set[Expr]] = set()
 
     def binding(self, binding: Binding, code: Code) -> Steps[None]:
         """Add a binding, or the code that its operator is made of."""
         value = yield self.node(binding.value, code)
+        if _is_zero(value):
+            self._zeros.add(binding.var)
+        is_update = updates_a_part(value, self._computed)
+        if computes(value) and not is_update:
+            self._computed.add(binding.var)
         made = _made_of(value)
-        if made is None:
+        if made is None or is_update:
             code.bind(binding.var, value)
             return
         assert isinstance(value, Call)
         builder = Builder(value.span, self._names)
-        result = made.body(tuple(map(builder.value, value.args)), value.attrs)
+        args = [builder.known_zero(a) if a in self._zeros else builder.value(a) for a in value.args]
+        result = made.body(tuple(args), value.attrs)
         if result is None:
             code.bind(binding.var, value)
             return
         for inner in builder.bindings:
             yield self.binding(inner, code)
         self.let(binding.var, self.atom(result.atom), code)
+
+
+def _is_zero(value: Expr) -> bool:
+    match value:
+        case Call(callee=create.full, attrs=attrs):
+            return attrs["fill_value"] == 0
+        case Call(callee=create.zeros | create.zeros_like):
+            return True
+        case _:
+            return False
 
 
 def _made_of(value: Expr) -> MadeOf | None:

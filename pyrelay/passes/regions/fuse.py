@@ -36,6 +36,7 @@ from .closing import Functions, call_of
 from .grouping import Grouping, Note
 from .items import Item, Role, mentioned, role_of
 from .kernels import Extraction
+from .parts import computes, updates_a_part
 
 if TYPE_CHECKING:
     from ...ir.module import Module
@@ -93,6 +94,7 @@ class _Fuse(Splicer):
         """Add the bindings of a body to `code`, with kernels in place of what they compute."""
         blocks, end = spine(expr)
         items: list[Item] = []
+        computed: set[Expr] = set()
         known = _Known(self._effects)
         for block in blocks:
             if block.flavour is Flavour.REC:
@@ -107,7 +109,12 @@ class _Fuse(Splicer):
                     self.atoms[binding.var] = same
                     continue
                 value = _with_named_constants(value, items)
-                items.append(Item(binding.var, value, role_of(binding.var, value)))
+                role = role_of(binding.var, value)
+                if updates_a_part(value, computed):
+                    role = Role.OPAQUE
+                elif computes(value):
+                    computed.add(binding.var)
+                items.append(Item(binding.var, value, role))
         self._flush(items, code)
         return (yield self.node(end, code))
 
