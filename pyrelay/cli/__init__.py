@@ -27,6 +27,8 @@ def main(arguments: Sequence[str]) -> int:
 
         print_coloured(error.diagnostics, sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130  # as of a program that the signal ended
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         sys.stderr.close()
     return 2
@@ -70,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "check",
         help="check every @relay and @relay_model object of a Python file, or a text, FILE.relay",
     )
-    check.add_argument("file", type=Path)
+    check.add_argument("file", type=Path, help="or a folder: every file in it that uses pyrelay")
     check.add_argument("--json", action="store_true", help="print the mistakes as JSON")
     check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
 

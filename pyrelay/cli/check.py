@@ -1,12 +1,14 @@
-"""`check FILE`: every mistake in every compiled function of a file, as text or JSON, or fixed."""
+"""`check FILE`: every mistake in every compiled function of a file, as text or JSON, or fixed; of a
+folder, in every file that uses pyrelay."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, final
 
 from ..diagnostics.diagnostic import (
     CaseFix,
@@ -20,16 +22,67 @@ from ..diagnostics.diagnostic import (
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
 from .annotate import annotated
-from .load import forget, functions, load
+from .load import LoadError, forget, functions, load
 from .texts import is_text, load_text
 
 _MOST_FIXES: Final = 1_000
 """Fixes that make each other necessary end here."""
 
 
-def check(file: Path, *, as_json: bool, fix: bool) -> int:
-    """Check a file, print what is wrong, and give 1 if something is."""
-    found, checked = mistakes(file)
+@final
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What is left to say of a file, what has been put right, and how many functions it has."""
+
+    file: Path
+    found: Sequence[Diagnostic]
+    fixed: Sequence[Diagnostic]
+    functions: int
+
+
+def check(path: Path, *, as_json: bool, fix: bool) -> int:
+    """Check a file, or those of a folder, print what is wrong, and give 1 if something is. Raises
+    LoadError for a file that cannot be imported; in a folder that is said, and gives 2."""
+    if not path.is_dir():
+        checked = [_checked(path, fix=fix)]
+        unread = 0
+    else:
+        checked, unread = _all_checked(path, fix=fix)
+    if as_json:
+        _write_json(checked)
+    else:
+        for each in checked:
+            _write_text(each)
+    errors = any(d.severity is Severity.ERROR for each in checked for d in each.found)
+    return 2 if unread else 1 if errors else 0
+
+
+def _all_checked(folder: Path, *, fix: bool) -> tuple[list[_Checked], int]:
+    checked: list[_Checked] = []
+    unread = 0
+    files = sorted(f for f in folder.rglob("*") if _is_program(f, folder))
+    if not files:
+        raise LoadError(f"no file in {folder} uses pyrelay")
+    for file in files:
+        try:
+            checked.append(_checked(file, fix=fix))
+        except LoadError as error:
+            sys.stderr.write(f"{error}\n")
+            unread += 1
+    return checked, unread
+
+
+def _is_program(file: Path, folder: Path) -> bool:
+    """Tell whether a file is a text, or Python that mentions pyrelay. What is hidden is not."""
+    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
+        return False
+    if file.suffix != ".py":
+        return is_text(file) and file.suffix != ".json"  # other programs write JSON too
+    return "pyrelay" in file.read_text(encoding="utf-8", errors="replace")
+
+
+def _checked(file: Path, *, fix: bool) -> _Checked:
+    found, functions = mistakes(file)
     fixed: list[Diagnostic] = []
     if fix:
         from .fix import apply_fixes  # needs libcst
@@ -38,12 +91,8 @@ def check(file: Path, *, as_json: bool, fix: bool) -> int:
         while done := apply_fixes(found) if len(fixed) < _MOST_FIXES else []:
             fixed += done
             forget(file)
-            found, checked = mistakes(file)
-    if as_json:
-        _write_json(found, fixed, checked)
-    else:
-        _write_text(file, found, fixed, checked)
-    return 1 if any(d.severity is Severity.ERROR for d in found) else 0
+            found, functions = mistakes(file)
+    return _Checked(file, found, fixed, functions)
 
 
 def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
@@ -82,9 +131,8 @@ def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     return list(found.values())
 
 
-def _write_text(
-    file: Path, found: Sequence[Diagnostic], fixed: Sequence[Diagnostic], checked: int
-) -> None:
+def _write_text(checked: _Checked) -> None:
+    found = checked.found
     errors = sum(d.severity is Severity.ERROR for d in found)
     for stream, severity in ((sys.stderr, Severity.WARNING), (sys.stdout, Severity.ERROR)):
         shown = [d for d in found if d.severity is severity]
@@ -95,23 +143,27 @@ def _write_text(
             stream.write("\n")
             stream.flush()
     counts = [_count(errors, "error"), _count(len(found) - errors, "warning")]
-    if fixed:
-        counts.append(f"{len(fixed)} fixed")
-    sys.stdout.write(f"{file}: {_count(checked, 'function')} checked, {', '.join(counts)}\n")
+    if checked.fixed:
+        counts.append(f"{len(checked.fixed)} fixed")
+    functions = _count(checked.functions, "function")
+    sys.stdout.write(f"{checked.file}: {functions} checked, {', '.join(counts)}\n")
+    if not checked.functions and not found:
+        sys.stdout.write("no name of the file is a function under @relay or @relay_model\n")
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
-def _write_json(found: Sequence[Diagnostic], fixed: Sequence[Diagnostic], checked: int) -> None:
+def _write_json(checked: Sequence[_Checked]) -> None:
+    found = [d for each in checked for d in each.found]
     errors = sum(d.severity is Severity.ERROR for d in found)
     data = {
-        "checked": checked,
+        "checked": sum(each.functions for each in checked),
         "errors": errors,
         "warnings": len(found) - errors,
         "diagnostics": [as_data(d) for d in found],
-        "fixed": [as_data(d) for d in fixed],
+        "fixed": [as_data(d) for each in checked for d in each.fixed],
     }
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 

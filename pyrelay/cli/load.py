@@ -27,17 +27,15 @@ class LoadError(Exception):
 
 def load(file: Path) -> ModuleType:
     """Import a file. Raises LoadError, and CheckError where a decorator found a mistake."""
-    path = file.resolve()
-    if not path.is_file():
-        raise LoadError(f"there is no file {file}")
+    path = _existing(file)
     root, name = _root_and_name(path)
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     try:
         return importlib.import_module(name) if "." in name else _script(path, name)
-    except RelayError:
+    except (RelayError, LoadError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         lines = traceback.format_exception(error.with_traceback(_of_the_user(error, path)))
         raise LoadError("".join(lines) + f"{file} could not be imported") from None
 
@@ -64,15 +62,32 @@ def functions(module: ModuleType) -> Mapping[str, RelayFunction[..., object]]:
 
 def function(target: str) -> RelayFunction[..., object]:
     """Give the function that `FILE:NAME` means. Raises LoadError."""
-    file, separator, name = target.rpartition(":")
-    if not separator:
-        raise LoadError(f"say which function: {target}:NAME")
+    file, _, name = target.rpartition(":")
+    if not file:
+        file, name = target.rstrip(":"), ""
+    if not file:
+        raise LoadError("say which function: FILE:NAME")
     found = functions(load(Path(file)))
     if name in found:
         return found[name]
+    if not name and found:
+        raise LoadError(f"say which function: {', '.join(f'{file}:{n}' for n in found)}")
     near = difflib.get_close_matches(name, found, 1)
     known = f"did you mean {near[0]}?" if near else f"it has {', '.join(found) or 'none'}"
-    raise LoadError(f"{file} has no @relay or @relay_model function {name}; {known}")
+    named = f" {name}" if name else ""
+    raise LoadError(f"{file} has no @relay or @relay_model function{named}; {known}")
+
+
+def _existing(file: Path) -> Path:
+    try:
+        path = file.resolve()
+    except (OSError, RuntimeError) as error:  # a link to itself
+        raise LoadError(f"{file} cannot be read: {error}") from None
+    if path.is_dir():
+        raise LoadError(f"{file} is a folder; name a file in it")
+    if not path.is_file():
+        raise LoadError(f"there is no file {file}")
+    return path
 
 
 def _root_and_name(path: Path) -> tuple[Path, str]:
@@ -108,8 +123,9 @@ def _script(path: Path, name: str) -> ModuleType:
 
 
 def _of_the_user(error: BaseException, path: Path) -> TracebackType | None:
-    """Give the part of a traceback that starts in the user's file; all of it if none does."""
+    """Give the part of a traceback that starts in the user's file; nothing if none does, as where
+    the file is no Python."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != str(path):
         frame = frame.tb_next
-    return frame or error.__traceback__
+    return frame

@@ -64,6 +64,10 @@ class _Arguments:
         return args, kwargs
 
     def _value(self, text: str, ty: object) -> Any:
+        name, separator, _ = text.partition("=")
+        if separator and name.isidentifier():
+            known = ", ".join(p.name for p in self._params) or "none"
+            raise LoadError(f"there is no parameter {name}; the parameters are {known}")
         path, _, key = text.partition(":")
         if path.endswith(_FILES):
             return _array(Path(path), key)

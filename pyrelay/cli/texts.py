@@ -24,6 +24,8 @@ def load_text(file: Path) -> RelayModule:
     """Give the module that a file holds. Raises LoadError and CheckError."""
     from ..api import parse  # brings in the runtime
 
+    if file.suffix == ".py":
+        raise LoadError(f"{file} is Python; this command takes a text, such as FILE.relay")
     try:
         return parse(file)
     except OSError as error:

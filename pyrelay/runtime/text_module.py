@@ -86,7 +86,9 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
     def check(self) -> Report:
         """Check all functions. Raises CheckError with every mistake found."""
         typed = Program(self.ir, "").typed
-        program = Program.of_typed(typed, next(iter(typed.functions), ""))
+        if not typed.functions:
+            return Report(())
+        program = Program.of_typed(typed, next(iter(typed.functions)))
         _ = program.derived
         return Report(program.warnings)
 
