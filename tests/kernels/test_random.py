@@ -1,0 +1,65 @@
+"""Kernels of random programs: each call of a kernel function gives what the evaluator gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from hypothesis import given, settings
+
+from pyrelay.ir.expr import Expr, Function
+from pyrelay.ir.module import Module
+from pyrelay.lower_triton.kernel import NoKernel
+from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.lower import lower
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.regions.decompose import decompose
+from pyrelay.passes.regions.fuse import Fused, fuse
+from pyrelay.passes.simplify import simplify
+from pyrelay.runtime import evaluator
+from tests.kernels.running import CPU, assert_same, run
+from tests.strategies import Program, programs
+
+
+def kernel_calls(fused: Fused, args: Sequence[Any]) -> list[tuple[Function, list[Any]]]:
+    """Give the calls of kernel functions that a program makes."""
+    functions = [fused.module.functions[name] for name in fused.kernels]
+    found: list[tuple[Function, list[Any]]] = []
+    enter = evaluator._Evaluator._enter
+
+    def noted(self: Any, closure: Any, given: Sequence[Any]) -> tuple[Expr, Any]:
+        if closure.function in functions:
+            copies = [v.clone() if isinstance(v, torch.Tensor) else v for v in given]
+            found.append((closure.function, copies))
+        return enter(self, closure, given)
+
+    with patch.object(evaluator._Evaluator, "_enter", noted):
+        evaluator.evaluate(fused.module, "main", args)
+    return found
+
+
+def check(program: Program) -> None:
+    fused = fuse(decompose(simplify(to_anf(program.module), "main"), "main"))
+    made: dict[Function, KernelCall] = {}
+    for function, args in kernel_calls(fused, program.arguments()):
+        call = made.setdefault(function, KernelCall(function, lower(function), CPU))
+        wanted = evaluator.evaluate(Module({"main": function}, {}), "main", args)
+        try:
+            found = run(function, args, call)
+        except NoKernel:
+            continue
+        assert_same(found, wanted)
+
+
+@settings(max_examples=25)
+@given(programs(effects=True))
+def test_kernels_of_any_program(program: Program) -> None:
+    check(program)
+
+
+@settings(max_examples=15)
+@given(programs(size=30, allow_control=False))
+def test_kernels_of_straight_line_code(program: Program) -> None:
+    check(program)
