@@ -15,8 +15,10 @@ from functools import partial
 from typing import Any, Final, TypeAlias, final
 
 import torch
+from torch.autograd import forward_ad
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
+from ..config import current
 from ..ir.op import Method
 from .measurements import keep, key_of, recall
 from .timing import fastest
@@ -30,6 +32,8 @@ _MOST_ROOM: Final = 1 << 24
 
 PLAIN: Final = "plain"
 """The name of the operator's own body among the methods."""
+
+_is_transformed: Final = torch._C._are_functorch_transforms_active  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -106,6 +110,12 @@ class Site(dict[Any, Function]):
         if found.is_sure:
             keep(key, found.name)
         return found.name
+
+
+def may_choose() -> bool:
+    """Tell whether programs that run here choose methods: not inside transforms of torch, which
+    have rules for the operators that torch calls itself, and for no others."""
+    return current().measure and forward_ad._current_level < 0 and not _is_transformed()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def rounded(size: int) -> int:

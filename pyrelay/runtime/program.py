@@ -33,6 +33,7 @@ from .evaluator import evaluate
 from .host import CompiledProgram, compile_module
 from .kernels import Kernels
 from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
+from .methods import may_choose
 from .representation import NO_DATA, UserData
 from .views import Views
 
@@ -66,7 +67,7 @@ class Program:
         self.data: Final = data
         self.entry: Final = entry
         self._gradients: Final = gradients
-        self._compiled: Final[dict[tuple[torch.device, str], Executable]] = {}
+        self._compiled: Final[dict[tuple[torch.device, str, bool], Executable]] = {}
         self._views: Final = Views(self)
 
     @classmethod
@@ -162,7 +163,7 @@ class Program:
 
     def as_it_is(self, device: torch.device) -> Executable:
         """Give what runs the program on a device under the view of this program."""
-        key = (device, current().lowering)
+        key = (device, current().lowering, may_choose())
         known = self._compiled.get(key)
         if known is None:
             known = self._compiled[key] = self._compile(device)

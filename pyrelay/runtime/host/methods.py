@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...config import current
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Contraction, Library, Method, Op
@@ -22,7 +21,7 @@ from ...ir.types import UNIT, TensorType, Type
 from ...lower_torch.apply import run_time_attr
 from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
 from ...lower_torch.trace import NotTraceable, static_leaf, trace
-from ..methods import PLAIN, Called, Site
+from ..methods import PLAIN, Called, Site, may_choose
 from .frame import Frame, Mode
 from .names import identifier
 
@@ -72,7 +71,7 @@ def _site(writer: BodyWriter, call: Call) -> str | None:
     op = call.callee
     assert isinstance(op, Op)
     methods = op.lowering.methods if isinstance(op.lowering, Library | Contraction) else ()
-    if not methods or writer.program.pool.device.type != "cpu" or not current().measure:
+    if not methods or writer.program.pool.device.type != "cpu" or not may_choose():
         return None
     types = tuple(type_of(a) for a in call.args)
     key = (op, types, repr(call.attrs))

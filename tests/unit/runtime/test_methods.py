@@ -12,9 +12,11 @@ from torch._subclasses import FakeTensorMode
 
 from pyrelay.config import options
 from pyrelay.ir.op import Method
+from pyrelay.ir.parser import parse_module
 from pyrelay.runtime import methods
 from pyrelay.runtime.host import CompiledProgram, compile_module
 from pyrelay.runtime.methods import Called, Site, rounded
+from pyrelay.runtime.program import Program
 from pyrelay.runtime.timing import Fastest
 from tests.unit.runtime.programs import compiled, prepared, run_both
 
@@ -198,6 +200,24 @@ def test_the_option_turns_it_off() -> None:
         program = compiled(CONV)
     assert sites(program) == []
     assert "torch.nn.functional.conv2d(x, w, b" in program.source
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+def test_transforms_of_torch_see_what_torch_calls_itself(choose: Callable[[str], Chooser]) -> None:
+    chooser = choose("unfold")
+    program = Program(parse_module(CONV), "main")
+    (x, w, b), rows = images(), torch.randn(5, 2, 3, 9, 9)
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return program.compiled(torch.device("cpu"))(x, w, b)
+
+    expected = torch.conv2d(x, w, b)
+    torch.testing.assert_close(call(x), expected)
+    many = torch.func.vmap(call)(rows)
+    torch.testing.assert_close(many, torch.stack([torch.conv2d(row, w, b) for row in rows]))
+    tangent = torch.func.jvp(call, (x,), (rows[0],))[1]
+    torch.testing.assert_close(tangent, torch.conv2d(rows[0], w))
+    assert chooser.found == ["unfold"]
 
 
 def test_on_other_devices_there_is_one_way(choose: Callable[[str], Chooser]) -> None:
