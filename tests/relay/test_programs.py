@@ -312,6 +312,22 @@ def test_a_text_is_differentiated(body: str, slope: float) -> None:
     torch.testing.assert_close(x.grad, expected)
 
 
+@pytest.mark.parametrize("rows", ["2", "?"])
+@pytest.mark.parametrize(
+    "iterated", ["@nat_iterate(@grown, succ(succ(zero)))(%x)", "@iterate(@grown, 2)(%x)"]
+)
+def test_a_function_that_is_iterated_is_differentiated(iterated: str, rows: str) -> None:
+    kind = f"Tensor[({rows}, 3), float32]"
+    text = f"""{HEADER}
+    def @grown(%t: {kind}) {{ %t + %t * %t }}
+    def @main(%x: {kind}) {{ sum({iterated}) }}
+    """
+    x = torch.rand(2, 3, requires_grad=True)
+    y = x + x * x
+    (y + y * y).sum().backward()
+    torch.testing.assert_close(api.grad(api.parse(text)["main"])(x.detach()), x.grad)
+
+
 def test_second_derivatives_of_a_text() -> None:
     main = api.parse(f"{HEADER} def @main(%x: float32) {{ %x * %x * %x }}")["main"]
     assert api.grad(api.grad(main))(2.0) == 12.0

@@ -159,7 +159,6 @@ ALL: Final[tuple[Op, ...]] = (
     sort.argsort,
     sort.topk,
     view.reshape,
-    view.resized,
     view.flatten,
     view.transpose,
     view.swapaxes,

@@ -61,34 +61,6 @@ reshape: Final = Op(
 )
 
 
-def _resized_type(call: RuleCall) -> Type:
-    source = call.tensor(0)
-    shape = call.attrs["shape"]
-    if source.rank != len(shape):
-        call.clash(f"`resized` gives {len(shape)} dims, and this has {source.rank}", 0)
-    return TensorType(shape, source.dtype)
-
-
-resized: Final = Op(
-    name="resized",
-    doc="The same tensor with its sizes under other names, which stand for the same numbers.",
-    params=(operand("input"), attribute("shape", convert=shape_tuple)),
-    promotion=Promotion.NONE,
-    type_rule=_resized_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.FIXED,
-    lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape)), moving.reshaped),
-    grad=lambda p: (resized(p.g, shape=p.args[0].shape),),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),), {"shape": (2, 3)}),
-        Sample((TensorSpec((0,)),), {"shape": (0,)}),
-    ),
-)
-
-
 def _flatten_type(call: RuleCall) -> Type:
     source = call.tensor(0)
     if source.rank == 0:

@@ -100,8 +100,6 @@ class PulledCall:
 
     instance: Instance
     type_args: tuple[Type | Dim, ...]
-    extra_args: tuple[Dim, ...]
-    """What `instance.extra` stands for."""
     residual: Var | None
     trace: AdtType | None = None
     """The type of the trace, where the callee is a loop."""

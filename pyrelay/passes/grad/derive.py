@@ -168,7 +168,7 @@ class _Derivation:
             work.kept.update(kept_residuals(work, [scope]))
             forward = yield Forward(work, layout, scope, None).make()
             self.store.functions[instance.forward] = forward
-        type_params = (*source.function.type_params, *instance.extra)
+        type_params = source.function.type_params
         params = [*given.values(), *((run,) if instance.works_on_cells else ())]
         backward = Backward(work, instance.backward, params, type_params)
         self.store.functions[instance.backward] = yield backward.make(
@@ -207,8 +207,7 @@ class _Derivation:
             work.types[residual] = self._opened(instance.residual, inside, work)
         trace = None if instance.trace is None else types(instance.trace)
         assert trace is None or isinstance(trace, AdtType)
-        extra_args = tuple(extra.dims[p.name] for p in instance.extra)
-        return PulledCall(instance, type_args, extra_args, residual, trace)
+        return PulledCall(instance, type_args, residual, trace)
 
     def _opened(self, ty: Type, types: Substitution, work: Work) -> Type:
         """Give a residual's type at a call; sizes that only the callee knows get new names."""

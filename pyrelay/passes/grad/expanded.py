@@ -200,7 +200,7 @@ class _Wrapper:
             args.append(builder.bind(run_cell, "run"))
         active = bits(instance.active)
         result = one_or_tuple([places[i] for i in active])
-        type_args = arguments((*self._function.type_params, *instance.extra))
+        type_args = arguments(self._function.type_params)
         whole = builder.apply(instance.backward, args, result, type_args)
         if len(active) == 1:
             return {active[0]: whole.atom}

@@ -239,7 +239,7 @@ class GroupDerivation:
             data = member.data if ending is Ending.ALL else None
             yield planner.plan(scope, [type_of(v) for v in given.values()], data)
         work.kept.update(kept_residuals(work, list(scopes.values())))
-        type_params = (*work.source.function.type_params, *instance.extra)
+        type_params = work.source.function.type_params
         arguments_of_backward = [*values, *member.given.values(), *member.sums.values()]
         arguments_of_backward += member.run
         loop = None

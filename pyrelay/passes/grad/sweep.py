@@ -29,9 +29,8 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Expansion, NoGradient, Op
-from ...ir.ops.view import resized
 from ...ir.traverse import Steps
-from ...ir.types import UNIT, TensorType, TupleType, Type, dim_names
+from ...ir.types import UNIT, TupleType, Type
 from .code import Code, Ending, Fork, PulledCall, Work
 from .construction import cotangents_of_matched, reverse_construction
 from .finish import split
@@ -120,22 +119,11 @@ class Sweep:
         if not self.is_varied(atom, leaf):
             return
         assert isinstance(atom, Var)
-        leaf_type = self.leaves.of(type_of(atom))[leaf]
-        ct = self._named(ct, leaf_type)
         old = self._cts.get((atom, leaf))
         if old is not None:
+            leaf_type = self.leaves.of(type_of(atom))[leaf]
             ct = self.cotangents.add(self.builder, leaf_type, old, ct).atom
         self.set((atom, leaf), ct)
-
-    def _named(self, ct: Expr, leaf: Type) -> Expr:
-        """Give a cotangent under the names that a value has for its sizes: where a result has sizes
-        of its own, that only the running program knows, so has its cotangent."""
-        own = {p.name for p in self._work.source.function.type_params}
-        if not isinstance(leaf, TensorType) or not dim_names(leaf) <= own:
-            return ct
-        if dim_names(type_of(ct)) <= own:
-            return ct
-        return resized(self.builder.value(ct), shape=leaf.shape).atom
 
     def contribute_all(self, atom: Expr, cts: Sequence[Expr | None]) -> None:
         """Add to the cotangents of all leaves of an atom."""
@@ -333,8 +321,9 @@ class Sweep:
         types = tuple(places[i][2] for i in active)
         result = types[0] if len(types) == 1 else TupleType(types)
         callee = GlobalVar(instance.backward, span=builder.span)
-        type_args = (*pulled.type_args, *pulled.extra_args)
-        backward = Call(callee, tuple(args), type_args=type_args, ty=result, span=builder.span)
+        backward = Call(
+            callee, tuple(args), type_args=pulled.type_args, ty=result, span=builder.span
+        )
         whole = builder.bind(backward, "d")
         assert isinstance(whole.atom, Var)
         self.code.effects.update((whole.atom,) if instance.works_on_cells else ())

@@ -91,6 +91,35 @@ PROGRAMS = {
       let! %r = ref(%x); let! %s = ref(%y);
       let %cells = Cons(%r, Cons(%s, Cons(%r, Nil())));
       let %_ = @each(%cells, %y); let %a = @product(%cells); %a * ref_read(%s)""",
+    "two parameters that are two cells": """
+      let! %r = ref(%x); let! %s = ref(%y); let %a = @exchange(%r, %s, %x);
+      %a * ref_read(%r) + ref_read(%s)""",
+    "two parameters that are one cell": """
+      let! %r = ref(%x); let! %s = ref(%y); let %a = @exchange(%r, %r, %y);
+      let %b = @exchange(%s, %r, %x); %a * %b * ref_read(%r) + ref_read(%s)""",
+    "closures over two cells of one type": """
+      let! %r = ref(%x); let! %s = ref(%y);
+      let %f = fn (%a: float64) -> float64 {
+        let! %_ = ref_write(%r, ref_read(%s) * %a); ref_read(%r) + %a };
+      let %g = fn (%a: float64) -> float64 {
+        let! %_ = ref_write(%s, ref_read(%r) * ref_read(%s)); ref_read(%s) * %a };
+      let %h = if (%x < %y) { %g } else { %f };
+      let %a = %f(%y); let %b = %h(%a); let %c = %f(%b); %c * ref_read(%s) + ref_read(%r)""",
+    "a pair of closures over one cell, in data": """
+      let! %r = ref(%x); let! %s = ref(%y);
+      let %fs = Cons(fn (%a: float64) -> float64 {
+          let! %_ = ref_write(%r, %a * ref_read(%s)); ref_read(%r) },
+        Cons(fn (%a: float64) -> float64 {
+          let! %_ = ref_write(%s, %a * ref_read(%r)); ref_read(%s) }, Nil()));
+      let %a = @all(%fs, %x); let %b = @all(%fs, %a); %b * ref_read(%r) * ref_read(%s)""",
+    "one of two cells in data does not matter": """
+      let! %r = ref(%x); let! %s = ref(2.0f64);
+      let %both = Cons(%r, Cons(%s, Nil())); let %_ = @each(%both, 0.5f64);
+      let! %_ = ref_write(%s, 3.0f64); @product(%both) * %y""",
+    "cells in data under several names": """
+      let! %r = ref(%x); let! %s = ref(%y); let %one = Cons(%r, Cons(%s, Nil()));
+      let %two = Cons(%s, Cons(%r, Cons(%s, %one))); let %_ = @each(%two, %x);
+      let %a = @product(%one); let %_ = @each(%one, %y); %a * @product(%two)""",
     "a list in a cell": """
       let! %r = ref(Nil()); let %_ = @collect(3, %r, %x, %y); @total(ref_read(%r))""",
 }
@@ -118,6 +147,11 @@ def @even(%n: int64, %r: ref(float64), %y: float64) -> float64 {
   if (%n < 1) { ref_read(%r) } else { let %b = @odd(%n - 1, %r, %y); %b * ref_read(%r) } }
 def @odd(%n: int64, %r: ref(float64), %y: float64) -> float64 {
   let! %_ = ref_write(%r, ref_read(%r) * %y); @even(%n - 1, %r, %y) }
+def @exchange(%r: ref(float64), %s: ref(float64), %k: float64) -> float64 {
+  let! %a = ref_read(%r); let! %_ = ref_write(%r, ref_read(%s) * %k);
+  let! %b = ref_read(%r); let! %_ = ref_write(%s, %a * %b); ref_read(%r) * ref_read(%s) + %a }
+def @all(%fs: List[fn (float64) -> float64], %a: float64) -> float64 {
+  match (%fs) { Cons(%f, %rest) => { @all(%rest, %f(%a)) }, Nil => { %a } } }
 def @each(%cells: List[ref(float64)], %y: float64) -> () {
   match (%cells) {
     Cons(%c, %rest) => { let! %_ = ref_write(%c, sin(ref_read(%c) * %y)); @each(%rest, %y) },
