@@ -152,7 +152,9 @@ def elements(data: TensorData) -> list[bool | int | float] | None:
     if code is None or math.prod(data.shape) > _SHORT:
         return None
     values = [v for (v,) in struct.iter_unpack("<" + code, data.data)]
-    return values if struct.pack(f"<{len(values)}{code}", *values) == data.data else None
+    # `nan` is one NaN of many.
+    written = [math.nan if v != v else v for v in values]
+    return written if struct.pack(f"<{len(values)}{code}", *written) == data.data else None
 
 
 def pack(values: list[bool | int | float], dtype: DType) -> bytes:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from pyrelay.diagnostics.source import NOWHERE, SourceFile, Span
 from pyrelay.ir.dims import Dim, DimHole, DimVar
+from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import (
     Binding,
     Call,
@@ -148,6 +151,16 @@ def test_spans_print_where_asked(golden: Golden) -> None:
 )
 def test_a_type_prints_in_one_way(ty: Type, text: str | None) -> None:
     assert typed_var_text(ty) == (text or "Tensor[(N // 2, 2*N - 1, (N + 1) % 3), float32]")
+
+
+@pytest.mark.parametrize("bits", [0x7FC00000, 0xFFC00000, 0x7FC00001, 0x7F800001, 0x80000000])
+def test_the_bits_of_a_tensor_read_back(bits: int) -> None:
+    """There are many NaNs, and `nan` is one of them."""
+    data = struct.pack("<If", bits, 1.0)
+    ty = TensorType((Dim.of(2),), float32)
+    constant = Constant(TensorData(float32, (2,), data), ty, span=NOWHERE)
+    module = Module({"f": Function((), constant, name="f", span=NOWHERE)}, {})
+    assert alpha_equal(parse_module(to_text(module)), module)
 
 
 @pytest.mark.parametrize(
