@@ -24,6 +24,9 @@ if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses
 KERNELS = Path(__file__).parent / "kernels"
 """Tests that have Triton interpret its kernels, which it is told before it is imported."""
 
+READ_BACK = {Path(__file__).parent / name for name in ("models", "relay", "seed")}
+"""Tests whose programs are printed and read back at every stage; `make round-trip` takes more."""
+
 HAS_TORCH = find_spec("torch") is not None
 
 
@@ -52,6 +55,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected text of golden tests"
     )
+
+
+@pytest.fixture(autouse=True)
+def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have programs read back where the tests are ones that say so."""
+    if request.path.parent in READ_BACK:
+        from pyrelay.runtime.program import Program
+        from tests.round_trip import read_back
+
+        monkeypatch.setattr(Program, "_step", read_back)
 
 
 @pytest.fixture

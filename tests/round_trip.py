@@ -1,6 +1,8 @@
-"""A plugin for pytest: every module of every test, at every stage, is printed and read back.
+"""Every module of a test, at every stage, is printed and read back.
 
-python -m pytest -p tests.round_trip tests/models
+So it is for the tests of some folders (tests/conftest.py), and as a plugin for any:
+
+python -m pytest -p tests.round_trip tests/unit
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ LONGEST = 200_000
 """Longer texts have tests of their own, under tests/scale."""
 
 
-def _step(self: Program, stage: Stage, module: Module, run: Any) -> Module:
+def read_back(self: Program, stage: Stage, module: Module, run: Any) -> Module:
+    """Give the next stage of a program, whose text reads back to it."""
     made = _STEP(self, stage, module, run)
     text = to_text(made)
     if len(text) < LONGEST:
@@ -30,4 +33,6 @@ def _step(self: Program, stage: Stage, module: Module, run: Any) -> Module:
     return made
 
 
-Program._step = _step  # pyright: ignore[reportAttributeAccessIssue]
+def pytest_configure() -> None:
+    """Read everything back, where this is a plugin."""
+    Program._step = read_back  # pyright: ignore[reportAttributeAccessIssue]
