@@ -32,7 +32,6 @@ from pyrelay.ir.expr import (
     Flavour,
     Function,
     If,
-    LetBlock,
     LiteralPattern,
     Match,
     Var,
@@ -42,7 +41,6 @@ from pyrelay.ir.expr import (
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
 from pyrelay.ir.ops.table import BY_NAME
 from pyrelay.ir.printer import to_text
-from pyrelay.ir.traverse import post_order, rewrite, substitute
 from pyrelay.ir.types import (
     BOOL,
     INT,
@@ -61,6 +59,7 @@ from pyrelay.ir.types import (
     subtypes,
 )
 from tests.cell_steps import CellSteps
+from tests.program_scopes import Scope
 
 SIZES = ("N", "M")
 SMOOTH = ("tanh", "sigmoid", "sin", "negative", "softplus")
@@ -135,36 +134,7 @@ def programs(
     )
 
 
-class _Scope:
-    """A body under construction: what is visible in it, and what it has bound so far."""
-
-    def __init__(self, names: Names, values: Iterable[Value], depth: int) -> None:
-        self.builder = Builder(SPAN, names)
-        self.values = [self.builder.value(v.atom) for v in values]
-        self.depth = depth
-        self._blocks: list[tuple[Flavour, tuple[Binding, ...]]] = []
-
-    def add_block(self, flavour: Flavour, *bindings: Binding) -> None:
-        """Add a block of its own."""
-        self._flush()
-        self._blocks.append((flavour, bindings))
-
-    def close(self, result: Value | Expr) -> Expr:
-        """Give the finished body; it may end in a call or a branch, in tail position."""
-        self._flush()
-        expr = result.atom if isinstance(result, Value) else result
-        for flavour, bindings in reversed(self._blocks):
-            expr = LetBlock(bindings, expr, flavour, expr.ty, span=SPAN)
-        return expr
-
-    def _flush(self) -> None:
-        if self.builder.bindings:
-            self._blocks.append((Flavour.PURE, tuple(self.builder.bindings)))
-            self.builder.bindings.clear()
-
-
-Step: TypeAlias = Callable[[_Scope], "Value | None"]
-"""Adds to a scope; gives the value that became visible, or None where nothing fits."""
+Step: TypeAlias = Callable[[Scope], "Value | None"]
 
 
 class _Maker:
@@ -221,7 +191,7 @@ class _Maker:
         main = self._function("main", params, scope.close(result), result.ty, SIZES)
         return Module({**self._functions, "main": main}, self._adts)
 
-    def _summary(self, scope: _Scope) -> Value:
+    def _summary(self, scope: Scope) -> Value:
         """Give a number that depends on the last floats, and on the first."""
         total = scope.builder.constant(0.0, self._dtype)
         held = [] if self._cells is None else self._cells.ends(scope)
@@ -230,12 +200,12 @@ class _Maker:
             total = total + BY_NAME["tanh"](value.sum())
         return total
 
-    def _sample(self, scope: _Scope) -> Value:
+    def _sample(self, scope: Scope) -> Value:
         data = [v for v in scope.values if _is_plain(v.ty)]
         held = [] if self._cells is None else self._cells.ends(scope)
         return scope.builder.tuple([*data[-3:], *held])
 
-    def _fill(self, scope: _Scope, size: int) -> None:
+    def _fill(self, scope: Scope, size: int) -> None:
         for _ in range(size):
             value = self.choose(self._steps)(scope)
             if value is not None:
@@ -257,8 +227,8 @@ class _Maker:
     def _tensor(self, *shape: str) -> TensorType:
         return TensorType(tuple(map(Dim.of, shape)), self._dtype)
 
-    def _scope(self, values: Iterable[Value], depth: int) -> _Scope:
-        return _Scope(self._names, values, depth)
+    def _scope(self, values: Iterable[Value], depth: int) -> Scope:
+        return Scope(self._names, values, depth)
 
     def _function(
         self,
@@ -272,19 +242,19 @@ class _Maker:
         ty = FnType(tuple(type_of(p) for p in params), result, quantified)
         return Function(tuple(params), body, result, quantified, name, (), ty, span=SPAN)
 
-    def floats(self, scope: _Scope) -> list[Value]:
+    def floats(self, scope: Scope) -> list[Value]:
         return [v for v in scope.values if isinstance(v.ty, TensorType) and self._is_float(v)]
 
     def _is_float(self, value: Value) -> bool:
         return value.dtype == self._dtype
 
-    def _float(self, scope: _Scope) -> Value:
+    def _float(self, scope: Scope) -> Value:
         return self.choose(self.floats(scope))
 
-    def of_type(self, scope: _Scope, ty: Type) -> list[Value]:
+    def of_type(self, scope: Scope, ty: Type) -> list[Value]:
         return [v for v in scope.values if v.ty == ty]
 
-    def _arm(self, scope: _Scope, params: Sequence[Var], result: Type, size: int = 2) -> Expr:
+    def _arm(self, scope: Scope, params: Sequence[Var], result: Type, size: int = 2) -> Expr:
         """Give a body inside a scope that ends in some value of a type visible outside."""
         inner = self._scope(scope.values, scope.depth - 1)
         inner.values += [inner.builder.value(p) for p in params]
@@ -295,10 +265,10 @@ class _Maker:
 
     # Straight-line steps
 
-    def _apply_unary(self, scope: _Scope) -> Value:
+    def _apply_unary(self, scope: Scope) -> Value:
         return BY_NAME[self.choose(self._unary)](self._float(scope))
 
-    def _apply_binary(self, scope: _Scope) -> Value:
+    def _apply_binary(self, scope: Scope) -> Value:
         x = self._float(scope)
         y = self.choose([v for v in self.floats(scope) if _broadcast(x.shape, v.shape)])
         name = self.choose(("add", "subtract", "multiply", "maximum", "divide"))
@@ -306,7 +276,7 @@ class _Maker:
             y = y * y + 1.0
         return BY_NAME["tanh"](BY_NAME[name](x, y))
 
-    def _reduce(self, scope: _Scope) -> Value:
+    def _reduce(self, scope: Scope) -> Value:
         x = self._float(scope)
         dims = self._draw(st.lists(st.integers(0, x.rank - 1), unique=True)) if x.rank else []
         op = BY_NAME[self.choose(("sum", "mean", "logsumexp"))]
@@ -314,7 +284,7 @@ class _Maker:
             op = BY_NAME["sum"]
         return op(x, dim=tuple(dims) or None, keepdim=bool(dims) and self._draw(st.booleans()))
 
-    def _multiply_matrices(self, scope: _Scope) -> Value | None:
+    def _multiply_matrices(self, scope: Scope) -> Value | None:
         matrices = [v for v in self.floats(scope) if v.rank == 2]
         if not matrices:
             return None
@@ -323,7 +293,7 @@ class _Maker:
         y = self.choose([x.transpose(0, 1), *fitting])
         return BY_NAME["tanh"](x @ y)
 
-    def _reshape(self, scope: _Scope) -> Value:
+    def _reshape(self, scope: Scope) -> Value:
         x = self._float(scope)
         if x.rank == 2 and self._draw(st.booleans()):
             return x.transpose(0, 1)
@@ -331,11 +301,11 @@ class _Maker:
             return x.reshape(x.shape[0] * x.shape[1])
         return x.unsqueeze(0) if x.rank == 1 else x.reshape(1)
 
-    def _scale(self, scope: _Scope) -> Value:
+    def _scale(self, scope: Scope) -> Value:
         factor, offset = (self._draw(st.sampled_from((-1.5, -0.5, 0.25, 1.0))) for _ in range(2))
         return self._float(scope) * factor + offset
 
-    def _count(self, scope: _Scope) -> Value:
+    def _count(self, scope: Scope) -> Value:
         ints = self.of_type(scope, INT)
         name = self.choose(("add", "subtract", "multiply", "floor_divide", "mod", "size"))
         if name == "size":
@@ -343,34 +313,34 @@ class _Maker:
             return BY_NAME["add"](size, self.choose(ints))
         return BY_NAME[name](self.choose(ints), self._draw(st.integers(1, 3)))
 
-    def _compare(self, scope: _Scope) -> Value:
+    def _compare(self, scope: Scope) -> Value:
         op = BY_NAME[self.choose(("less", "greater_equal", "equal"))]
         truths = self.of_type(scope, BOOL)
         if self._draw(st.booleans()):
             return op(self.choose(self.of_type(scope, INT)), self._draw(st.integers(0, 3)))
         return BY_NAME["logical_or"](self.choose(truths), self.choose(truths))
 
-    def _select(self, scope: _Scope) -> Value:
+    def _select(self, scope: Scope) -> Value:
         x = self._float(scope)
         y = self.choose([v for v in self.floats(scope) if v.shape == x.shape])
         return BY_NAME["where"](BY_NAME["less"](x, y), x, y)
 
-    def _pack(self, scope: _Scope) -> Value:
+    def _pack(self, scope: Scope) -> Value:
         return scope.builder.tuple([self._float(scope), self._float(scope)])
 
-    def _project(self, scope: _Scope) -> Value | None:
+    def _project(self, scope: Scope) -> Value | None:
         tuples = [v for v in scope.values if isinstance(v.ty, TupleType) and v.ty.fields]
         return self.choose(tuples)[self._draw(st.integers(0, 1))] if tuples else None
 
     # Control
 
-    def _branch(self, scope: _Scope) -> Value:
+    def _branch(self, scope: Scope) -> Value:
         condition = self.choose(self.of_type(scope, BOOL)).atom
         ty = self.choose([v.ty for v in scope.values if isinstance(v.ty, TensorType | TupleType)])
         then, otherwise = (self._arm(scope, (), ty) for _ in range(2))
         return scope.builder.bind(If(condition, then, otherwise, ty, span=SPAN), "chosen")
 
-    def _cases(self, scope: _Scope) -> Value:
+    def _cases(self, scope: Scope) -> Value:
         ty = self._float(scope).ty
         number = self.choose(self.of_type(scope, INT)).atom
         found = self._var("n", INT)
@@ -387,22 +357,22 @@ class _Maker:
         )
         return scope.builder.bind(Match(number, clauses, ty=ty, span=SPAN), "found")
 
-    def _closure(self, scope: _Scope) -> Value:
+    def _closure(self, scope: Scope) -> Value:
         ty = self._float(scope).ty
         return self.closure_of(scope, ty, self.choose((ty, self._float(scope).ty)))
 
-    def closure_of(self, scope: _Scope, taken: Type, given: Type) -> Value:
+    def closure_of(self, scope: Scope, taken: Type, given: Type) -> Value:
         param = self._var("x", taken)
         body = self._arm(scope, (param,), given, 4)
         return scope.builder.bind(self._function("f", (param,), body, given), "f")
 
-    def _call(self, scope: _Scope) -> Value:
+    def _call(self, scope: Scope) -> Value:
         functions = [v for v in scope.values if isinstance(v.ty, FnType)]
         function = self.choose(functions) if functions else self._closure(scope)
         args = self.of_type(scope, function.ty.params[0])
         return scope.builder.apply(function.atom, [self.choose(args)], function.ty.result)
 
-    def _call_twice(self, scope: _Scope) -> Value:
+    def _call_twice(self, scope: Scope) -> Value:
         """Pass a function to a global function that is polymorphic in sizes."""
         functions = [v for v in scope.values if isinstance(v.ty, FnType)]
         functions = [v for v in functions if v.ty.params == (v.ty.result,)]
@@ -421,7 +391,7 @@ class _Maker:
         arg = self.choose(self.of_type(scope, ty))
         return scope.builder.apply(name, [function, arg], ty, tuple(map(Dim.of, sizes)))
 
-    def _loop(self, scope: _Scope) -> Value:
+    def _loop(self, scope: Scope) -> Value:
         """Count up to a bound in tail calls of a local function."""
         start = self._float(scope)
         loop = self._var("count_loop", FnType((INT, start.ty), start.ty))
@@ -441,7 +411,7 @@ class _Maker:
         zero = scope.builder.constant(0, int64)
         return scope.builder.apply(loop, [zero, start], start.ty)
 
-    def _recursion(self, scope: _Scope) -> Value:
+    def _recursion(self, scope: Scope) -> Value:
         """Recurse on a number, with work to do after the call."""
         start = self._float(scope)
         name = self._var("descend", FnType((INT, start.ty), start.ty))
@@ -462,7 +432,7 @@ class _Maker:
         scope.add_block(Flavour.REC, Binding(name, function))
         return scope.builder.apply(name, [depth, start], start.ty)
 
-    def _fold(self, scope: _Scope) -> Value | None:
+    def _fold(self, scope: Scope) -> Value | None:
         """Build a chain of vectors, and fold it with a recursive global function."""
         size = Dim.of(self.choose(SIZES))
         vectors = self.of_type(scope, TensorType((size,), self._dtype))
@@ -510,30 +480,3 @@ def _broadcast(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
         return False
     pairs = zip(reversed(left), reversed(right), strict=False)
     return all(b in (a, Dim.of(1)) for a, b in pairs)
-
-
-def as_trees(module: Module) -> Module:
-    """Give a program without effects with every value that is used once put where it is used."""
-    return module.with_functions(
-        {name: _tree(function) for name, function in module.functions.items()}
-    )
-
-
-def _tree(function: Function) -> Function:
-    folded = rewrite(function, _folded)
-    assert isinstance(folded, Function)
-    return folded
-
-
-def _folded(expr: Expr) -> Expr:
-    if not isinstance(expr, LetBlock) or expr.flavour is not Flavour.PURE:
-        return expr
-    rest = replace(expr, bindings=())
-    for binding in reversed(expr.bindings):
-        if sum(node is binding.var for node in post_order(rest)) == 1:
-            found = substitute(rest, {binding.var: binding.value})
-            assert isinstance(found, LetBlock)
-            rest = found
-        else:
-            rest = replace(rest, bindings=(binding, *rest.bindings))
-    return rest if rest.bindings else rest.body

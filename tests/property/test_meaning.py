@@ -31,7 +31,8 @@ from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
 from tests.property.values import assert_same
-from tests.strategies import Program, as_trees, programs
+from tests.strategies import Program, programs
+from tests.trees import as_trees
 
 CPU = torch.device("cpu")
 PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {

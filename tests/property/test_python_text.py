@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 
 from pyrelay.ir.module import Module
 from tests.python_text import assert_reads_back
-from tests.strategies import Program, as_trees, programs
+from tests.strategies import Program, programs
+from tests.trees import as_trees
 
 
 def check(module: Module) -> None:

@@ -10,8 +10,9 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
-from tests.strategies import Program, as_trees, programs
+from tests.strategies import Program, programs
 from tests.texts import modules
+from tests.trees import as_trees
 
 
 @given(programs(effects=True))

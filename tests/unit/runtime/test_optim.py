@@ -3,95 +3,26 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Int, Model, Optimizer, RunError, Tensor, float64, relay, relay_model
-
-N = Dim("N")
-
-
-@relay_model
-def perceptron(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 3)]:
-    h = relay.tanh(relay.linear(x, out_features=8))
-    return relay.linear(h, out_features=3)
-
-
-@relay
-def loss(x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
-    return relay.softmax_cross_entropy(perceptron(x), y)
-
-
-@relay
-def train(
-    model: Model[perceptron],
-    optimizer: Optimizer,
-    x: Tensor[Float, (N, 4)],
-    y: Tensor[Int, (N,)],
-    steps: Int,
-) -> Float:
-    value = 0.0
-    for _ in range(steps):
-        value, grads = relay.value_and_grad(model, loss, (x, y))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-    return value
-
-
-@relay
-def evaluate(model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
-    return model.bind(loss)(x, y)
-
-
-generator = torch.Generator().manual_seed(0)
-X = torch.randn(5, 4, generator=generator)
-Y = torch.randint(0, 3, (5,), generator=generator)
-
-Make = Callable[..., Any]
-OPTIMIZERS: dict[str, tuple[Make, Make]] = {
-    "sgd": (lambda: relay.optim.sgd(0.5), lambda p: torch.optim.SGD(p, 0.5)),
-    "decay": (
-        lambda: relay.optim.sgd(0.5, weight_decay=0.1),
-        lambda p: torch.optim.SGD(p, 0.5, weight_decay=0.1),
-    ),
-    "momentum": (lambda: relay.optim.sgd(0.1, 0.9), lambda p: torch.optim.SGD(p, 0.1, 0.9)),
-    "nesterov": (
-        lambda: relay.optim.sgd(0.1, 0.9, 0.01, nesterov=True),
-        lambda p: torch.optim.SGD(p, 0.1, 0.9, weight_decay=0.01, nesterov=True),
-    ),
-    "adam": (lambda: relay.optim.adam(0.1), lambda p: torch.optim.Adam(p, 0.1)),
-    "adam with decay": (
-        lambda: relay.optim.adam(0.1, (0.8, 0.9), 1e-3, 0.1),
-        lambda p: torch.optim.Adam(p, 0.1, (0.8, 0.9), 1e-3, 0.1),
-    ),
-    "adamw": (lambda: relay.optim.adamw(0.1), lambda p: torch.optim.AdamW(p, 0.1)),
-}
-each_optimizer = pytest.mark.parametrize("name", OPTIMIZERS)
-
-
-def new_model() -> Any:
-    return relay.create_model(perceptron, seed=0)
-
-
-def script_steps(model: Any, optimizer: Any, steps: int) -> None:
-    for _ in range(steps):
-        _, grads = relay.value_and_grad(model, loss, (X, Y))
-        relay.update_model_params(model, grads, optimizer=optimizer)
-
-
-def torch_steps(name: str, steps: int) -> Any:
-    """Give a model after steps of torch's own optimiser."""
-    model = new_model()
-    script_steps(model, OPTIMIZERS[name][1](model.parameters()), steps)
-    return model
-
-
-def assert_same(first: Any, second: Any, tolerance: float = 1e-6) -> None:
-    for a, b in zip(first.parameters(), second.parameters(), strict=True):
-        assert torch.allclose(a, b, rtol=0, atol=tolerance), (a - b).abs().max()
+from pyrelay import Float, Int, Model, Optimizer, RunError, Tensor, float64, relay, relay_model
+from tests.unit.runtime.training import (
+    OPTIMIZERS,
+    N,
+    X,
+    Y,
+    assert_same,
+    each_optimizer,
+    evaluate,
+    loss,
+    new_model,
+    perceptron,
+    script_steps,
+    torch_steps,
+    train,
+)
 
 
 @each_optimizer
@@ -418,95 +349,3 @@ def test_models_in_models_and_state_go_along() -> None:
     assert_same(model, other, 1e-5)
     for name, value in model.state_dict().items():
         assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
-
-
-def test_an_optimizer_may_be_the_default_of_a_parameter() -> None:
-    default = relay.optim.adam(0.1)
-
-    @relay
-    def fit(
-        model: Model[perceptron],
-        x: Tensor[Float, (N, 4)],
-        y: Tensor[Int, (N,)],
-        optimizer: Optimizer = default,
-    ) -> Float:
-        return train(model, optimizer, x, y, 5)
-
-    @relay
-    def twice(model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
-        return fit(model, x, y) + fit(model, x, y)
-
-    model = new_model()
-    fit(model, X, Y)
-    assert default.state[model].step == 5
-    twice(model, X, Y)
-    assert default.state[model].step == 15
-    assert_same(model, torch_steps("adam", 15), 1e-5)
-
-
-def test_optimizers_of_one_rule_share_what_is_compiled() -> None:
-    before, model = train.cache_info().entries, new_model()
-    for lr in (0.1, 0.2):
-        train(copy.deepcopy(model), relay.optim.adam(lr, (0.5, 0.6)), X, Y, 1)
-    assert train.cache_info().entries == before + 1
-
-
-@dataclass(frozen=True)
-class Config:
-    """Settings with an optimiser among them."""
-
-    optimizer: Any
-    steps: int
-
-
-def test_a_frozen_object_may_hold_the_optimizer() -> None:
-    config = Config(relay.optim.adam(0.1), 5)
-
-    @relay
-    def fit(model: Model[perceptron], x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
-        return train(model, config.optimizer, x, y, config.steps)
-
-    model = new_model()
-    fit(model, X, Y)
-    config = Config(relay.optim.adam(0.1), 2)
-    fit(model, X, Y)
-    assert config.optimizer.state[model].step == 2
-    other = new_model()
-    script_steps(other, relay.optim.adam(0.1), 5)
-    script_steps(other, relay.optim.adam(0.1), 2)
-    assert_same(model, other)
-
-
-def test_a_function_of_an_optimizer_is_checked_without_one() -> None:
-    train.check()
-    assert "adam_step" in train.show("typed")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: relay.optim.sgd(-1.0), "learning rate"),
-        (lambda: relay.optim.sgd(0.1, nesterov=True), "momentum"),
-        (lambda: relay.optim.sgd(0.1, -0.5), "momentum"),
-        (lambda: relay.optim.adam(betas=(0.9, 1.0)), "betas"),
-        (lambda: relay.optim.adamw(eps=-1e-8), "eps"),
-    ],
-)
-def test_hyper_parameters_that_make_no_sense_are_refused(make: Make, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_an_optimizer_of_torch_is_no_argument() -> None:
-    model = new_model()
-    with pytest.raises(RunError) as caught:
-        train(model, torch.optim.Adam(model.parameters()), X, Y, 1)  # pyright: ignore[reportArgumentType]
-    assert caught.value.codes == ("RL550",)
-
-
-def test_memory_follows_the_model_to_its_type() -> None:
-    model, optimizer = new_model(), relay.optim.adam(0.1)
-    script_steps(model, optimizer, 1)
-    model.double()
-    trees = optimizer.moments(model).trees
-    assert all(t.dtype == torch.float64 for tree in trees for t in tree)

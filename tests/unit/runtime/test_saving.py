@@ -1,10 +1,8 @@
-"""Saved models: what is loaded is what was saved, and whatever else is in a file is refused."""
+"""Saved models: what is loaded is what was saved."""
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import json
 import os
 import pickle
 import subprocess
@@ -16,9 +14,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from safetensors.torch import load, save
+from safetensors.torch import load
 
 from pyrelay import (
     Bool,
@@ -27,7 +23,6 @@ from pyrelay import (
     Float,
     Int,
     Model,
-    RelayError,
     RunError,
     Tensor,
     bfloat16,
@@ -36,11 +31,8 @@ from pyrelay import (
     relay,
     relay_model,
 )
-from pyrelay.ir.ops.table import BY_NAME
 from pyrelay.ir.rules import same_as_operand
-from pyrelay.runtime import saving
 from pyrelay.runtime.export import Exported
-from pyrelay.runtime.loading import load_bytes
 
 N, K, T = Dim("N"), Dim("K"), Dim("T")
 TABLE = relay.const(torch.linspace(-1.0, 1.0, 40).reshape(4, 10))
@@ -347,165 +339,3 @@ def test_a_recursive_model_is_loaded_for_trees_of_any_shape_and_depth(tmp_path: 
             assert torch.equal(loaded(tree), exported(tree))
         tree = Node(tree, Leaf(X[depth % 5])) if depth % 2 else Node(Leaf(X[depth % 5]), tree)
     assert torch.equal(loaded(tree), exported(tree))
-
-
-# What is refused.
-
-SAVED = exported_tower().to_bytes()
-
-
-def refused(data: bytes) -> tuple[str, str]:
-    """Give the code and the reason for which bytes are refused."""
-    with pytest.raises(CheckError) as caught:
-        load_bytes(data, "model")
-    (found,) = caught.value.diagnostics
-    return found.code, found.title
-
-
-def test_a_file_of_something_else_is_refused() -> None:
-    assert refused(b"") == ("RL410", "`model` is no saved model: it is no safetensors file")
-    assert refused(pickle.dumps([1, 2, 3]))[0] == "RL410"
-    assert refused(b"def main(): pass\n" * 9)[0] == "RL410"
-    assert refused(save({"w": torch.ones(2)}))[1].endswith("it holds tensors, and no program")
-    assert refused(save({"w": torch.ones(2)}, {"format": "pt"}))[0] == "RL410"
-
-
-@pytest.mark.parametrize("part", [0.01, 0.3, 0.6, 0.99])
-def test_a_truncated_file_is_refused(part: float) -> None:
-    code, why = refused(SAVED[: int(len(SAVED) * part)])
-    assert code == "RL411"
-    assert "ends early" in why
-    assert refused(SAVED + b"\0")[0] == "RL411"
-
-
-def test_a_changed_byte_is_refused_wherever_it_is() -> None:
-    for place in range(8, len(SAVED), 41):
-        data = bytearray(SAVED)
-        data[place] ^= 1
-        assert refused(bytes(data))[0] in ("RL410", "RL411", "RL412")
-
-
-WITH_DATA = relay.export_model(relay.create_model(moved)).to_bytes()
-
-
-def repacked(original: bytes = SAVED, **changes: Any) -> bytes:
-    """Give the saved model with parts of it changed, and a checksum that holds."""
-    saved = saving.unpack(original, "model")
-    program = changes.pop("program", saved.program)
-    tensors = {**saved.tensors, **changes.pop("tensors", {})}
-    tensors = {n: t for n, t in tensors.items() if t is not None}
-    tensors[".program"] = torch.frombuffer(bytearray(program, "utf-8"), dtype=torch.uint8)
-    manifest = {**saved.manifest, **changes}
-    manifest = {n: v for n, v in manifest.items() if v is not None or n == "result"}
-    manifest["checksum"] = saving._checksum(manifest, tensors)
-    return save(tensors, {"pyrelay": json.dumps(manifest)})
-
-
-def test_what_is_repacked_unchanged_loads() -> None:
-    assert repacked() == SAVED
-
-
-@pytest.mark.parametrize(
-    ("changes", "code", "why"),
-    [
-        ({"version": 2}, "RL412", "is of version 2, and this pyrelay reads version 1"),
-        ({"version": "x"}, "RL412", "is of version x"),
-        ({"program": '#[pyrelay = "7"]\n'}, "RL411", "its program cannot be read"),
-        ({"program": "import os"}, "RL411", "its program cannot be read"),
-        ({"entry": "nothing"}, "RL411", "no function `nothing`"),
-        ({"entry": "block"}, "RL411", "other arguments than its manifest says"),
-        ({"arguments": []}, "RL411", "other arguments"),
-        ({"arguments": [{"name": "a b"}] * 3}, "RL411", "manifest is not of this version"),
-        ({"params": None}, "RL411", "manifest is not of this version"),
-        ({"data": {"Nothing": []}}, "RL411", "does not describe its data types"),
-        ({"data": []}, "RL411", "does not describe its data types"),
-        ({"result": "eval"}, "RL411", "manifest is not of this version"),
-        ({"state": []}, "RL411", "fewer weights than its program takes"),
-        ({"params": ["linear_1.bias"] * 99}, "RL411", "does not fit its program"),
-        ({"operators": ["foo"]}, "RL413", "operators that pyrelay does not bring: foo"),
-        ({"tensors": {"linear_1.bias": torch.ones(7)}}, "RL411", "does not fit its program"),
-        ({"tensors": {"linear_1.bias": torch.ones(6).double()}}, "RL411", "does not fit"),
-        ({"tensors": {"linear_1.bias": None}}, "RL411", "does not hold `linear_1.bias`"),
-        ({"tensors": {"more": torch.ones(1)}}, "RL411", "tensors that the model has not"),
-    ],
-)
-def test_a_changed_part_is_refused_by_name(changes: dict[str, Any], code: str, why: str) -> None:
-    found = refused(repacked(**changes))
-    assert found[0] == code
-    assert why in found[1]
-
-
-def test_a_program_whose_types_do_not_hold_is_refused() -> None:
-    program = saving.unpack(SAVED, "model").program
-    changed = program.replace("tanh(", "sum(", 1)
-    assert changed != program
-    code, why = refused(repacked(program=changed))
-    assert code == "RL411"
-    assert "program" in why
-
-
-# A fuzzer: only errors of ours come out.
-
-
-def load_or_refuse(data: bytes) -> None:
-    with contextlib.suppress(RelayError):
-        load_bytes(data, "model")
-
-
-@settings(max_examples=300)
-@given(st.data())
-def test_bytes_changed_at_random_never_crash(data: st.DataObject) -> None:
-    changed = bytearray(SAVED)
-    end = len(SAVED) if data.draw(st.booleans()) else 3000  # the header is where it is interesting
-    for _ in range(data.draw(st.integers(1, 4))):
-        start = data.draw(st.integers(0, end - 1))
-        stop = start + data.draw(st.integers(0, 20))
-        changed[start:stop] = data.draw(st.binary(max_size=20))
-    load_or_refuse(bytes(changed))
-
-
-@settings(max_examples=300)
-@given(st.data())
-def test_a_program_changed_at_random_never_crashes(data: st.DataObject) -> None:
-    program = saving.unpack(SAVED, "model").program
-    words = [
-        *BY_NAME,
-        *program.split(),
-        "(",
-        ")",
-        ",",
-        "%x",
-        "@block",
-        "0",
-        "-1",
-        "1e400",
-        '"',
-        "`",
-    ]
-    for _ in range(data.draw(st.integers(1, 3))):
-        start = data.draw(st.integers(0, len(program)))
-        stop = start + data.draw(st.integers(0, 12))
-        word = data.draw(st.sampled_from(words) | st.text(max_size=4))
-        program = program[:start] + word + program[stop:]
-    load_or_refuse(repacked(program=program.encode("utf-8", "replace").decode()))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=5,
-)
-
-
-@settings(max_examples=200)
-@given(JSON, st.sampled_from(["module", "name", "numbers", "defaults", "keyword_only"]))
-def test_a_class_described_at_random_never_crashes(value: Any, key: str) -> None:
-    manifest = saving.unpack(WITH_DATA, "model").manifest
-    ((adt, (described,)),) = manifest["data"].items()
-    load_or_refuse(repacked(WITH_DATA, data={adt: [{**described, key: value}]}))
-
-
-@settings(max_examples=300)
-@given(st.sampled_from(sorted(saving.unpack(SAVED, "model").manifest)), JSON)
-def test_a_manifest_changed_at_random_never_crashes(key: str, value: Any) -> None:
-    load_or_refuse(repacked(**{key: value}))
