@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
+from ..decorators import RelayFunction
 from ..diagnostics.diagnostic import (
     CaseFix,
     Diagnostic,
@@ -21,6 +22,7 @@ from ..diagnostics.diagnostic import (
 )
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
+from ..translate.definition import Definition
 from .annotate import annotated
 from .load import LoadError, forget, functions, load
 from .texts import is_text, load_text
@@ -32,12 +34,14 @@ _MOST_FIXES: Final = 1_000
 @final
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What is left to say of a file, what has been put right, and how many functions it has."""
+    """What is left to say of a file, what has been put right, and how many functions it has. Those
+    in `unsaid` need static arguments, which only their callers say."""
 
     file: Path
     found: Sequence[Diagnostic]
     fixed: Sequence[Diagnostic]
     functions: int
+    unsaid: Sequence[str]
 
 
 def check(path: Path, *, as_json: bool, fix: bool) -> int:
@@ -82,7 +86,7 @@ def _is_program(file: Path, folder: Path) -> bool:
 
 
 def _checked(file: Path, *, fix: bool) -> _Checked:
-    found, functions = mistakes(file)
+    found, functions, unsaid = _mistakes(file)
     fixed: list[Diagnostic] = []
     if fix:
         from .fix import apply_fixes  # needs libcst
@@ -91,34 +95,48 @@ def _checked(file: Path, *, fix: bool) -> _Checked:
         while done := apply_fixes(found) if len(fixed) < _MOST_FIXES else []:
             fixed += done
             forget(file)
-            found, functions = mistakes(file)
-    return _Checked(file, found, fixed, functions)
+            found, functions, unsaid = _mistakes(file)
+    return _Checked(file, found, fixed, functions, unsaid)
 
 
-def mistakes(file: Path) -> tuple[list[Diagnostic], int]:
-    """Give mistakes and warnings of a file, each once, and the number of functions looked at."""
+def _mistakes(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
+    """Give mistakes and warnings of a file, each once, the number of functions looked at, and those
+    that cannot be looked at alone."""
     if is_text(file):
         return _mistakes_of_text(file)
     try:
         module = load(file)
     except RelayError as error:
-        return _each_once(error.diagnostics), 0
+        return _each_once(error.diagnostics), 0, []
     found: list[Diagnostic] = []
+    unsaid: list[str] = []
     checked = functions(module)
-    for function in checked.values():
+    for name, function in checked.items():
         try:
             found += function.check().warnings
         except RelayError as error:
-            found += error.diagnostics
-    return annotated(_each_once(found), checked.values()), len(checked)
+            if all(_is_unsaid(function, d) for d in error.diagnostics):
+                unsaid.append(name)
+            else:
+                found += error.diagnostics
+    looked_at = len(checked) - len(unsaid)
+    return annotated(_each_once(found), checked.values()), looked_at, unsaid
 
 
-def _mistakes_of_text(file: Path) -> tuple[list[Diagnostic], int]:
+def _is_unsaid(function: RelayFunction[..., object], d: Diagnostic) -> bool:
+    """Tell whether a mistake is that a function alone lacks a static argument."""
+    definition = function.__relay__
+    if not isinstance(definition, Definition) or d.primary is None:
+        return False
+    return d.code == "RL108" and d.primary.span == definition.source.head
+
+
+def _mistakes_of_text(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
     try:
         module = load_text(file)
-        return _each_once(module.check().warnings), len(module)
+        return _each_once(module.check().warnings), len(module), []
     except RelayError as error:
-        return _each_once(error.diagnostics), 0
+        return _each_once(error.diagnostics), 0, []
 
 
 def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -147,7 +165,10 @@ def _write_text(checked: _Checked) -> None:
         counts.append(f"{len(checked.fixed)} fixed")
     functions = _count(checked.functions, "function")
     sys.stdout.write(f"{checked.file}: {functions} checked, {', '.join(counts)}\n")
-    if not checked.functions and not found:
+    if checked.unsaid:
+        names = ", ".join(checked.unsaid)
+        sys.stdout.write(f"checked where they get their static arguments: {names}\n")
+    elif not checked.functions and not found:
         sys.stdout.write("no name of the file is a function under @relay or @relay_model\n")
 
 

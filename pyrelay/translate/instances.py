@@ -38,6 +38,8 @@ def complete_statics(
             why = f"needs its {kind}argument `{parameter.name}`"
             program.report(WrongArguments(span, definition.name, why, signature.text))
             program.guesses = True
+            if parameter.static in (int, float, bool, str):
+                found.append((parameter.name, parameter.static()))  # any value stands for it
             continue
         assert parameter.static is not None
         if parameter.static is OptimizerUse and not isinstance(value, OptimizerUse):

@@ -124,3 +124,24 @@ def test_an_argument_for_no_parameter_is_named(
 ) -> None:
     assert main(["run", "main.relay", "--arg", "y=2"]) == 2
     assert capsys.readouterr().err == "there is no parameter y; the parameters are x\n"
+
+
+def test_a_model_that_needs_static_arguments_is_checked_where_it_gets_them(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = """
+        from pyrelay import Dim, Float, Tensor, relay, relay_model
+
+        N = Dim("N")
+
+        @relay_model
+        def layer(x: Tensor[Float, (N, 4)], *, size: int) -> Tensor[Float, (N, 4)]:
+            if size > 1:
+                return layer(x, size=size)
+            return relay.linear(x, out_features=4)
+    """
+    (folder / "sized.py").write_text(dedent(text))
+    assert main(["check", "sized.py"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "sized.py: 0 functions checked, 0 errors, 0 warnings"
+    assert second == "checked where they get their static arguments: layer"
