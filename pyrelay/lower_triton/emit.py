@@ -10,8 +10,9 @@ from pathlib import PurePath
 from typing import Final, final
 
 from ..diagnostics.source import BUILTIN, Span
-from ..ir.expr import Function
+from ..ir.expr import Function, Var
 from ..passes.regions.places import Places
+from ..passes.regions.reading import results_of
 from .indexing import DimText
 from .kernel import (
     Argument,
@@ -43,7 +44,7 @@ class KernelText:
     def __init__(self, function: Function, terms: Terms, places: Places, suffix: str = "") -> None:
         """`suffix` tells the kernels of one group apart."""
         self.terms: Final = terms
-        name = re.sub(r"\W+", "_", function.name or "kernel", flags=re.ASCII) + suffix
+        name = _ascii(_name(function)) + suffix
         self._name: Final = f"{name}_kernel" if name in FUNCTIONS else name
         self._operands: Final = tuple(p.name for p in function.params)
         self._arguments: Final[dict[Argument, str]] = {}
@@ -86,7 +87,7 @@ class KernelText:
 
     def fresh(self, wish: str) -> str:
         """Give a name that nothing has, like the one wished for."""
-        base = re.sub(r"\W+", "_", wish, flags=re.ASCII).strip("_") or "value"
+        base = _ascii(wish).strip("_") or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
         name, number = base, 1
         while name in self._taken or name in FUNCTIONS:
@@ -141,3 +142,19 @@ class KernelText:
         lines += [head, *(f"{_INDENT}{line}" for line in body)]
         text = "\n".join(line.rstrip() for line in lines) + "\n"
         return Kernel(self._name, text, names, tuple(arguments), grid, configs)
+
+
+_NAMED: Final = 2
+"""So many of its results give a kernel its name."""
+
+
+def _name(function: Function) -> str:
+    """Give what profilers call a kernel: its function's own name, or those of what it gives."""
+    if function.name:
+        return function.name
+    given = [r.name for r in results_of(function.body) if isinstance(r, Var)]
+    return "_".join(["kernel", *given[:_NAMED]])
+
+
+def _ascii(name: str) -> str:
+    return re.sub(r"\W+", "_", name, flags=re.ASCII)
