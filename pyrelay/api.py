@@ -22,6 +22,7 @@ from .runtime.arguments import describe
 from .runtime.bound import PureFunction, place_of, runner_of
 from .runtime.constant import const as const
 from .runtime.create import create
+from .runtime.devices import device_named
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.loading import load_bytes
@@ -128,7 +129,7 @@ def create_model(
             )
         )
     where = device if device is not None else current().device
-    return create(net.runner, seed, dims or {}, hyper, torch.device(where or "cpu"))
+    return create(net.runner, seed, dims or {}, hyper, device_named(where or "cpu"))
 
 
 def update_model_params(
@@ -199,7 +200,7 @@ def load_model(
     """
     where = device if device is not None else current().device
     own = {op.name: op for op in map(meaning, operators) if isinstance(op, Op)}
-    return load_bytes(Path(path).read_bytes(), str(path), torch.device(where or "cpu"), own)
+    return load_bytes(Path(path).read_bytes(), str(path), device_named(where or "cpu"), own)
 
 
 def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:

@@ -17,12 +17,7 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 import numpy as np
 import torch
 
-from .. import annotations
-from ..diagnostics.catalogue.call import (
-    MixedDevices,
-    WrongArgument,
-    WrongSize,
-)
+from ..diagnostics.catalogue.call import WrongArgument, WrongSize
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
@@ -49,7 +44,6 @@ from ..translate.signature import Signature
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
 from .schema import Leaf, Schema
-from .structure import first_tensor
 from .values import Cell
 
 _SHOWN: Final = 4
@@ -213,7 +207,8 @@ class Binder:
         if isinstance(value, bool) is not (kind is DTypeKind.BOOL):
             self.wrong(parameter, value)
         if kind is DTypeKind.FLOAT:
-            return torch.tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
+            # Filled where it is: `torch.tensor` would copy it there and wait.
+            return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
         if isinstance(value, float):
             self.wrong(parameter, value)
         if value not in _INT_RANGE:
@@ -359,27 +354,3 @@ def _rank_help(name: str, tensor: torch.Tensor, ty: TensorType) -> str | None:
     if tensor.dim() + 1 == len(ty.shape):
         return f"add the missing dimension: {name}.unsqueeze(0) makes a batch of one"
     return None
-
-
-def device_of(function: str, values: Sequence[Any]) -> torch.device:
-    """Give the one device of all tensors among (nested) values; cpu if there is none.
-
-    Raises RunError when there are several.
-    """
-    found: dict[str, torch.device] = {}
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            found[str(value.device)] = value.device
-        elif isinstance(value, annotations.Ref):
-            pending.append(value.value)
-        elif isinstance(value, tuple | list):
-            pending += value  # pyright: ignore[reportUnknownArgumentType]
-        elif is_frozen(value):
-            # Of data the first tensor decides; the others are compared when they are checked.
-            first = first_tensor(value)
-            pending += () if first is None else (first,)
-    if len(found) > 1:
-        raise RunError(MixedDevices(function, tuple(sorted(found))))
-    return next(iter(found.values()), torch.device("cpu"))

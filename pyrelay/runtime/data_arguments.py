@@ -14,6 +14,7 @@ import torch
 
 from ..diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.source import NOWHERE
 from ..ir.dims import Dim
 from ..ir.types import Substitution, Type, TypeVar
 from ..prelude.values import List
@@ -173,11 +174,17 @@ class DataWalk:
             self._converted[plan][id(value)] = host
         if isinstance(host, torch.Tensor):
             if host.device != self._binder.device:
-                devices = {str(host.device), str(self._binder.device)}
-                raise RunError(MixedDevices(self._binder.function, tuple(sorted(devices))))
+                raise RunError(self._mixed(at, host.device))
             self._binder.leaves.append(host)
         elif isinstance(plan.type, TypeVar):
             self._binder.leaves.extend(tensors(host))
+
+    def _mixed(self, at: Part, device: torch.device) -> MixedDevices:
+        """Give the mistake of a part that is on another device than the call."""
+        here = str(self._binder.device)
+        part = (f"`{at.name}`", at.span, (str(device),))
+        rest = ("what comes before it", NOWHERE, (here,))
+        return MixedDevices(self._binder.function, (part, rest), here)
 
     def _named(self, ty: Type, names: Names) -> Type:
         return Substitution({n: Dim.of(m) for n, m in names.items()}, {})(ty) if names else ty

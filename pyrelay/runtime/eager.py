@@ -22,7 +22,7 @@ from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op
 from ..ir.types import DTYPES, DType, TensorType, TupleType, Type
-from .arguments import device_of
+from .devices import Holder, one_device
 from .dispatching import apply as apply_dispatched
 
 
@@ -43,7 +43,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     operands = [given[p.name] for p in op.operands]
     attrs = {p.name: given[p.name] for p in op.attributes if given[p.name] is not Missing.MODE}
     attrs = {name: getattr(value, "__relay__", value) for name, value in attrs.items()}
-    device = device_of(op.name, operands)
+    holders = [Holder(f"`{p.name}`") for p in op.operands]
+    device = one_device(op.name, holders, operands)
     builder = Builder(NOWHERE)
     values = [
         None

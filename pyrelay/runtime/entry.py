@@ -15,14 +15,16 @@ import torch
 
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
-from .arguments import Binder, Parameter, device_of
+from .arguments import Binder, Parameter
 from .autograd import call_joined, requires_grad, tensors
+from .devices import Holder, one_device
 from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
 from .schema import Data, Elements, Maybe, Schema, has_data
 from .stream import as_raised
 from .structure import lowered
+from .values import Cell
 
 if TYPE_CHECKING:
     from .program import Program
@@ -72,6 +74,10 @@ class Entry:
         self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
         self._models: Final = models
+        self._holders: Final = [
+            Holder("the model" if i < models else f"`{p.name}`", p.span)
+            for i, p in enumerate(parameters)
+        ]
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
         self._made: Reader | None = None
         result = program.type.result
@@ -211,8 +217,11 @@ class Entry:
         return Plan(lambda given: self._bind(given, device), device)
 
     def _device_of(self, values: Sequence[Any]) -> torch.device:
-        given = zip(self.parameters, values, strict=True)
-        return device_of(self.name, [v for p, v in given if p.type != ITERABLE])
+        if not self._streams:
+            return one_device(self.name, self._holders, values)
+        kept = [i for i, p in enumerate(self.parameters) if p.type != ITERABLE]
+        holders = [self._holders[i] for i in kept]
+        return one_device(self.name, holders, [values[i] for i in kept])
 
     def _bind(self, values: Sequence[Any], device: torch.device) -> list[Any]:
         return self._bound(values, device)[1]
@@ -241,6 +250,8 @@ def _key(value: Any) -> Any:
         return (type(value), value.shape, str(value.dtype))
     if isinstance(value, Reference):
         return (Reference, _key(value.value))
+    if isinstance(value, Cell):  # of a model: its parameters have one dtype and device
+        return _model_key(value.value)
     return type(value)
 
 

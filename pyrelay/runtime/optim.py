@@ -99,7 +99,7 @@ def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tu
     """Give the memory of an optimiser as a program has it: rate, steps, and trees of moments."""
     device = next((p.device for p in model.flat_params()), None)
     trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
-    rate = torch.tensor(float(lr), dtype=torch.float64, device=device)
+    rate = torch.scalar_tensor(float(lr), dtype=torch.float64, device=device)
     return rate, moments.step, tuple(trees)
 
 

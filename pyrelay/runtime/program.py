@@ -180,7 +180,7 @@ class Program:
             case Lowering.TORCH:
                 return self.as_torch(device)
             case Lowering.EVALUATOR:
-                return EvaluatedProgram(lambda args: self.interpret(args, device))
+                return EvaluatedProgram(lambda args: self._evaluate(args, device))
             case Lowering.TRITON if self.view == NOTHING:
                 return self._as_kernels(device)
             case Lowering.TRITON:  # what is dispatched is called, operator by operator
@@ -212,9 +212,11 @@ class Program:
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""
         program = self._views.now(device) if REGISTRY.table.registrations else self
-        return evaluate(
-            program.derived, self.entry, args, device, representations=self.data.representations
-        )
+        return program._evaluate(args, device)  # noqa: SLF001  the same program, under a view
+
+    def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
+        known = self.data.representations
+        return evaluate(self.derived, self.entry, args, device, representations=known)
 
 
 def _fold(module: Module, entry: str) -> Any:

@@ -38,6 +38,7 @@ WITHOUT_A_PLACE = {
     "dispatch/registered_twice",
     "dispatch/wrong_parameters",
     "language/no_source",
+    "model/device_that_is_not_there",
     "model/saved_by_a_newer_version",
     "model/saved_changed",
     "model/saved_default",

@@ -54,18 +54,64 @@ class WrongSize:
 
 @dataclass(frozen=True, slots=True)
 class MixedDevices:
-    """Tensors on different devices are passed to one call."""
+    """Tensors on different devices are passed to one call.
+
+    A program runs on one device, and moves nothing by itself: a copy between devices is slow, and
+    waits for both. Numbers and numpy arrays go where the tensors are.
+    """
 
     function: str
-    devices: tuple[str, ...]
+    placed: tuple[tuple[str, Span, tuple[str, ...]], ...]
+    """What was passed: its name, where it is declared, and the devices of the tensors in it."""
+    target: str
+    """The device to which the others are best moved."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        devices = sorted({d for _, _, found in self.placed for d in found})
+        moving = next(p for p in self.placed if p[2] != (self.target,))
+        labels = [Label(span, f"{name} is on {' and '.join(d)}") for name, span, d in self.placed]
+        first = labels[self.placed.index(moving)]
+        is_told = bool(first.span.text)
+        others = [label for label in labels if label is not first and label.span.text]
+        said, _, found = moving
+        name = said.strip("`") if said.startswith("`") else "model"
+        one = f"move {said}: {name}.to({self.target!r})"
         return Diagnostic(
             code="RL553",
-            title=f"`{self.function}` got tensors on {' and '.join(self.devices)}",
+            title=f"`{self.function}` got tensors on {' and '.join(devices)}",
+            primary=first if is_told else None,
+            secondary=tuple(others) if is_told else (),
+            notes=() if is_told else tuple(label.text for label in labels),
+            help=one if len(found) == 1 else f"move what {said} holds to {self.target!r}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoDevice:
+    """A device is asked for that is not there.
+
+    It is never replaced by another one: a program that was meant for a GPU and runs elsewhere would
+    only be slow, and nobody would know why.
+    """
+
+    given: str
+    why: str | None
+    near: str | None
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        meant = f"; did you mean {self.near!r}?" if self.near else ""
+        is_known = self.why is not None
+        return Diagnostic(
+            code="RL558",
+            title=f"there is no device {self.given!r} here"
+            if is_known
+            else f"torch knows no device {self.given!r}{meant}",
             primary=None,
-            help=f"move them to one device: x.to({self.devices[0]!r})",
+            notes=() if self.why is None else (f"torch says: {self.why}",),
+            help="`python -m pyrelay doctor` lists the devices; without `device` the model is made "
+            "on the CPU",
         )
 
 

@@ -377,6 +377,18 @@ def test_a_value_written_in_place_is_not_one_that_an_implementation_may_hold() -
         assert [k.tolist() for k in kept] == [[0, 0, 0], [0, 0, 0]]
 
 
+def test_a_result_that_is_an_argument_is_copied_on_its_way_out() -> None:
+    @relay
+    def same(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+        return relay.tanh(x)
+
+    x = torch.ones(3)
+    for implementation in (lambda x: x, lambda x: x.view(3)):
+        with dispatch.register(relay.tanh, (), implementation):
+            value = same(x)
+        assert value.data_ptr() != x.data_ptr()
+
+
 # Derivatives.
 
 
