@@ -157,9 +157,11 @@ class Program:
     def compiled(self, device: torch.device) -> Executable:
         """Give what runs the program on a device, under the implementations of operators that
         apply now; made at first use."""
-        if REGISTRY.table.registrations:
-            return self._views.now(device).as_it_is(device)
-        return self.as_it_is(device)
+        return self.now(device).as_it_is(device)
+
+    def now(self, device: torch.device) -> Program:
+        """Give the program under the implementations that apply to calls on a device now."""
+        return self._views.now(device) if REGISTRY.table.registrations else self
 
     def as_it_is(self, device: torch.device) -> Executable:
         """Give what runs the program on a device under the view of this program."""
@@ -211,8 +213,7 @@ class Program:
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""
-        program = self._views.now(device) if REGISTRY.table.registrations else self
-        return program._evaluate(args, device)  # noqa: SLF001  the same program, under a view
+        return self.now(device)._evaluate(args, device)  # noqa: SLF001  it is a program, too
 
     def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
         known = self.data.representations

@@ -18,6 +18,8 @@ from ..translate.printing.text import to_python
 if TYPE_CHECKING:
     from .program import Program
 
+_CPU: Final = torch.device("cpu")
+
 STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "translated": lambda p: to_text(p.translated),
     "typed": lambda p: to_text(p.typed),
@@ -27,7 +29,7 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "simplified": lambda p: to_text(p.simplified),
     "regions": lambda p: _regions(p),
     "triton": lambda p: kernels_text(p.regions, p.cut.kernels),
-    "host": lambda p: p.as_torch(torch.device("cpu")).source,
+    "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
 """What each stage shows."""
 
