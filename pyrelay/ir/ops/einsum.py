@@ -144,7 +144,7 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
 
 def _as_product(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
     """Give one sum of products of two operands, if the equation is such: no label twice in a term,
-    and none summed that only one operand has."""
+    none summed that only one operand has, and no operand a vector."""
     (pack,) = args
     assert isinstance(pack.ty, TupleType)
     types = [t for t in pack.ty.fields if isinstance(t, TensorType)]
@@ -152,7 +152,7 @@ def _as_product(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | No
         return None
     (left, right), result = explicit(attrs["equation"], [t.rank for t in types])
     repeats = any(len(set(term)) != len(term) for term in (left, right))
-    if repeats or not set(left) ^ set(right) <= set(result):
+    if repeats or not set(left) ^ set(right) <= set(result) or min(t.rank for t in types) < 2:
         return None
     return contract(pack[0], pack[1], equation=f"{left},{right}->{result}")
 

@@ -32,8 +32,9 @@ from ..op import (
 )
 from ..rules import axis, broadcast_shapes, expect, with_rank
 from ..types import AnyDType, TensorType, Type, float32, is_float, show
-from . import create, index, moving, view
+from . import create, index, moving, reduce, view
 from .operands import is_given, static
+from .precision import widened
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -150,16 +151,24 @@ def _matmul_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((3, 2), contiguous=False)))
 
 
-def product_of_matrices(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str:
-    """Give `matmul` as a sum of products; a batch dim of size 1 is broadcast."""
+def product_of_matrices(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str | None:
+    """Give `matmul` as a sum of products; a batch dim of size 1 is broadcast. None for vectors,
+    of which the library's product is as good."""
     left, right = ranks
-    batch = ascii_lowercase[: max(left, right, 2) - 2]
-    rows, columns = ("m" if left > 1 else ""), ("n" if right > 1 else "")
+    if min(ranks) < 2:
+        return None
+    batch = ascii_lowercase[: max(left, right) - 2]
     # Batches count from their last dim; letters before `k` are enough for them.
     assert len(batch) <= ascii_lowercase.index("k")
-    first = batch[len(batch) - max(left - 2, 0) :] + rows + "k"
-    second = batch[len(batch) - max(right - 2, 0) :] + "k" + columns
-    return f"{first},{second}->{batch}{rows}{columns}"
+    first, second = batch[len(batch) - (left - 2) :], batch[len(batch) - (right - 2) :]
+    return f"{first}mk,{second}kn->{batch}mn"
+
+
+def product_with_vector(rows: Value, vector: Value) -> Value:
+    """Give the sums of products of the last dim's elements with a vector's, as a reduction: what
+    is read once needs no blocks."""
+    products = widened(rows) * widened(vector)
+    return reduce.sum_(products, dim=(-1,), dtype=products.dtype).cast(rows.dtype)
 
 
 matmul: Final = Op(
@@ -241,7 +250,10 @@ def _linear_grad(p: Pullback) -> tuple[Value | None, ...]:
 
 def _linear_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     x, weight, bias = args
-    found = x @ (_swap_last(weight) if weight.rank == 2 else weight)
+    if weight.rank == 1 or x.rank == 1:
+        found = product_with_vector(*((x, weight) if weight.rank == 1 else (weight, x)))
+    else:
+        found = x @ _swap_last(weight)
     return found + bias if is_given(bias) else found
 
 
@@ -295,7 +307,8 @@ outer: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Contraction(
-        lambda torch, x, y: torch.outer(x, y), fused=lambda ranks, attrs: "m,n->mn"
+        lambda torch, x, y: torch.outer(x, y),
+        fused=MadeOf(lambda args, _: args[0].unsqueeze(1) * args[1]),
     ),
     grad=lambda p: (p.g @ p.args[1], p.args[0] @ p.g),
     hidden=(),

@@ -9,6 +9,7 @@ from ..op import (
     Contraction,
     Effect,
     Expansion,
+    MadeOf,
     Op,
     Promotion,
     RuleCall,
@@ -19,7 +20,7 @@ from ..op import (
 )
 from ..rules import with_rank
 from ..types import Type
-from .linalg import matmul, product_of_matrices
+from .linalg import matmul, product_of_matrices, product_with_vector
 
 
 def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sample]) -> Op:
@@ -43,7 +44,10 @@ def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sa
         effect=Effect.NONE,
         shape=ShapeBehaviour.FIXED,
         lowering=Contraction(
-            lambda torch, x, y: getattr(torch, name)(x, y), fused=product_of_matrices
+            lambda torch, x, y: getattr(torch, name)(x, y),
+            fused=product_of_matrices
+            if min(ranks.values()) > 1
+            else MadeOf(lambda args, _: product_with_vector(*args)),
         ),
         grad=Expansion(lambda args, _: matmul(*args)),
         hidden=(),
