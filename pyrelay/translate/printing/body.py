@@ -32,6 +32,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
+from ...ir.ops.host import equal_sizes
 from ...ir.traverse import post_order, spine
 from ...ir.types import BOOL, ITERABLE, Type
 from . import syntax
@@ -173,6 +174,9 @@ class _Body(Expressions):
                 self._write(var, ref, new)
             case _ if is_atom(value):
                 self._second_name(var, value)
+            case Call(callee) if callee is equal_sizes:
+                # What needs the sizes to be equal has them compared again.
+                self.around.known[var] = syntax.tuple_of([])
             case TupleGet(Var() as whole, 0) if whole in self.around.first:
                 self.around.known[var] = self.around.known[whole]
             case _:

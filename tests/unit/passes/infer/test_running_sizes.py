@@ -7,12 +7,14 @@ or the program stops.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from pyrelay import CheckError, Dim, Float, Int, Ref, RunError, Tensor, relay
+from tests.python_text import assert_reads_back
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")
 X = torch.tensor([0.1, 0.55, 0.6, 0.75, 0.9])
@@ -175,6 +177,14 @@ def test_what_a_size_is_taken_from_is_evaluated() -> None:
 
     (some, every), count = both(selected, X)
     assert (some.shape, every.shape, count) == ((4,), (5,), 1)
+
+
+@pytest.mark.parametrize(
+    "function", [pairs, matched, added, called, assumed, kept, annotated_local]
+)
+def test_comparisons_are_not_written_in_python_and_come_back(function: Any, tmp_path: Path) -> None:
+    assert "equal_sizes" not in function.show("python")
+    assert_reads_back(function.module, function.__name__, tmp_path)
 
 
 def test_gradients_go_through_compared_sizes() -> None:
