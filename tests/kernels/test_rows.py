@@ -90,7 +90,7 @@ def test_a_row_may_be_read_at_places_that_are_values() -> None:
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (70, 5), (5, 70), (128, 33), (1000, 9), (0, 3)])
-def test_columns(shape: tuple[int, int]) -> None:
+def test_columns_are_reduced_side_by_side(shape: tuple[int, int]) -> None:
     if shape[0] == 0:
         check(COLUMNS.replace("amax(%x, dim=(0,)), ", ""), torch.randn(shape))
         return
@@ -242,7 +242,7 @@ def test_wide_places_are_computed_in_64_bits() -> None:
         ("pairs", PAIRS),
     ],
 )
-def test_texts(name: str, source: str, golden: Golden) -> None:
+def test_kernels_look_like_this(name: str, source: str, golden: Golden) -> None:
     made = lower(kernel(source))(Layout((Form.CONTIGUOUS,) * len(kernel(source).params)))
     short = made.kernels
     while made.otherwise is not None:
