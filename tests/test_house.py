@@ -56,7 +56,10 @@ def test_a_function_has_at_most_60_lines(path: Path) -> None:
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_nothing_is_left_for_later(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert re.findall(r"\b(TODO|FIXME|XXX|HACK|NotImplementedError)\b", text) == []
+    left = {"TODO", "FIXME", "XXX", "HACK", "NotImplementedError"}
+    if path.name == "add_cases.py":  # it writes cases for the user to fill in
+        left.remove("NotImplementedError")
+    assert re.findall(rf"\b({'|'.join(left)})\b", text) == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
