@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, TypeAlias, final
 
 
@@ -327,6 +327,7 @@ ZERO: Final = Dim(())
 ONE: Final = Dim((((), 1),))
 
 
+@lru_cache(maxsize=4096)
 def product(dims: tuple[Dim, ...]) -> Dim:
     """Give the product of all dims; 1 for none."""
     total = ONE

@@ -27,6 +27,8 @@ class Cluster:
     """What is read of other groups, and whether each element only where it belongs."""
     writes: set[Var] = field(default_factory=set[Var])
     """The parameters that are overwritten."""
+    is_needed: bool = False
+    """Something in it may be used by the bodies of what is evaluated as it stands."""
     into: Cluster | None = None
     """The group of which this one has become a part."""
     _users: dict[Cluster, None] = field(default_factory=dict["Cluster", None])
@@ -61,6 +63,7 @@ class Cluster:
         for leaf, own in other.reads.items():
             self.reads[leaf] = self.reads.get(leaf, True) and own
         self.writes |= other.writes
+        self.is_needed |= other.is_needed
         self._bound = min(self._bound, other._bound)
         for user in other._users:
             self.precede(user)

@@ -34,7 +34,7 @@ from ..effects import with_flavours
 from ..splice import Splicer
 from .closing import Functions, call_of
 from .grouping import Grouping, Note
-from .items import Item, Role, mentioned, role_of
+from .items import Item, Role, has_bodies, mentioned, role_of
 from .kernels import Extraction
 from .parts import computes, updates_a_part
 
@@ -186,6 +186,7 @@ class _Emission:
         self._code: Final = code
         self._extraction: Final = Extraction(grouping, needed, assumptions)
         self._bound: Final[set[Var]] = set()
+        self._next = 0
 
     def run(self) -> None:
         """Add all bindings."""
@@ -196,6 +197,8 @@ class _Emission:
                     continue  # a size, which a kernel before took as a parameter
                 for var in mentioned(item.value):
                     self._show(var)
+                if has_bodies(item.value):
+                    self._show_before(item)
                 self._bind(Binding(item.var, item.value))
                 continue
             kernel = self._extraction.kernel(cluster)
@@ -206,6 +209,16 @@ class _Emission:
                 self._bind(binding)
         for var in self._needed:
             self._show(var)
+
+    def _show_before(self, item: Item) -> None:
+        """Bind what was there before an item and is used in bodies."""
+        position = self._grouping.position
+        while self._next < len(self._needed):
+            var = self._needed[self._next]
+            if position[var] >= position[item.var]:
+                return
+            self._show(var)
+            self._next += 1
 
     def _bind(self, binding: Binding) -> None:
         self._bound.add(binding.var)

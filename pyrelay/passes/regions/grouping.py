@@ -9,6 +9,7 @@ once (`reading`), so the walk is linear in the number of bindings.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -22,7 +23,7 @@ from ...ir.op import Effect, Op
 from ...ir.types import SizeType, TensorType, TupleType, Type
 from .clusters import Cluster
 from .groups import Domain, Kind, reduced_of
-from .items import COMPUTED, Item, Role, elements, mentioned, size_in_bytes, uses_of
+from .items import COMPUTED, Item, Role, elements, has_bodies, mentioned, size_in_bytes, uses_of
 from .reading import Reader, shape_of
 from .recording import Recording, read_scatter
 
@@ -75,6 +76,7 @@ class Grouping:
         self._notes: Final[list[Note]] = []
         self.home: Final[dict[Var, Cluster]] = {}
         self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
+        self.roles: Final = {item.var: item.role for item in items}
         self.position: Final = {item.var: place for place, item in enumerate(items)}
         self.uses: Final = uses_of(items, needed)
         self._effects: Final = effects
@@ -85,6 +87,8 @@ class Grouping:
         self._readers: Final[dict[Var, list[Cluster]]] = {}
         self._written: Final[dict[Var, Cluster]] = {}
         self._unsealed: Final[list[Cluster]] = []
+        self._branching: Final[list[int]] = []
+        """The orders of what has bodies of its own, which may use anything."""
         self._first_write: Final[dict[Var, int]] = {}
         for position, item in enumerate(items):
             if item.role is Role.OVERWRITE:
@@ -150,7 +154,10 @@ class Grouping:
             self._use(leaf, cluster, own=False)
             self._notes.append(Note(leaf, item.var, _why_outside(item.value)))
         self.home[item.var] = cluster
-        is_effect = self._effects.of(item.value) is not Effect.NONE
+        branches = has_bodies(item.value)
+        if branches:
+            self._branching.append(cluster.order)
+        is_effect = branches or self._effects.of(item.value) is not Effect.NONE
         if is_effect or not all(isinstance(v.ty, TensorType | SizeType) for v in leaves):
             # It may see what was overwritten in ways that are not followed.
             for writer in self._unsealed:
@@ -164,6 +171,13 @@ class Grouping:
         cluster = Cluster(self._orders, kind, domain)
         self._all.append(cluster)
         return cluster
+
+    def _first_user(self, cluster: Cluster) -> float:
+        """Give the lowest order that must come after a group."""
+        place = bisect_right(self._branching, cluster.order)
+        if not cluster.is_needed or place == len(self._branching):
+            return cluster.first_user
+        return min(cluster.first_user, self._branching[place])
 
     def _use(self, leaf: Var, cluster: Cluster, *, own: bool) -> None:
         """Note that a group reads a leaf."""
@@ -275,7 +289,7 @@ class Grouping:
         """Put a value into a group if it may be there; else note why not."""
         # What overwrites may be in the last group that reads.
         is_last = cluster.order > after or (item.role is Role.OVERWRITE and cluster.order == after)
-        if not is_last and cluster.first_user < inf:
+        if not is_last and self._first_user(cluster) < inf:
             found = "something else needs it before its other operands are there"
         elif cluster.calls + look.calls > MOST_CALLS or len(cluster.reads) >= MOST_OPERANDS:
             found = "the kernel is large enough"
@@ -333,6 +347,7 @@ class Grouping:
     def _add(self, item: Item, cluster: Cluster, look: Look) -> None:
         cluster.members.append(item)
         cluster.calls += look.calls
+        cluster.is_needed |= self.uses[item.var].outside
         if cluster.kind is Kind.POINTWISE and item.role is Role.REDUCTION:
             cluster.kind, cluster.domain = Kind.ROWS, look.domain
         self.home[item.var] = cluster
@@ -359,7 +374,7 @@ class Grouping:
     def _merge(self, other: Cluster, cluster: Cluster) -> None:
         """Make one group of two, the other the earlier, if nothing stands in the way."""
         domain = _joint_domain(other, cluster)
-        if domain is None or other.first_user < cluster.order or other.writes:
+        if domain is None or self._first_user(other) < cluster.order or other.writes:
             return
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}
@@ -393,7 +408,7 @@ class Grouping:
     def _is_end(self, cluster: Cluster) -> bool:
         """Tell whether nothing uses what is computed in a group."""
         outside = (self.uses[m.var].outside for m in cluster.members)
-        return cluster.first_user == inf and not any(outside)
+        return self._first_user(cluster) == inf and not any(outside)
 
 
 _TRIED: Final = 4

@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Final, final
 
 from ...ir.dims import Dim, product
-from ...ir.expr import Binding, Call, Constant, Expr, Tuple, TupleGet, Var, is_atom, type_of
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Match,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
 from ...ir.lowering import Contraction, Elementwise, Pointwise, Reduction, Scatter, inside
 from ...ir.op import Effect, Op, View
 from ...ir.ops.descent import overwrite
-from ...ir.traverse import children, free_vars
+from ...ir.traverse import children
 from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
 from .groups import product_of
 from .reading import shape_of
@@ -164,12 +177,25 @@ def uses_of(items: Sequence[Item], needed: Iterable[Var]) -> dict[Var, Uses]:
 
 
 def mentioned(value: Expr) -> tuple[Var, ...]:
-    """Give the variables that the value of a binding uses, each once."""
-    inside_ = children(value)
-    if all(map(is_atom, inside_)):
-        used = tuple(dict.fromkeys(v for v in inside_ if isinstance(v, Var)))
-        return (value,) if isinstance(value, Var) else used
-    return free_vars(value)
+    """Give the variables that the value of a binding itself uses, each once; not what the bodies in
+    it use, for which see `has_bodies`."""
+    match value:
+        case Var():
+            return (value,)
+        case If(condition):
+            used: tuple[Expr, ...] = (condition,)
+        case Match(matched):
+            used = (matched,)
+        case Function():
+            used = ()
+        case _:
+            used = children(value)
+    return tuple(dict.fromkeys(v for v in used if isinstance(v, Var)))
+
+
+def has_bodies(value: Expr) -> bool:
+    """Tell whether the value of a binding has bodies of its own, which may use all in scope."""
+    return isinstance(value, If | Match | Function)
 
 
 ASSUMED_SIZE: Final = 64
@@ -182,12 +208,14 @@ def estimate(dim: Dim, sizes: Mapping[str, int] | None = None) -> int:
     return dim.evaluate({**known, **(sizes or {})})
 
 
+@lru_cache(maxsize=4096)
 def elements(ty: Type) -> int:
     """Give the number of elements of a value, by estimate."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     return sum(estimate(product(shape_of(f))) for f in fields)
 
 
+@lru_cache(maxsize=4096)
 def size_in_bytes(ty: Type) -> int:
     """Give the bytes that a value fills, by estimate."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)

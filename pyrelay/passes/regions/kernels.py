@@ -19,7 +19,7 @@ from ...ir.expr import (
 )
 from ...ir.traverse import children
 from .closing import Closed, close
-from .items import Role, role_of
+from .items import Role
 from .reading import Reader, shape_of
 from .recording import Recording
 
@@ -99,7 +99,7 @@ class Extraction:
         """Tell whether a value that is no leaf is computed in a group: all but views of what is
         stored elsewhere whose places take divisions to find."""
         grouping = self._grouping
-        if role_of(var, grouping.bindings[var]) is not Role.VIEW:
+        if grouping.roles[var] is not Role.VIEW:
             return True
         bases = grouping.bases(var)
         if any(grouping.home_of(b) is cluster for b in bases) or not self._shows_leaf(var):
@@ -118,7 +118,7 @@ class Extraction:
         grouping = self._grouping
         while not grouping.is_leaf(var):
             value = grouping.bindings[var]
-            if role_of(var, value) is not Role.VIEW or not isinstance(value, Call):
+            if grouping.roles[var] is not Role.VIEW or not isinstance(value, Call):
                 return False
             operand = value.args[0]
             if not isinstance(operand, Var):

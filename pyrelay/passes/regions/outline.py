@@ -35,7 +35,7 @@ from ..sizes import dims_in_attrs
 from ..splice import Splicer
 from .closing import Functions, call_of, close
 from .fuse import needed_elsewhere
-from .items import is_host_number, is_tensors, mentioned
+from .items import has_bodies, is_host_number, is_tensors, mentioned
 
 if TYPE_CHECKING:
     from ...ir.module import Module
@@ -101,7 +101,7 @@ class _Outline(Splicer):
         return (yield self.node(end, code))
 
     def _flush(self, bindings: Sequence[Binding], code: Code) -> None:
-        cuts = _cut(bindings, self._kernels, self._effects)
+        cuts = _cut(bindings, self._kernels, self._effects, self._needed)
         users: dict[Var, set[int]] = {}
         for number, cut in enumerate(cuts):
             for binding in cut.inside:
@@ -142,28 +142,38 @@ class _Cut:
         self.after: Final[list[Binding]] = []
 
 
-def _cut(bindings: Sequence[Binding], kernels: frozenset[str], effects: Effects) -> list[_Cut]:
-    """Give straight-line code as regions, each with what comes before and after it."""
+def _cut(
+    bindings: Sequence[Binding],
+    kernels: frozenset[str],
+    effects: Effects,
+    needed: frozenset[Var],
+) -> list[_Cut]:
+    """Give straight-line code as regions, each with what comes before and after it.
+
+    `needed` is what bodies in it may use.
+    """
     cuts = [_Cut()]
     inside: set[Var] = set()
     after: set[Var] = set()
-    writes = waits = False
-    """Whether the region has an effect, and whether something after it has."""
+    writes = waits = given = False
+    """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
     for binding in bindings:
         used = mentioned(binding.value)
         effect = effects.of(binding.value) is not Effect.NONE
-        needs_inside = not inside.isdisjoint(used)
-        needs_after = not after.isdisjoint(used)
+        branches = has_bodies(binding.value)
+        needs_inside = not inside.isdisjoint(used) or (branches and given)
+        needs_after = not after.isdisjoint(used) or (branches and bool(after))
         belongs = _belongs(binding, kernels)
         if belongs and (needs_after or (effect and waits)):
             cuts.append(_Cut())
             inside.clear()
             after.clear()
-            writes = waits = needs_inside = needs_after = False
+            writes = waits = given = needs_inside = needs_after = False
         if belongs and (needs_inside or not _is_part(binding.value)):
             cuts[-1].inside.append(binding)
             inside.add(binding.var)
             writes |= effect
+            given |= binding.var in needed
         elif needs_inside or needs_after or (effect and (writes or waits)):
             cuts[-1].after.append(binding)
             after.add(binding.var)

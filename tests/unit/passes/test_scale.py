@@ -22,6 +22,7 @@ from pyrelay.passes.first_order import first_order
 from pyrelay.passes.fold import fold
 from pyrelay.passes.inline import inline
 from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.regions.pipeline import make_regions
 from pyrelay.passes.simplify import simplify
 
 X, Y, B = (Var(n, t, span=NOWHERE) for n, t in (("x", FLOAT), ("y", FLOAT), ("b", BOOL)))
@@ -85,6 +86,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "flavours": with_flavours,
     "simplify": lambda m: simplify(m, "main"),
     "first order": lambda m: first_order(m, "main"),
+    "regions": lambda m: make_regions(m, "main").module,
 }
 PROGRAMS = {
     "chain": (chain, 4_000, 100_000),
