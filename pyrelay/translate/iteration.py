@@ -25,10 +25,10 @@ from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, 
 from ..ir.ops.compare import less
 from ..ir.ops.host import as_size, dim_size, same_length
 from ..ir.ops.index import index
-from ..ir.ops.loop import backwards, element_at, first_place, is_inside, next_place
+from ..ir.ops.loop import backwards, bound, element_at, first_place, is_inside, next_place
 from ..ir.ops.stream import has_next, next_element, start_iteration
 from ..ir.traverse import Steps
-from ..ir.types import TensorType
+from ..ir.types import SizeType, TensorType, is_float
 from .atoms import again, atom, placeholder
 from .attributes import static_argument
 from .blocks import Code
@@ -130,9 +130,23 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
         cx.program.report(problem)
         return Iteration(placeholder(cx.span(node)), lambda _: placeholder(cx.span(node)))
     items = atom((yield cx.expression(node)), "items", code.bind)
+    if _is_number(cx, node, items):
+        text, ty = ast.unparse(node), items.ty if isinstance(items, Var) else None
+        is_cast = isinstance(ty, TensorType) and is_float(ty.dtype)
+        instead = f"count with `range(int({text}))`" if is_cast else f"count with `range({text})`"
+        cx.program.report(Unsupported(cx.span(node), "a loop over a number", instead))
+        return Iteration(placeholder(cx.span(node)), lambda _: placeholder(cx.span(node)))
     if _is_tensor(cx, node, items):
         return _over_axis(items, cx.span(node), code)
     return _over_items(items, cx.span(node), code)
+
+
+def _is_number(cx: Context, node: ast.expr, items: Expr) -> bool:
+    """Tell whether an expression is seen to give one number."""
+    if isinstance(items, Var) and isinstance(items.ty, TensorType | SizeType):
+        return not isinstance(items.ty, TensorType) or not items.ty.shape
+    known = static_value(cx, node)
+    return known is not None and isinstance(known.value, int | float)
 
 
 def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
@@ -209,7 +223,11 @@ def _range(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if not _arguments(cx, node, "range", 1, 3):
         return _nothing(cx, node)
     span = cx.span(node)
-    values = [atom(e, "bound", code.bind) for e in (yield cx.expressions(node.args))]
+    values: list[Expr] = []
+    for expr, argument in zip((yield cx.expressions(node.args)), node.args, strict=True):
+        is_known = isinstance(expr, Constant) and isinstance(expr.value, int)
+        checked = expr if is_known else Call(bound, (expr,), {}, span=cx.span(argument))
+        values.append(atom(checked, "bound", code.bind))
     if len(values) == 1:
         return Iteration(values[0], lambda at: again(at.counter))
     start, stop = values[:2]

@@ -63,6 +63,8 @@ element_at: Final = _operator("element_at", "The element of a round.", operand("
 next_place: Final = _operator("next_place", "The place of the round after one.", operand("place"))
 backwards: Final = _operator("backwards", "The elements the other way round.")
 
+bound: Final = _operator("bound", "An argument of `range`, which must be an integer.")
+
 contains: Final = Op(
     name="contains",
     doc="Whether a list or a tuple has an element that is equal to a value, or a string a part.",
@@ -117,6 +119,7 @@ UNDECIDED: Final = (
     element_at,
     next_place,
     backwards,
+    bound,
     contains,
     map_leaves,
     equal_values,

@@ -37,6 +37,7 @@ from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
 from ...ir.ops.loop import (
     backwards,
+    bound,
     contains,
     element_at,
     equal_values,
@@ -48,7 +49,20 @@ from ...ir.ops.loop import (
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.view import flip
-from ...ir.types import BOOL, AdtType, SizeType, TensorType, TupleType, Type, TypeHole, int64, show
+from ...ir.types import (
+    BOOL,
+    INT,
+    AdtType,
+    DTypeHole,
+    DTypeKind,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeHole,
+    int64,
+    show,
+)
 from ...prelude.library import LIST, qualified
 from .equality import compared, is_data
 from .membership import membership
@@ -131,19 +145,9 @@ Reader: TypeAlias = Callable[[_Site], Expr]
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
     """Give what a call means if its syntax has several meanings and this is not that of the
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
-    if call.op is map_leaves:
-        return _tree_map(call, solver, adts)
-    if call.op is equal_values:
-        return _equal(call, solver, adts)
-    if call.op is contains:
-        at = _Site(call, solver)
-        pair = (at.operand(0), at.operand(1))
-        types = (call.types[0], call.types[1])
-        return Reading(at.operands, membership(pair, types, solver, adts, at.span))
-    if call.op is field:
-        at = _Site(call, solver)
-        meant = read_field(call, at.operand(0), solver, adts)
-        return Reading(at.operands, meant)
+    whole = _OF_CALLS.get(call.op)
+    if whole is not None:
+        return whole(call, solver, adts)
     if call.op in (equal, not_equal):
         _check_compared(call, solver)
     on_list, on_tensor = _ON_LISTS.get(call.op), _ON_TENSORS.get(call.op)
@@ -160,6 +164,18 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     site = _Site(call, solver)
     body = read(site)
     return Reading(site.operands, body)
+
+
+def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
+    at = _Site(call, solver)
+    meant = read_field(call, at.operand(0), solver, adts)
+    return Reading(at.operands, meant)
+
+
+def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
+    at = _Site(call, solver)
+    pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
+    return Reading(at.operands, membership(pair, types, solver, adts, at.span))
 
 
 def _tree_map(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
@@ -201,7 +217,33 @@ def _check_compared(call: OperatorCall, solver: Solver) -> None:
 # Of tensors.
 
 
+def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Read an argument of `range`: itself, if it is an integer."""
+    ty = solver.resolve(call.types[0])
+    if isinstance(ty, TypeHole):
+        if not (solver.settling and solver.guessing):
+            raise Stuck(ty)
+        solver.unify(ty, INT)
+        ty = INT
+    is_one = isinstance(ty, SizeType) or (isinstance(ty, TensorType) and not ty.shape)
+    dtype = solver.resolve_dtype(ty.dtype) if isinstance(ty, TensorType) else None
+    if isinstance(dtype, DTypeHole) and dtype.weak is None:
+        raise Stuck(dtype)
+    kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype and dtype.kind
+    if not is_one or kind is DTypeKind.FLOAT:
+        help_ = "cast it: `range(int(x))`" if is_one else None
+        raise Clash(
+            f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=help_
+        )
+    at = _Site(call, solver)
+    value = at.operand(0)
+    return Reading(at.operands, value)
+
+
 def _index(site: _Site) -> Expr:
+    ty = site.solver.shallow(site.types[0])
+    if isinstance(ty, SizeType) or (isinstance(ty, TensorType) and not ty.shape):
+        return _nothing(site)  # that a number has no elements is said of its length
     place = Tuple((site.operand(1),), span=site.span)
     return site.call(index, site.operand(0), place, spec=(("int", 0),))
 
@@ -404,3 +446,15 @@ _ON_TUPLES: Final[dict[Op, Reader]] = {
     amax: _of_fields(maximum, None, "max"),
     amin: _of_fields(minimum, None, "min"),
 }
+
+
+_OF_CALLS: Final[
+    dict[Op, Callable[[OperatorCall, Solver, Mapping[str, AdtDef]], Reading | None]]
+] = {
+    bound: _bound,
+    contains: _contains,
+    equal_values: _equal,
+    field: _field,
+    map_leaves: _tree_map,
+}
+"""What is read whatever the first operand is."""
