@@ -129,6 +129,8 @@ class Runner:
         """The captured numbers that have changed; each run reads what they are then."""
         self._are_constants = False
         """Whether the program needs its captured numbers to be known, changing or not."""
+        self._integers_are_known = False
+        """Whether it needs its captured integers to be known, as sizes are."""
 
     # Calls.
 
@@ -296,7 +298,10 @@ class Runner:
     def _note_changed(self, translation: Translation) -> None:
         """Note the captured numbers that are no longer what they were in a program."""
         for guard in translation.guards:
-            if isinstance(guard, Guard) and not guard.holds() and guard.has_changed_number():
+            if not isinstance(guard, Guard) or guard.holds() or not guard.has_changed_number():
+                continue
+            # The sizes in fields of data are read when the program is made.
+            if type(guard.value) is float or not (self._integers_are_known or translation.data):
                 self._varying[guard.key] = guard
 
     def _make_anew(
@@ -305,13 +310,21 @@ class Runner:
         args: Arguments,
         transformed: Transformed | None,
     ) -> Compiled:
-        if self._varying:
+        while self._varying:
             try:
                 return self._make(models, args, transformed)
             except CheckError:  # a number that must be known: a size, a hyper-parameter
-                self._varying.clear()
-                self._are_constants = True
+                self._keep_known()
         return self._make(models, args, transformed)
+
+    def _keep_known(self) -> None:
+        """Keep the captured numbers constants that a program needs to know: integers first."""
+        floats = {k: g for k, g in self._varying.items() if type(g.value) is float}
+        self._are_constants = len(floats) == len(self._varying)
+        self._integers_are_known = True
+        self._varying.clear()
+        if not self._are_constants:
+            self._varying.update(floats)
 
     def _make(
         self,

@@ -30,6 +30,7 @@ from .atoms import placeholder
 from .data import DataConstructor, DataTypes
 from .definition import Definition, Kind, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
+from .flow import annotated_names
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
 from .places import Updaters, Updates
@@ -122,7 +123,9 @@ class Program:
     def scope(self, definition: Definition) -> Scope:
         """Give the captured names of a definition."""
         if definition not in self._scopes:
-            self._scopes[definition] = Scope(definition.function, definition.around, self._varying)
+            fixed = annotated_names(definition.source.node) if self._varying else ()
+            found = Scope(definition.function, definition.around, self._varying, fixed)
+            self._scopes[definition] = found
         return self._scopes[definition]
 
     def signature(self, definition: Definition) -> Signature:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple
-from ..ir.ops.captured import CapturedNumber
+from ..ir.ops.captured import CAPTURED
 from ..ir.ops.field import field
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
@@ -80,7 +80,7 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
         return lift(cx, known, ast.unparse(node), cx.span(node))
     owner = static_value(cx, node.value)
     read = None if owner is None else cx.scope.attribute(owner.value, node.attr)
-    if isinstance(read, CapturedNumber):
+    if isinstance(read, CAPTURED):
         return Constant(read, span=cx.span(node))
     if owner is not None and not isinstance(owner.value, bool | int | float | str | tuple):
         return missing_attribute(cx, node, owner)

@@ -8,6 +8,7 @@ are carried. Scoping is Python's: a name assigned anywhere in a function is loca
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
@@ -255,6 +256,23 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
                 yield from captures(case.pattern)
         case _:
             pass
+
+
+def annotated_names(node: ast.FunctionDef) -> frozenset[str]:
+    """Give the names that annotations anywhere in a function mention, also in text."""
+    texts: list[str] = []
+    for part in ast.walk(node):
+        match part:
+            case ast.arg(annotation=ast.expr() as found) | ast.AnnAssign(annotation=found):
+                texts.append(ast.unparse(found))
+            case ast.FunctionDef(returns=ast.expr() as found):
+                texts.append(ast.unparse(found))
+            case _:
+                pass
+    return frozenset(word for text in texts for word in _WORD.findall(text))
+
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def attributes_read(node: ast.FunctionDef) -> frozenset[str]:

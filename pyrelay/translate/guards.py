@@ -27,7 +27,8 @@ def checker(guards: Iterable[Guard | OptimizerGuard]) -> Callable[[], bool]:
         names |= {f"h{i}": guard.holder, f"v{i}": guard.value}
         is_cell = isinstance(guard.holder, CellType)
         now = f"h{i}.cell_contents" if is_cell else f"h{i}.get({guard.name!r}, missing)"
-        tests.append(f"type({now}) is float" if guard.varies else f"{now} is v{i}")
+        names[f"t{i}"] = type(guard.value)
+        tests.append(f"type({now}) is t{i}" if guard.varies else f"{now} is v{i}")
     same = eval(f"lambda: {' and '.join(tests) or 'True'}", names)
 
     def hold() -> bool:

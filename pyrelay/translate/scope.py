@@ -16,7 +16,7 @@ from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, final
 
 from ..ir import dims, types
-from ..ir.ops.captured import CapturedNumber
+from ..ir.ops.captured import CAPTURED, CapturedInteger, CapturedNumber
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -46,7 +46,7 @@ name."""
 class Guard:
     """A captured name and the value with which a program was translated.
 
-    A number that `varies` is read by each run; the program is right while it is a float.
+    A number that `varies` is read by each run; the program is right while it is one of its kind.
     """
 
     name: str
@@ -66,14 +66,15 @@ class Guard:
         """Tell whether the name still has this value, or one that does as well."""
         current = _read(self.holder, self.name)
         if self.varies:
-            return type(current) is float
+            return type(current) is type(self.value)
         if current is self.value:
             return True
         return type(current) is type(self.value) and is_data(current) and current == self.value
 
     def has_changed_number(self) -> bool:
         """Tell whether the name is now another number of the same kind, and may go on so."""
-        return type(self.value) is float and type(_read(self.holder, self.name)) is float
+        kind = type(self.value)
+        return kind in (float, int) and type(_read(self.holder, self.name)) is kind
 
 
 @final
@@ -85,8 +86,10 @@ class Scope:
         function: FunctionType,
         around: Mapping[str, Any] = NOTHING,
         varying: Collection[Place] = (),
+        fixed: Collection[str] = (),
     ) -> None:
-        """The numbers at the places in `varying` are no part of the program."""
+        """The numbers at the places in `varying` are no part of the program, but for integers under
+        names in `fixed`, which annotations mention."""
         names = function.__code__.co_freevars
         self._around: Final = around
         own = getattr(function, "__type_params__", ())  # `def f[T](...)`, from Python 3.12 on
@@ -94,6 +97,7 @@ class Scope:
         self._cells: Final = dict(zip(names, function.__closure__ or (), strict=True))
         self._globals: Final = function.__globals__
         self._varying: Final = varying
+        self._fixed: Final = fixed
         self._guards: Final[dict[Place, Guard]] = {}
 
     @property
@@ -113,7 +117,7 @@ class Scope:
         is_class = isinstance(owner, type) and not issubclass(owner, enum.Enum)
         if (is_class or isinstance(owner, ModuleType)) and name in vars(owner):
             found = self._guarded(vars(owner), name, owner)
-            if isinstance(found, CapturedNumber):
+            if isinstance(found, CAPTURED):
                 return found
         return getattr(owner, name, MISSING)
 
@@ -132,9 +136,13 @@ class Scope:
     ) -> Any:
         value = _read(holder, name)
         key = _place(holder, owner, name)
-        varies = key in self._varying and type(value) is float
+        is_integer = type(value) is int and name not in self._fixed
+        varies = key in self._varying and (is_integer or type(value) is float)
         self._guards.setdefault(key, Guard(name, holder, value, owner, varies))
-        return CapturedNumber.of(name, lambda: _read(holder, name)) if varies else value
+        if not varies:
+            return value
+        made = CapturedInteger if is_integer else CapturedNumber
+        return made.of(name, lambda: _read(holder, name))
 
 
 def _place(holder: CellType | Mapping[str, Any], owner: object, name: str) -> Place:

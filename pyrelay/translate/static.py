@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from ..diagnostics.source import Span
-from ..ir.ops.captured import CapturedNumber
+from ..ir.ops.captured import CAPTURED
 from ..ir.traverse import Steps, run
 from ..prelude.names import library_value
 from .context import Context
@@ -150,7 +150,7 @@ def _name(cx: Context, name: str, local: bool) -> Static | None:
     entry = cx.env.find(name)
     if entry is None:
         value = cx.scope.find(name)
-        is_known = value is not MISSING and not isinstance(value, CapturedNumber)
+        is_known = value is not MISSING and not isinstance(value, CAPTURED)
         return Static(value) if is_known else None
     if name in cx.statics or (local and isinstance(entry, Bound)):
         return entry.static if isinstance(entry, Bound) else None
@@ -161,7 +161,7 @@ def _attribute(cx: Context, owner: Static | None, name: str) -> Static | None:
     if owner is None:
         return None
     value = cx.scope.attribute(owner.value, name)
-    if value is MISSING or isinstance(value, CapturedNumber):
+    if value is MISSING or isinstance(value, CAPTURED):
         return None
     holds = isinstance(owner.value, ModuleType | type) or is_data(owner.value)
     kept = holds or is_frozen_field(owner.value, name)

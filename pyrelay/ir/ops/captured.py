@@ -7,7 +7,7 @@ inference turns each mention into a call of the operator that reads it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self, final
+from typing import Any, Final, Self, final
 
 from ..op import Effect, Library, NoGradient, Op, Promotion, RuleCall, ShapeBehaviour, attribute
 from ..types import DType, TensorType, Type, float32
@@ -27,6 +27,24 @@ class CapturedNumber(float):
         return found
 
 
+@final
+class CapturedInteger(int):
+    """A captured integer that changes. It is no size, since its value is not known before."""
+
+    op: Op
+
+    @classmethod
+    def of(cls, name: str, read: Callable[[], int]) -> Self:
+        """Give a captured integer by its name and what reads it."""
+        found = cls(read())
+        found.op = _reader(name, read)
+        return found
+
+
+CAPTURED: Final = (CapturedNumber, CapturedInteger)
+"""The classes of numbers that each run reads."""
+
+
 def _type(call: RuleCall) -> Type:
     dtype = call.attrs["dtype"]
     assert isinstance(dtype, DType)
@@ -35,7 +53,10 @@ def _type(call: RuleCall) -> Type:
 
 def _reader(name: str, read: Callable[[], float]) -> Op:
     def body(torch: Any, device: Any, dtype: Any) -> Any:
-        return torch.tensor(read(), dtype=dtype, device=device)
+        number = read()
+        if isinstance(number, int) and not dtype.is_floating_point:
+            return number  # it may steer control, which takes Python's integers
+        return torch.tensor(number, dtype=dtype, device=device)
 
     return Op(
         name=f"captured_{name}",

@@ -42,7 +42,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Op, Promotion
-from ...ir.ops.captured import CapturedNumber
+from ...ir.ops.captured import CAPTURED
 from ...ir.ops.compare import cast
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
@@ -179,9 +179,10 @@ class Elaborator:
 
     def _literal(self, expr: Constant, wanted: Type | None) -> Expr:
         found = self._literal_at(expr, wanted)
-        if isinstance(expr.value, CapturedNumber) and isinstance(found.ty, TensorType):
+        value = expr.value
+        if isinstance(value, CAPTURED) and isinstance(found.ty, TensorType):
             attrs = {"dtype": found.ty.dtype}
-            return Call(expr.value.op, (), attrs, ty=found.ty, span=expr.span)
+            return Call(value.op, (), attrs, ty=found.ty, span=expr.span)
         return found
 
     def _literal_at(self, expr: Constant, wanted: Type | None) -> Expr:

@@ -38,6 +38,7 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Op
+from ...ir.ops.captured import CapturedInteger
 from ...ir.ops.loop import map_leaves
 from ...ir.traverse import Steps, attr_exprs, run
 from ...ir.types import (
@@ -225,6 +226,8 @@ class Generator:
         match expr.value:
             case bool():
                 return BOOL
+            case CapturedInteger():
+                return TensorType((), self.solver.fresh_dtype(DTypeKind.INT))
             case int(value):
                 return SizeType(Dim.of(value))
             case float():

@@ -25,7 +25,7 @@ from ...ir.ops.arithmetic import (
 )
 from ...ir.ops.arithmetic import maximum as maximum_op
 from ...ir.ops.arithmetic import minimum as minimum_op
-from ...ir.ops.captured import CapturedNumber
+from ...ir.ops.captured import CAPTURED, CapturedInteger
 from ...ir.ops.index import index
 from ...ir.ops.text import ON_TEXT
 from ...ir.types import (
@@ -130,6 +130,8 @@ class OperatorCall:
                 return tuple(self._static_of(solver, name, expr, f) for f in fields)
             case TypeHole():
                 raise Stuck(ty)
+            case _ if isinstance(expr, Constant) and isinstance(expr.value, CapturedInteger):
+                raise StaticNeeded(name, expr, ty)  # a size that changes is part of the program
             case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if _is_literal(expr):
                 assert isinstance(expr, Constant)
                 return expr.value
@@ -317,7 +319,7 @@ def _is_floating(dtype: AnyDType) -> bool:
 
 
 def _is_literal(expr: Expr) -> bool:
-    return isinstance(expr, Constant) and not isinstance(expr.value, CapturedNumber)
+    return isinstance(expr, Constant) and not isinstance(expr.value, CAPTURED)
 
 
 def _is_int(dtype: AnyDType) -> bool:
