@@ -153,6 +153,8 @@ class Elaborator:
         return after_value(built, self._comparisons(expr, is_after=True))
 
     def _comparisons(self, expr: Expr, *, is_after: bool) -> list[Binding]:
+        if not self._solver.checks:
+            return []
         found = self._solver.checks.get(Place(expr, is_after=is_after), ())
         return comparisons([(self.final_dim(a), self.final_dim(b)) for a, b in found], expr.span)
 
