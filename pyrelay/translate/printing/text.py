@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from ...ir.expr import Var
 from ...ir.module import Module
+from ...ir.traverse import free_globals
 from .body import Surroundings, printed_function, uses_of
 from .file import File
 from .patterns import with_tuples
@@ -34,4 +35,7 @@ def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> 
     around = Surroundings(file, file.names.inside(), kept, uses_of(function), told)
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
+    if printed.returns is None and function.result is not None and name in free_globals(function):
+        # It may call itself at other sizes only where what it returns is annotated.
+        printed.returns = file.annotation(function.result)
     return with_tuples(ast.unparse(ast.fix_missing_locations(printed)).strip())
