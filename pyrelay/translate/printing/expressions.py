@@ -53,7 +53,7 @@ class Surroundings:
     names: Identifiers
     kept: AbstractSet[Var]
     uses: Mapping[Var, int]
-    tellers: Mapping[str, Teller]
+    tellers: Mapping[str, tuple[Teller, ...]]
     known: dict[Var, ast.expr] = field(default_factory=dict[Var, ast.expr])
     """What a variable is mentioned as: its name, or what it is another name of."""
     functions: dict[Expr, tuple[str, ...]] = field(default_factory=dict[Expr, tuple[str, ...]])
@@ -165,9 +165,10 @@ class Expressions:
         """Give the sizes in a call's static arguments that are found while the program runs."""
         found: dict[str, ast.expr] = {}
         for name in {n for dim in static_dims(call) for n in dim.names()}:
-            teller = self.around.tellers.get(name)
-            value = None if teller is None else self.around.known.get(teller.var)
-            if teller is not None and value is not None:
+            known = (t for t in self.around.tellers.get(name, ()) if t.var in self.around.known)
+            teller = next(known, None)
+            if teller is not None:
+                value = self.around.known[teller.var]
                 shape = syntax.attribute(value, "shape")
                 place = teller.place
                 found[name] = value if place is None else syntax.item(shape, ast.Constant(place))

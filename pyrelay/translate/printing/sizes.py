@@ -31,9 +31,9 @@ def static_dims(call: Call) -> Iterator[Dim]:
                 pass
 
 
-def tellers(function: Function) -> Mapping[str, Teller]:
-    """Give for each size that a static argument mentions and no type parameter names the first
-    variable that tells it."""
+def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
+    """Give for each size that a static argument mentions and no type parameter names the variables
+    that tell it: first those of the function itself, then those of functions inside."""
     wanted: set[str] = set()
     declared: set[str] = set()
     for node in _outside_in(function):
@@ -42,15 +42,22 @@ def tellers(function: Function) -> Mapping[str, Teller]:
         elif isinstance(node, Function):
             declared |= {p.name for p in node.type_params}
     wanted -= declared
-    found: dict[str, Teller] = {}
     if not wanted:
-        return found
+        return {}
+    inside = {
+        v
+        for node in _outside_in(function.body)
+        if isinstance(node, Function)
+        for part in _outside_in(node)
+        for v in bound_vars(part)
+    }
+    found: dict[str, list[Teller]] = {}
     for node in _outside_in(function):
         for var in bound_vars(node):
             for name, teller in _told(var):
                 if name in wanted:
-                    found.setdefault(name, teller)
-    return found
+                    found.setdefault(name, []).append(teller)
+    return {n: tuple(sorted(ts, key=lambda t: t.var in inside)) for n, ts in found.items()}
 
 
 def _told(var: Var) -> Iterator[tuple[str, Teller]]:

@@ -31,7 +31,8 @@ def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
 def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> str:
     function = module.functions[name]
     told = tellers(function)
-    kept = kept | {t.var for t in told.values()}  # static arguments mention them by name
+    # Static arguments mention by name what tells their sizes.
+    kept = kept | {t.var for several in told.values() for t in several}
     around = Surroundings(file, file.names.inside(), kept, uses_of(function), told)
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
