@@ -50,8 +50,9 @@ def _words(_: str, text: str) -> str:
     return text
 
 
-LOWERINGS: Final = ("auto", "torch", "triton", "triton-interpret", "evaluator")
-"""What may run tensor code: `auto` is Triton's kernels on a GPU and torch elsewhere."""
+LOWERINGS: Final = ("auto", "torch", "torch-regions", "triton", "triton-interpret", "evaluator")
+"""What may run tensor code: `auto` is Triton's kernels on a GPU and torch elsewhere;
+`torch-regions` calls torch for what kernels would do, group by group."""
 
 
 def _lowering(variable: str, text: str) -> str:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from examples.lenet import lenet
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```\n+```\n(.*?)```", README, re.DOTALL)
@@ -35,8 +37,13 @@ def test_a_program_of_the_readme_prints_what_stands_below_it(
         assert done.stdout == output, done.stderr
 
 
+def test_the_kernel_of_the_readme_is_one_of_lenets() -> None:
+    (shown,) = re.findall(r"```py\n(.*?)```", README, re.DOTALL)
+    assert shown in lenet.train.show("triton")
+
+
 def test_the_readme_stays_short_and_names_the_commands() -> None:
-    assert len(README.splitlines()) <= 90
+    assert len(README.splitlines()) <= 115
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in re.findall(r"^make (\w+)", README, re.MULTILINE):
         assert f"\n{command}:" in makefile

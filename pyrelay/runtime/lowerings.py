@@ -23,6 +23,7 @@ class Lowering(Enum):
     """What runs tensor code."""
 
     TORCH = "torch"
+    REGIONS = "torch, region by region"
     TRITON = "triton"
     EVALUATOR = "evaluator"
 
@@ -55,6 +56,8 @@ def lowering_on(device: torch.device, place: Span) -> Lowering:
     match current().lowering:
         case "torch":
             return Lowering.TORCH
+        case "torch-regions":
+            return Lowering.REGIONS
         case "evaluator":
             return Lowering.EVALUATOR
         case "auto":

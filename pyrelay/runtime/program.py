@@ -30,7 +30,7 @@ from ..passes.normal_form import to_anf
 from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
-from .host import CompiledProgram, compile_module
+from .host import CompiledProgram, Instead, compile_module
 from .kernels import Kernels
 from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
 from .methods import may_choose
@@ -183,10 +183,12 @@ class Program:
                 return self.as_torch(device)
             case Lowering.EVALUATOR:
                 return EvaluatedProgram(lambda args: self._evaluate(args, device))
+            case Lowering.REGIONS if self.view == NOTHING:
+                return self._cut(device, None)
             case Lowering.TRITON if self.view == NOTHING:
-                return self._as_kernels(device)
-            case Lowering.TRITON:  # what is dispatched is called, operator by operator
-                return self.as_torch(device)
+                return self._cut(device, Kernels(self.regions, self.cut, device))
+            case Lowering.REGIONS | Lowering.TRITON:
+                return self.as_torch(device)  # what is dispatched is called, one by one
 
     def as_torch(self, device: torch.device) -> CompiledProgram:
         """Give the program as host code that calls torch."""
@@ -202,14 +204,11 @@ class Program:
         for an operator may give anything."""
         return not self.view and gives_fresh(self.simplified.functions[self.entry])
 
-    def _as_kernels(self, device: torch.device) -> CompiledProgram:
-        """Give the program as host code that calls kernels of our own."""
-        instead = Kernels(self.regions, self.cut, device)
+    def _cut(self, device: torch.device, instead: Instead | None) -> CompiledProgram:
+        """Give the program as host code that calls kernel and region functions, or what is called
+        instead of them."""
         data = self.data.representations
-        fresh = self._gives_fresh
-        return compile_module(
-            self.regions, self.entry, device, data, instead=instead, gives_fresh=fresh
-        )
+        return compile_module(self.regions, self.entry, device, data, instead=instead)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

@@ -21,7 +21,7 @@ def decay(x: Tensor[Float, (N,)], rounds: int) -> Float:
     return total
 
 
-@pytest.mark.parametrize("lowering", ["torch", "evaluator"])
+@pytest.mark.parametrize("lowering", ["torch", "torch-regions", "evaluator"])
 def test_values_and_gradients_are_the_same(lowering: str) -> None:
     x = torch.arange(4.0)
     plain, gradient = decay(x, 3), relay.grad(decay, wrt="x")(x, 3)
