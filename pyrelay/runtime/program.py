@@ -102,17 +102,30 @@ class Program:
     @cached_property
     def simplified(self) -> Module:
         """The program that is compiled."""
+        if self._gradients is None:
+            return self._whole
+        path = self._gradients
+
+        def run(module: Module) -> Module:
+            return with_flavours(factored(module, self.entry, path))
+
+        return self._step(Stage.FLAVOURED, self._whole, run)
+
+    @cached_property
+    def _whole(self) -> Module:
+        """The program that is compiled, but for gradients that leave it as factors."""
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
 
     @cached_property
     def cut(self) -> Regions:
-        """The program with its tensor code in kernels and regions, and why it is so cut."""
-        return make_regions(self.simplified, self.entry)
+        """The program with its tensor code in kernels and regions, and why it is so cut; a kernel
+        makes products of factors itself."""
+        return make_regions(self._whole, self.entry)
 
     @cached_property
     def regions(self) -> Module:
         """The program with its tensor code in kernels and regions."""
-        return self._step(Stage.REGIONS, self.simplified, lambda _: self.cut.module)
+        return self._step(Stage.REGIONS, self._whole, lambda _: self.cut.module)
 
     def _derive(self, module: Module) -> Module:
         pooled = pool_first(cells_to_values(module), self.view.concerns)
@@ -121,10 +134,7 @@ class Program:
 
     def _simplify(self, module: Module) -> Module:
         fixed = self.view.concerns
-        updated = update_in_place(simplify(module, self.entry, _fold, fixed), fixed)
-        if self._gradients is not None:
-            updated = factored(updated, self.entry, self._gradients)
-        return with_flavours(updated)
+        return with_flavours(update_in_place(simplify(module, self.entry, _fold, fixed), fixed))
 
     def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
         """Give the next stage: timed, and verified and written to a file where options say so."""
