@@ -18,14 +18,14 @@ from typing import Final, final
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
 from ...ir.expr import Call, Expr, If, Match, RefCreate, RefRead, RefWrite, TupleGet, Var, type_of
-from ...ir.lowering import Scatter, inside
 from ...ir.op import Effect, Op
-from ...ir.types import SizeType, TensorType, TupleType, Type
+from ...ir.types import SizeType, TensorType, TupleType
 from .clusters import Cluster
-from .groups import Domain, Kind, reduced_of
+from .groups import Domain, Kind
 from .items import COMPUTED, Item, Role, elements, has_bodies, mentioned, size_in_bytes, uses_of
+from .looking import Look, own_domain, read_element
 from .reading import Reader, shape_of
-from .recording import Recording, read_scatter
+from .recording import Recording
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""
@@ -39,20 +39,6 @@ OPERATIONS_PER_BYTE: Final = 8
 """How many operations may be repeated to save moving one byte."""
 FREE_OPERATIONS: Final = 1 << 24
 """How many operations take less time than the start of a kernel."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What the element of a value at the places of a domain is made of."""
-
-    domain: Domain
-    own: dict[Var, bool]
-    """For each leaf, whether it is read only at the place itself."""
-    reads: int
-    work: int
-    functions: int
-    calls: int
 
 
 @final
@@ -200,7 +186,7 @@ class Grouping:
     # What is computed.
 
     def _computed(self, item: Item) -> None:
-        look = self._look(item, _own_domain(item))
+        look = self._look(item, own_domain(item))
         if not self._floats(item, look):
             self._place(item, look)
 
@@ -334,7 +320,7 @@ class Grouping:
         record = Recording(is_leaf=self.is_leaf)
         places = record.places
         index = places.index("i", domain.shape)
-        _read(item, Reader(self.bindings, record), record, domain, index)
+        read_element(item, Reader(self.bindings, record), record, domain, index)
         own: dict[Var, bool] = {}
         for leaf, at in record.reads:
             shape = shape_of(type_of(leaf))
@@ -471,42 +457,6 @@ def _joint_domain(other: Cluster, cluster: Cluster) -> Domain | None:
             return None
 
 
-def _own_domain(item: Item) -> Domain:
-    """Give the places that a value goes over if it is alone."""
-    match item.role, item.value:
-        case Role.REDUCTION, Call() as call:
-            found = reduced_of(item.var, call)
-            return Domain(shape_of(type_of(found.operand)), found.axes)
-        case Role.OVERWRITE, Call(args=(target, _)):
-            return Domain(shape_of(type_of(target)), ())
-        case _:
-            ty = type_of(item.var)
-            return Domain(shape_of(ty.fields[0] if isinstance(ty, TupleType) else ty), ())
-
-
-def _read(
-    item: Item, reader: Reader, record: Recording, domain: Domain, index: tuple[Dim, ...]
-) -> None:
-    """Read what the element of a value is made of at a place of a domain; of a sum of products or a
-    scatter, what an element of each operand is made of."""
-    places = record.places
-    match item.role, item.value:
-        case Role.REDUCTION, Call(args=(operand, *_)):
-            reader.element(operand, domain.place(places, index, shape_of(type_of(operand))))
-        case Role.OVERWRITE, Call(args=(_, value)):
-            reader.element(value, domain.place(places, index, shape_of(type_of(value))))
-        case Role.PRODUCT, Call(args=args):
-            for number, operand in enumerate(args):
-                reader.element(operand, places.index(f"o{number}_", shape_of(type_of(operand))))
-        case Role.SCATTER, Call(Op() as op) as call:
-            lowering = inside(op.lowering)
-            assert isinstance(lowering, Scatter)
-            read_scatter(call, lowering, reader, record)
-        case _:
-            shape = shape_of(_first(type_of(item.var)))
-            reader.element(item.var, domain.place(places, index, shape))
-
-
 def _with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
     """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
     whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
@@ -535,7 +485,3 @@ def _around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
     while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
         found.append(bound.value)
     return tuple(found)
-
-
-def _first(ty: Type) -> Type:
-    return ty.fields[0] if isinstance(ty, TupleType) else ty

@@ -1,0 +1,72 @@
+"""What fusion asks of a value: which elements of what it is made of, at the places of a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from ...ir.expr import Call, Var, type_of
+from ...ir.lowering import Scatter, inside
+from ...ir.op import Op
+from ...ir.types import TupleType, Type
+from .groups import Domain, reduced_of
+from .items import Item, Role
+from .reading import Reader, shape_of
+from .recording import Recording, read_scatter
+
+if TYPE_CHECKING:
+    from ...ir.dims import Dim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the element of a value at the places of a domain is made of."""
+
+    domain: Domain
+    own: dict[Var, bool]
+    """For each leaf, whether it is read only at the place itself."""
+    reads: int
+    work: int
+    functions: int
+    calls: int
+
+
+def own_domain(item: Item) -> Domain:
+    """Give the places that a value goes over if it is alone."""
+    match item.role, item.value:
+        case Role.REDUCTION, Call() as call:
+            found = reduced_of(item.var, call)
+            return Domain(shape_of(type_of(found.operand)), found.axes)
+        case Role.OVERWRITE, Call(args=(target, _)):
+            return Domain(shape_of(type_of(target)), ())
+        case _:
+            ty = type_of(item.var)
+            return Domain(shape_of(ty.fields[0] if isinstance(ty, TupleType) else ty), ())
+
+
+def read_element(
+    item: Item, reader: Reader, record: Recording, domain: Domain, index: tuple[Dim, ...]
+) -> None:
+    """Read what the element of a value is made of at a place of a domain; of a sum of products or a
+    scatter, what an element of each operand is made of."""
+    places = record.places
+    match item.role, item.value:
+        case Role.REDUCTION, Call(args=(operand, *_)):
+            reader.element(operand, domain.place(places, index, shape_of(type_of(operand))))
+        case Role.OVERWRITE, Call(args=(_, value)):
+            reader.element(value, domain.place(places, index, shape_of(type_of(value))))
+        case Role.PRODUCT, Call(args=args):
+            for number, operand in enumerate(args):
+                reader.element(operand, places.index(f"o{number}_", shape_of(type_of(operand))))
+        case Role.SCATTER, Call(Op() as op) as call:
+            lowering = inside(op.lowering)
+            assert isinstance(lowering, Scatter)
+            read_scatter(call, lowering, reader, record)
+        case _:
+            shape = shape_of(_first(type_of(item.var)))
+            reader.element(item.var, domain.place(places, index, shape))
+
+
+def _first(ty: Type) -> Type:
+    return ty.fields[0] if isinstance(ty, TupleType) else ty
