@@ -18,6 +18,7 @@ from ..cse import share
 from ..dce import remove_dead
 from ..fold import fold
 from ..splice import Splicer
+from .found import takes_found_sizes_as_equal
 from .parts import computes, updates_a_part
 
 if TYPE_CHECKING:
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
 def decompose(module: Module, entry: str) -> Module:
     """Give a module in A-normal form with composite operators written out and simplified."""
     names = Names()
-    functions = {n: _Decompose(module, names).walked(f) for n, f in module.functions.items()}
+    functions = {
+        n: f if takes_found_sizes_as_equal(module, f) else _Decompose(module, names).walked(f)
+        for n, f in module.functions.items()
+    }
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return remove_dead(share(fold(replace(module, functions=functions))), entry)

@@ -33,6 +33,7 @@ from ...ir.traverse import children, rebuild, spine
 from ..effects import with_flavours
 from ..splice import Splicer
 from .closing import Functions, call_of
+from .found import takes_found_sizes_as_equal
 from .grouping import Grouping, Note
 from .items import Item, Role, has_bodies, mentioned, role_of
 from .kernels import Extraction
@@ -64,7 +65,9 @@ def fuse(module: Module) -> Fused:
     effects = Effects(module)
     notes: list[Note] = []
     functions = {
-        name: _Fuse(module, function, kernels, effects, notes).walked(function)
+        name: function
+        if takes_found_sizes_as_equal(module, function)
+        else _Fuse(module, function, kernels, effects, notes).walked(function)
         for name, function in module.functions.items()
     }
     made = with_flavours(module.with_functions({**functions, **kernels.functions}))

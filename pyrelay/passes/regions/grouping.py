@@ -24,7 +24,7 @@ from .clusters import Cluster
 from .groups import Domain, Kind
 from .items import COMPUTED, Item, Role, elements, has_bodies, mentioned, size_in_bytes, uses_of
 from .looking import Look, own_domain, read_element
-from .reading import Reader, shape_of
+from .reading import Reader, Unreadable, shape_of
 from .recording import Recording
 
 MOST_CALLS: Final = 64
@@ -186,7 +186,11 @@ class Grouping:
     # What is computed.
 
     def _computed(self, item: Item) -> None:
-        look = self._look(item, own_domain(item))
+        try:
+            look = self._look(item, own_domain(item))
+        except Unreadable:  # it takes a tuple apart that something else makes whole
+            self._opaque(replace(item, role=Role.OPAQUE))
+            return
         if not self._floats(item, look):
             self._place(item, look)
 

@@ -34,6 +34,7 @@ from ..effects import with_flavours
 from ..sizes import dims_in_attrs
 from ..splice import Splicer
 from .closing import Functions, call_of, close
+from .found import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
 from .items import has_bodies, is_host_number, is_tensors, mentioned
 
@@ -57,7 +58,7 @@ def outline(module: Module, kernels: Iterable[str]) -> tuple[Module, tuple[str, 
     effects = Effects(module)
     functions = {
         name: function
-        if name in kernels
+        if name in kernels or takes_found_sizes_as_equal(module, function)
         else _Outline(module, function, kernels, regions, effects).walked(function)
         for name, function in module.functions.items()
     }
