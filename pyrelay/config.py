@@ -51,7 +51,7 @@ def _words(_: str, text: str) -> str:
 
 
 LOWERINGS: Final = ("auto", "torch", "torch-regions", "triton", "triton-interpret", "evaluator")
-"""What may run tensor code: `auto` is Triton's kernels on a GPU and torch elsewhere;
+"""What may run tensor code: `auto` is torch everywhere until kernels have been run on a GPU;
 `torch-regions` calls torch for what kernels would do, group by group."""
 
 

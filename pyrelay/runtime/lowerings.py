@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..config import current
@@ -54,14 +52,12 @@ def lowering_on(device: torch.device, place: Span) -> Lowering:
     Raises RunError, at `place`, where kernels were asked for and cannot be had.
     """
     match current().lowering:
-        case "torch":
+        case "auto" | "torch":
             return Lowering.TORCH
         case "torch-regions":
             return Lowering.REGIONS
         case "evaluator":
             return Lowering.EVALUATOR
-        case "auto":
-            return _automatic(device.type)
         case "triton-interpret":
             return _kernels(device, place, needed="cpu")
         case _:
@@ -82,17 +78,3 @@ def _elsewhere(device: torch.device, needed: str) -> str:
     if needed == "cpu":
         return f"the interpreter runs kernels on the CPU, and this call is on {device}"
     return f"kernels run on a GPU, and this call is on {device}"
-
-
-@cache
-def _automatic(device_type: str) -> Lowering:
-    """Give what runs tensor code where nothing was asked for; says once why it is not kernels."""
-    if device_type != "cuda":
-        return Lowering.TORCH
-    try:
-        triton_module()
-    except NoTriton as error:
-        text = f"tensor code runs as calls of torch, not as fused kernels: {error}"
-        warnings.warn(text, UserWarning, stacklevel=2)
-        return Lowering.TORCH
-    return Lowering.TRITON

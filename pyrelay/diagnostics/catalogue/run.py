@@ -220,7 +220,7 @@ class NoKernels:
     """The option `lowering` asks for kernels where they cannot run.
 
     `triton` runs on a GPU, `triton-interpret` on the CPU; both take an installed triton. `auto`,
-    the default, takes what is there.
+    the default, calls torch.
     """
 
     span: Span
@@ -229,7 +229,7 @@ class NoKernels:
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
-            code="RL508",
+            code="RL511",
             title=f"kernels cannot run here: {self.why}",
             primary=Label(self.span, "this is to run as kernels"),
             help="leave the option `lowering` (PYRELAY_LOWERING) at `auto`",
