@@ -11,7 +11,7 @@ import difflib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final, final
 
 from ..config import may_compile
@@ -50,6 +50,7 @@ from .pullback import pullback_of
 from .records import Grads
 from .representation import UserData
 from .show import explanation, stage_text, type_text
+from .transformed import Transformed, transformed
 from .warn import warn
 
 
@@ -61,34 +62,6 @@ class CacheInfo:
     entries: int
     hits: int
     misses: int
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Transformed:
-    """A transform over a call: which, in which host parameters, and the form of the result.
-
-    There is one object of each (`transformed`), so that a key with one in it hashes fast.
-    """
-
-    rule: Rule
-    wrt: tuple[int, ...]
-    single: bool
-    has_aux: bool
-
-    @property
-    def path(self) -> tuple[int, ...] | None:
-        """What leads to the gradient of one model in the result; None where there are others, or
-        values beside it that a program gives."""
-        if self.has_aux or not self.single:
-            return None
-        return () if self.rule is Rule.GRAD else (1,)
-
-
-@lru_cache(maxsize=256)
-def transformed(rule: Rule, models: int, single: bool, has_aux: bool) -> Transformed:
-    """Give a transform in the parameters of all the models of a call."""
-    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux)
 
 
 @final

@@ -43,7 +43,9 @@ MERGED = """def @merged[B: Dim, T: Dim](
 }"""
 OUTER = """def @outer_sum[M: Dim, N: Dim](
     %x: Tensor[(M,), float32], %y: Tensor[(N,), float32], %w: Tensor[(M, N), float32]) {
-    let %o = outer(%x, %y);
+    let %column = reshape(%x, shape=(M, 1));
+    let %row = reshape(%y, shape=(1, N));
+    let %o = matmul(%column, %row);
     let %_ = overwrite(%w, %w - %o * 0.1f32);
     ()
 }"""

@@ -100,8 +100,8 @@ def test_what_follows_from_sizes_is_found_once() -> None:
             assert torch.equal(call(torch.ones(rows, 3), number), torch.full((rows, 3), number))
     call(torch.ones(3, 4).T, 2)
     assert seen == [
-        Layout((Form.CONTIGUOUS, Form.NUMBER)),
-        Layout((Form.STRIDED, Form.NUMBER)),
+        Layout((Form.CONTIGUOUS, Form.NUMBER), is_interpreted=True),
+        Layout((Form.STRIDED, Form.NUMBER), is_interpreted=True),
     ]
     assert len(call._prepared) == 4
 

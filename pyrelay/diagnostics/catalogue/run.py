@@ -125,8 +125,10 @@ class AssumptionBroken:
 
 @dataclass(frozen=True, slots=True)
 class SizesAreNotEqual:
-    """Two sizes differ that must be equal. The program found at least one of them while it ran, so
-    its types could not tell."""
+    """Two sizes differ that must be equal.
+
+    The program found at least one of them while it ran, so its types could not tell.
+    """
 
     span: Span
     left: int
@@ -160,8 +162,10 @@ class OperatorFailed:
 
 @dataclass(frozen=True, slots=True)
 class ListIsEmpty:
-    """A list is empty where the program needs an element of it: its first, its largest, the shape
-    of its elements."""
+    """A list is empty where the program needs an element of it.
+
+    It needs the first, the largest, or the shape that the elements have.
+    """
 
     span: Span
 

@@ -329,9 +329,11 @@ class UntoldResult:
 
 @dataclass(frozen=True, slots=True)
 class SizeOfEachRun:
-    """A size that only the running program knows is another one each time this runs, but a type
-    says that it is always the same: that of the elements of a list, or of what a local function
-    gives wherever it is called."""
+    """A size that the program finds is another one each time this runs.
+
+    But a type says that it is always the same: that of the elements of a list, or of what a local
+    function gives wherever it is called.
+    """
 
     span: Span
     why: str

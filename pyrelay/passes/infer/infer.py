@@ -33,6 +33,7 @@ from .generalise import annotated, declared, generalise, in_order, shared_params
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
+from .size_checks import without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
 from .untold import untold_sizes
@@ -242,7 +243,7 @@ def _infer_group(
     for name, function in functions.items():
         built = run(elaborator.function(function))
         assert isinstance(built, Function)
-        done[name] = built
+        done[name] = without_untold(built)
     untold = untold_sizes(done.values(), solver)
     if untold:
         return untold

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.dims import Dim
-from ...ir.expr import Atom, Binding, Call, Expr, Var
+from ...ir.expr import Atom, Binding, Call, Clause, Expr, Function, LetBlock, Match, Var
 from ...ir.op import Effect, Op
 from ...ir.ops.host import equal_sizes
-from ...ir.traverse import let, post_order
+from ...ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ...ir.types import UNIT, Type, dim_names
+from ..sizes import needed, shown, uncovered
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -51,6 +52,65 @@ def after_operands(call: Call, compared: Sequence[Binding]) -> Expr:
         bindings.append(Binding(var, arg))
         args.append(var)
     return let((*bindings, *compared), replace(call, args=tuple(args)))
+
+
+def without_untold(function: Function) -> Function:
+    """Give a typed function without comparisons of sizes that no value before them shows, such as
+    a size that is only in the type of a function."""
+    calls = (n for n in post_order(function) if isinstance(n, Call))
+    if not any(call.callee is equal_sizes for call in calls):
+        return function
+    told = run(_told(function, frozenset()))
+    assert isinstance(told, Function)
+    return told
+
+
+def _told(expr: Expr, known: frozenset[Dim]) -> Steps[Expr]:
+    """Give an expression without such comparisons where values show the known sizes."""
+    match expr:
+        case Function(params, body):
+            inner = yield _told(body, known.union(*(shown(p.ty) for p in params)))
+            return expr if inner is body else replace(expr, body=inner)
+        case LetBlock():
+            return (yield from _told_block(expr, known))
+        case Match(value, clauses):
+            changed = yield _told(value, known)
+            made: list[Clause] = []
+            for clause in clauses:
+                found = known.union(*(shown(v.ty) for v in pattern_vars(clause.pattern)))
+                guard = clause.guard
+                if guard is not None:
+                    guard = yield _told(guard, found)
+                made.append(replace(clause, guard=guard, body=(yield _told(clause.body, found))))
+            return replace(expr, value=changed, clauses=tuple(made))
+        case _:
+            inside: list[Expr] = []
+            for child in children(expr):
+                told = child if isinstance(child, Atom) else (yield _told(child, known))
+                inside.append(told)
+            return rebuild(expr, inside)
+
+
+def _told_block(block: LetBlock, known: frozenset[Dim]) -> Steps[Expr]:
+    blocks, end = spine(block)
+    kept: list[tuple[LetBlock, list[Binding]]] = []
+    for each in blocks:
+        kept.append((each, []))
+        for binding in each.bindings:
+            value = yield _told(binding.value, known)
+            if not _is_untold(value, known):
+                kept[-1][1].append(replace(binding, value=value))
+            known = known.union(shown(binding.var.ty))
+    result: Expr = yield _told(end, known)
+    for each, bindings in reversed(kept):
+        result = replace(each, bindings=tuple(bindings), body=result) if bindings else result
+    return result
+
+
+def _is_untold(value: Expr, known: frozenset[Dim]) -> bool:
+    if not isinstance(value, Call) or value.callee is not equal_sizes:
+        return False
+    return any(True for d in needed(value) for _ in uncovered(d, known))
 
 
 def must_run(size: Expr, types: Mapping[Expr, Type], solver: Solver) -> bool:

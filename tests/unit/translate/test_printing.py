@@ -40,8 +40,9 @@ from tests.python_text import assert_reads_back, load
 from tests.scale.programs import chain, nested
 from tests.unit.translate import data_programs, match_programs
 
-NOT_ALONE = {"param", "batch_norm"}
-"""Operators that Python calls only for a model, or of whose result it gives the first field."""
+NOT_ALONE = {"param", "batch_norm", "equal_sizes"}
+"""Operators that Python calls only for a model, of whose result it gives the first field, or that
+inference writes again."""
 PLAIN = [op for op in ALL if op.name not in NOT_ALONE]
 
 
