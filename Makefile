@@ -27,12 +27,14 @@ unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m "not slow and not gpu and not alone"
 	$(BIN)/python -m pytest -q -m alone tests/test_house.py
 
-# Every kernel that the tests make is interpreted, then compiled for three targets; no GPU is needed.
+# Every kernel that the tests make is interpreted, and one of EVERY compiled for three targets, which
+# takes 5 minutes for all of them; no GPU is needed.
+EVERY ?= 4
 kernels: $(VENV)/.dev
 	rm -rf $(VENV)/kernels
 	KERNELS=$(VENV)/kernels OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal \
 	    -m "not slow and not gpu" tests/kernels
-	$(BIN)/python -m tests.kernels.ahead_of_time $(VENV)/kernels
+	$(BIN)/python -m tests.kernels.ahead_of_time $(VENV)/kernels $(EVERY)
 
 # The half of the compiler that needs no torch, under newer Pythons, where there are any.
 newer:
@@ -50,6 +52,7 @@ newer:
 
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
+	$(MAKE) kernels EVERY=1
 
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev

@@ -1,7 +1,7 @@
 """Compile every kernel that the tests ran, for each target: `python -m tests.kernels.ahead_of_time
-FOLDER`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
+FOLDER [N]`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
 
-Each kernel is compiled in its first configuration. Prints how many there were, and stops with
+With N only one of N kernels is compiled, each time the same ones. Each kernel is compiled in its first configuration. Prints how many there were, and stops with
 status 1 if one could not be compiled.
 """
 
@@ -46,7 +46,8 @@ def compile_for_all(kernel: Kernel) -> str | None:
 
 def main(arguments: Sequence[str]) -> int:
     """Compile the kernels in a folder. Gives the exit status."""
-    kernels = collected(Path(arguments[0]))
+    ran = collected(Path(arguments[0]))
+    kernels = ran[:: int(arguments[1]) if len(arguments) > 1 else 1]
     started = time.perf_counter()
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
         problems = [p for p in pool.map(compile_for_all, kernels, chunksize=4) if p is not None]
@@ -55,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     targets = ", ".join(f"sm_{t[1]}" if t[0] == "cuda" else str(t[1]) for t in TARGETS)
     spent = time.perf_counter() - started
     sys.stdout.write(
-        f"{len(kernels)} distinct kernels interpreted, {len(kernels) - len(problems)} compiled for "
+        f"{len(ran)} distinct kernels interpreted, {len(kernels) - len(problems)} compiled for "
         f"{targets} in {spent:.0f} s\n"
     )
     return 1 if problems or not kernels else 0
