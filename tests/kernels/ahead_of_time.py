@@ -1,8 +1,8 @@
-"""Compile every kernel that the tests ran, for each target: `python -m tests.kernels.ahead_of_time
+"""Compile the kernels that the tests ran, for each target: `python -m tests.kernels.ahead_of_time
 FOLDER [N]`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
 
-With N only one of N kernels is compiled, each time the same ones. Each kernel is compiled in its first configuration. Prints how many there were, and stops with
-status 1 if one could not be compiled.
+With N only one of N kernels is compiled, each time the same ones. Each is compiled in its first
+configuration. Prints how many there were, and stops with status 1 if one could not be compiled.
 """
 
 from __future__ import annotations
