@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import doctest
 import importlib
+import os
 import re
 import subprocess
 import sys
@@ -133,9 +134,10 @@ def test_every_dependency_is_pinned_for_the_tests() -> None:
 
 
 def run_python(code: str) -> str:
-    """Run code in a fresh interpreter and give what it prints."""
+    """Run code in a fresh interpreter, which keeps bytecode, and give what it prints."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env=env
     )
     return done.stdout.strip()
 
