@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ...diagnostics.catalogue.types import SizeOfEachRun
+from ...diagnostics.catalogue.sizes import SizeOfEachRun
 from ...diagnostics.diagnostic import Problem
 from ...ir.expr import Call, Expr, Function, GlobalVar, If, LetBlock, Match, Transform, Var
 from ...ir.traverse import children, free_vars, post_order

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
+from ...diagnostics.catalogue.sizes import AssumptionRefused
 from ...diagnostics.catalogue.types import (
-    AssumptionRefused,
     BranchMismatch,
     CannotInfer,
     ConditionMismatch,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...diagnostics.catalogue.model import OpenParameter
-from ...diagnostics.catalogue.types import UntoldSize
+from ...diagnostics.catalogue.sizes import UntoldSize
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function

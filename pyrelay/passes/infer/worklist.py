@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
-from ...diagnostics.catalogue.types import DimsMismatch, EndlessType
+from ...diagnostics.catalogue.sizes import DimsMismatch
+from ...diagnostics.catalogue.types import EndlessType
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import Function

@@ -21,6 +21,7 @@ HUNDREDS = {
     "patterns": 2,
     "signatures": 1,
     "sites": 1,
+    "sizes": 2,
     "types": 2,
     "gradient": 3,
     "model": 4,

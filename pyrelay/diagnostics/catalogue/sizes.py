@@ -1,0 +1,84 @@
+"""Mistakes of sizes, found before anything runs (RL200 to RL299)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..diagnostic import Diagnostic, Label
+from ..source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOfEachRun:
+    """A size that the program finds is another one each time this runs.
+
+    But a type says that it is always the same: that of the elements of a list, or of what a local
+    function gives wherever it is called.
+    """
+
+    span: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL223",
+            title="a size is not the same each time",
+            primary=Label(self.span, "each time this runs it may give another size"),
+            notes=(f"{self.why}, and one type holds for all runs",),
+            help="put the tensor into a dataclass whose field has a Dim of its own, as in "
+            '`rows: Tensor[Float, (K,)]` with `K = Dim("K")`, or into a function annotated with '
+            "`Any` for the size of its result",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DimsMismatch:
+    """Two sizes that the program needs to be equal cannot be."""
+
+    span: Span
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL213",
+            title="two sizes that must be equal are not",
+            primary=Label(self.span, self.why),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AssumptionRefused:
+    """In strict mode, an equation between sizes that the types do not prove."""
+
+    span: Span
+    equation: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL214",
+            title=f"the program needs {self.equation}, which its types do not say",
+            primary=Label(self.span, "needed here"),
+            help="use one Dim for both sizes in the annotations",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UntoldSize:
+    """A size is computed with although nothing tells its value."""
+
+    span: Span
+    name: str
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL236",
+            title=f"nothing tells the size {self.name}",
+            primary=Label(self.span, f"no parameter of `{self.function}` has {self.name} in it"),
+            help=f"use it in the shape of a parameter, or pass it: "
+            f'`{self.name.lower()}: Dim("{self.name}")`',
+        )
