@@ -10,7 +10,7 @@ import torch
 
 from examples.lenet.lenet import lenet
 from examples.lenet.lenet import loss as lenet_loss
-from pyrelay import Dim, Float, Int, Tensor, relay
+from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 from pyrelay.config import options
 from pyrelay.models import mlp as mlps
 from pyrelay.models import transformer
@@ -67,6 +67,47 @@ def test_a_transformer_block_is_trained() -> None:
         ),
         training(block_loss, torch.randn(2, 3, 8)),
     )
+
+
+@relay_model
+def inner(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 5)]:
+    return relay.tanh(relay.linear(x, out_features=5))
+
+
+@relay_model
+def outer(x: Tensor[Float, (N, 5)]) -> Tensor[Float, (N, 3)]:
+    return relay.layer_norm(relay.linear(x, out_features=3), (3,))
+
+
+@relay
+def joint_loss(x: Tensor[Float, (N, 4)]) -> Float:
+    hidden = inner(x)
+    return (outer(hidden) ** 3).mean()
+
+
+@relay
+def joint_step(first: Model[inner], second: Model[outer], x: Tensor[Float, (N, 4)]) -> Float:
+    value, (mine, others) = relay.value_and_grad((first, second), joint_loss, (x,))
+    relay.update_model_params(first, mine, lr=0.1)
+    relay.update_model_params(second, others, lr=0.1)
+    return value
+
+
+def test_two_models_are_trained_at_once() -> None:
+    x = torch.randn(6, 4)
+
+    def make() -> tuple[Any, Any]:
+        return relay.create_model(inner, seed=1), relay.create_model(outer, seed=2)
+
+    with_kernels, with_torch = make(), make()
+    found = joint_step(*with_kernels, x), relay.value_and_grad(with_kernels, joint_loss, (x,))
+    with options(lowering="torch"):
+        expected = joint_step(*with_torch, x), relay.value_and_grad(with_torch, joint_loss, (x,))
+    torch.testing.assert_close(found[0], expected[0])
+    torch.testing.assert_close(found[1][0], expected[1][0])
+    for one, other in zip(found[1][1], expected[1][1], strict=True):
+        for name, gradient in other.items():
+            torch.testing.assert_close(one[name], gradient, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow

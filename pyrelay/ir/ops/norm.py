@@ -211,6 +211,7 @@ layer_norm: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(
         _layer_norm,
+        is_fresh=True,
         fused=MadeOf(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
     ),
     grad=Expansion(lambda args, attrs: layer_norm_with_statistics(*args, **attrs)[0]),
@@ -287,7 +288,7 @@ rms_norm: Final = Op(
     type_rule=_layer_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_rms_norm, fused=MadeOf(_rms_norm_code)),
+    lowering=Library(_rms_norm, is_fresh=True, fused=MadeOf(_rms_norm_code)),
     grad=_rms_norm_grad,
     hidden=(
         Hidden(
@@ -362,7 +363,7 @@ group_norm: Final = Op(
     type_rule=_group_norm_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
-    lowering=Library(_group_norm, fused=MadeOf(_group_norm_code)),
+    lowering=Library(_group_norm, is_fresh=True, fused=MadeOf(_group_norm_code)),
     grad=_group_norm_grad,
     hidden=(
         Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),

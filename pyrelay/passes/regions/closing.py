@@ -113,6 +113,8 @@ def close(
     code: list[Binding] = []
     for binding in bindings:
         for operand in children(binding.value):
+            if operand in copies:
+                continue
             if isinstance(operand, Constant) and isinstance(operand.value, TensorData):
                 copies[operand] = Var("c", operand.ty, span=operand.span)
                 args.append(operand)

@@ -6,10 +6,14 @@ from typing import Any
 
 import torch
 
-from pyrelay.ir.expr import Call, GlobalVar
+from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.expr import Binding, Call, Constant, GlobalVar, TensorData, Tuple, Var
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
+from pyrelay.ir.types import TensorType, TupleType, float32
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.passes.regions.closing import close
 from pyrelay.passes.regions.pipeline import Regions, make_regions
 from pyrelay.runtime.evaluator import evaluate
 from tests.unit.passes.regions.kernels import module
@@ -103,3 +107,14 @@ def test_loops_keep_their_body_in_a_region() -> None:
         3,
     )
     assert found.regions == ("region.1",)
+
+
+def test_a_constant_that_a_tuple_holds_twice_is_passed_once() -> None:
+    ty = TensorType((Dim.of(2),), float32)
+    tensor = Constant(TensorData(float32, (2,), bytes(8)), ty, span=NOWHERE)
+    pair = TupleType((ty, ty))
+    var = Var("pair", pair, span=NOWHERE)
+    value = Tuple((tensor, tensor), pair, span=NOWHERE)
+    closed = close([Binding(var, value)], [], [var], [], NOWHERE)
+    assert closed.args == (tensor,)
+    assert len(closed.function.params) == 1
