@@ -26,7 +26,7 @@ from ..diagnostics.source import Span
 from ..ir.bounds import relation
 from ..ir.dims import Dim
 from ..ir.expr import Assumption
-from ..ir.ops.host import EmptyList, ProgramFailed, SizesDiffer
+from ..ir.ops.host import AssertionFailed, EmptyList, ProgramFailed, SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 
@@ -56,7 +56,7 @@ def _problem(error: Exception, span: Span) -> Problem:
             return WrongElement(span, position, wanted, actual, way)
         case SizesDiffer(left=left, right=right):
             return SizesAreNotEqual(span, left, right)
-        case AssertionError():
+        case AssertionFailed():
             return CheckFailed(span, str(error))
         case ProgramFailed():
             return Raised(span, str(error))

@@ -11,7 +11,6 @@ from ..diagnostics.catalogue.names import (
     OuterAssignment,
     SharedItem,
 )
-from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
 from ..ir.intrinsics import Intrinsic
@@ -29,7 +28,7 @@ from .model_calls import pure_function, record_of, records_of
 from .optimizers import STAND_IN, OptimizerUse
 from .ownership import shared_by
 from .static import static_value
-from .subscripts import Place, item, read_place, replaced
+from .subscripts import Place, copied, fixed, item, read_place, replaced
 from .tables import BINARY
 from .updates import makes_optimizer, renew
 
@@ -76,7 +75,7 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
         case _:
             records = records_of(cx, value, len(getattr(target, "elts", ())))
             shared = list(shared_by(cx, value))
-            yield bind_target(cx, target, (yield cx.expression(value)), code)
+            yield bind_target(cx, target, (yield cx.expression(value)), code, value)
             _note_records(cx, target, records)
             if isinstance(target, ast.Tuple | ast.List):
                 _note_holders(cx, target, shared)
@@ -167,8 +166,10 @@ def _assign_each(
         _note_holders(cx, target, names)
 
 
-def bind_target(cx: Context, target: ast.expr, value: Expr, code: Code) -> Steps[None]:
-    """Bind what a target names to a value."""
+def bind_target(
+    cx: Context, target: ast.expr, value: Expr, code: Code, written: ast.expr | None = None
+) -> Steps[None]:
+    """Bind what a target names to a value, which is `written` where the program writes it alone."""
     span = cx.span(target)
     match target:
         case ast.Name(id=name) if name in cx.grown:
@@ -194,7 +195,7 @@ def bind_target(cx: Context, target: ast.expr, value: Expr, code: Code) -> Steps
                 yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
         case ast.Subscript():
             place = yield read_place(cx, target.slice)
-            _set_item(cx, target, place, value, code)
+            _set_item(cx, target, place, value, code, written)
         case ast.Attribute():
             yield _write_cell(cx, target, value, code)
         case _:
@@ -209,10 +210,17 @@ def _fields_type(target: ast.expr) -> Type:
     return TupleType(tuple(_fields_type(e) for e in target.elts))
 
 
-def _set_item(cx: Context, target: ast.Subscript, place: Place, value: Expr, code: Code) -> None:
+def _set_item(
+    cx: Context,
+    target: ast.Subscript,
+    place: Place,
+    value: Expr,
+    code: Code,
+    written: ast.expr | None,
+) -> None:
     assert isinstance(target.value, ast.Name), "the fence refuses other targets"
     name, span = target.value.id, cx.span(target)
-    base = owned(cx, target.value, span)
+    base = _owned(cx, target.value, target, written)
     if base is None:
         return
     var = Var(name, span=span)
@@ -220,17 +228,36 @@ def _set_item(cx: Context, target: ast.Subscript, place: Place, value: Expr, cod
     cx.bind(name, Bound(atom=var), span)
 
 
-def owned(cx: Context, name: ast.Name, span: Span) -> Expr | None:
+def _owned(
+    cx: Context, name: ast.Name, target: ast.Subscript, written: ast.expr | None
+) -> Expr | None:
     """Give the value of a name whose items may be assigned; None when it may be held elsewhere,
     which is reported."""
+    span = cx.span(target)
     entry = cx.local(name.id, span)
     if entry is None or entry.atom is None:
         cx.program.report(OuterAssignment(span, name.id))
         return None
     if entry.holder is not None:
-        cx.program.report(SharedItem(span, name.id, entry.holder.span, entry.holder.why))
+        index = ast.unparse(_without_colons(target.slice))
+        value = "value" if written is None else ast.unparse(written)
+        holder = entry.holder
+        cx.program.report(SharedItem(span, name.id, index, value, holder.span, holder.why))
         return None
     return entry.atom
+
+
+def _without_colons(index: ast.expr) -> ast.expr:
+    """Give an index as an expression of its own: `1:2` is `slice(1, 2)`."""
+    match index:
+        case ast.Tuple(elts=elts):
+            return ast.Tuple([_without_colons(e) for e in elts], ast.Load())
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            bounds = [lower or ast.Constant(None), upper or ast.Constant(None)]
+            bounds += [] if step is None else [step]
+            return ast.Call(ast.Name("slice", ast.Load()), bounds, [])
+        case _:
+            return index
 
 
 def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
@@ -267,14 +294,15 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             code.bind(var, Call(op, (old, value), {}, span=span))
             cx.bind(name, Bound(atom=var), cx.span(target))
         case ast.Subscript(value=ast.Name() as name) as target:
-            place = _fixed((yield read_place(cx, target.slice)), code)
-            base = owned(cx, name, cx.span(target))
+            place = fixed((yield read_place(cx, target.slice)), code)
+            both = ast.BinOp(_loaded(target), stmt.op, stmt.value)
+            base = _owned(cx, name, target, both)
             if base is None:
                 return
             old = item(base, place, cx.span(target), cx.span(target.slice))
             old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
-            _set_item(cx, target, _copied(place), Call(op, (old, value), {}, span=span), code)
+            _set_item(cx, target, copied(place), Call(op, (old, value), {}, span=span), code, both)
         case ast.Attribute(value=owner, attr="value") as target:
             cell = atom((yield cx.expression(owner)), "cell", code.bind)
             old = atom(RefRead(cell, span=cx.span(target)), "content", code.bind)
@@ -285,20 +313,8 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
 
 
-def _fixed(place: Place, code: Code) -> Place:
-    """Give a place whose indices and bounds are computed once."""
-    indices = tuple(atom(i, "index", code.bind) for i in place.indices)
-    spec = tuple(
-        tuple(atom(p, "bound", code.bind) if isinstance(p, Expr) else p for p in entry)
-        for entry in place.spec
-    )
-    return Place(indices, spec)
-
-
-def _copied(place: Place) -> Place:
-    """Give a place of atoms for a second use."""
-    spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
-    return Place(tuple(again(i) for i in place.indices), spec)
+def _loaded(target: ast.Subscript) -> ast.Subscript:
+    return ast.Subscript(target.value, target.slice, ast.Load())
 
 
 def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | None]) -> None:

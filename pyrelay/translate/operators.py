@@ -37,6 +37,7 @@ from .definition import meaning
 from .mentions import as_called, operator_text, unit
 from .models import ValueSpec
 from .static import static_value
+from .subscripts import is_plain_set_at, set_at_call
 from .tables import VARIADIC
 
 _NAME: Final = Slot("name", required=False, keyword_only=True)
@@ -56,6 +57,8 @@ class _Given:
 def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = None) -> Steps[Expr]:
     """Translate a call of an operator; `receiver` is the tensor of a method call."""
     wanted, cx.wanted = cx.wanted, None
+    if is_plain_set_at(node, op):
+        return (yield set_at_call(cx, node))
     given = _bind(cx, node, op, receiver)
     if given is None:
         return placeholder(cx.span(node))

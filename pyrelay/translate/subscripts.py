@@ -5,13 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, Tuple
+from ..ir.op import Op
 from ..ir.ops.host import dim_size
 from ..ir.ops.index import index, set_at
 from ..ir.traverse import Steps
+from .arguments import Callee, Slot, match_arguments, require
+from .atoms import again, atom, placeholder
+from .blocks import Code
 from .context import Context
 from .growth import grown_value
 from .mentions import value_of
@@ -27,6 +31,13 @@ class Place:
 
     indices: tuple[Expr, ...]
     spec: tuple[tuple[Any, ...], ...]
+
+
+_SET_AT: Final = Callee(
+    "set_at",
+    (Slot("input", required=True), Slot("index", required=True), Slot("value", required=True)),
+    "set_at(input, index, value)",
+)
 
 
 def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
@@ -60,6 +71,47 @@ def replaced(base: Expr, place: Place, value: Expr, span: Span, inside: Span) ->
     return Call(set_at, (base, indices, value), {"spec": place.spec}, span=span)
 
 
+def is_plain_set_at(node: ast.Call, op: Op) -> bool:
+    """Tell whether a call of `relay.set_at` says the place as an index, not as a `spec`."""
+    if op is not set_at:
+        return False
+    return len(node.args) < len(op.params) and all(k.arg != "spec" for k in node.keywords)
+
+
+def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.set_at(x, index, value)`, with the index as it stands in brackets, and
+    slices as `slice(start, stop)`."""
+    found = match_arguments(cx, node, _SET_AT)
+    if found is None or not require(cx, node, _SET_AT, found):
+        return placeholder(cx.span(node))
+    code = Code()
+    given: dict[str, Expr] = {}
+    place = Place((), ())
+    for name, argument in found.items():
+        if name == "index":
+            place = fixed((yield read_place(cx, argument)), code)
+        else:
+            given[name] = atom((yield cx.expression(argument)), name, code.bind)
+    inside = cx.span(found["index"])
+    return code.close(replaced(given["input"], place, given["value"], cx.span(node), inside))
+
+
+def fixed(place: Place, code: Code) -> Place:
+    """Give a place whose indices and bounds are computed once."""
+    indices = tuple(atom(i, "index", code.bind) for i in place.indices)
+    spec = tuple(
+        tuple(atom(p, "bound", code.bind) if isinstance(p, Expr) else p for p in entry)
+        for entry in place.spec
+    )
+    return Place(indices, spec)
+
+
+def copied(place: Place) -> Place:
+    """Give a place of atoms for a second use."""
+    spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
+    return Place(tuple(again(i) for i in place.indices), spec)
+
+
 def _literal(node: ast.expr) -> int | None:
     match node:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
@@ -75,9 +127,10 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Place]:
     entries: list[tuple[Any, ...]] = []
     indices: list[Expr] = []
     for part in _parts(node):
+        bounds = _slice(cx, part)
         match part:
-            case ast.Slice(lower=lower, upper=upper, step=step):
-                bounds = yield _bounds(cx, (lower, upper, step))
+            case _ if bounds is not None:
+                bounds = yield _bounds(cx, bounds)
                 entries.append(("slice", *bounds))
             case ast.Constant(value=None):
                 entries.append(("new",))
@@ -91,6 +144,25 @@ def read_place(cx: Context, node: ast.expr) -> Steps[Place]:
 
 def _parts(node: ast.expr) -> Sequence[ast.expr]:
     return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _slice(cx: Context, node: ast.expr) -> tuple[ast.expr | None, ...] | None:
+    """Give the start, stop and step of `a:b:c` or `slice(a, b, c)`; None for what is no slice."""
+    match node:
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return lower, upper, step
+        case ast.Call(func=function, args=[_, *_] as args, keywords=[]) if len(args) <= 3:
+            known = static_value(cx, function)
+            if known is None or known.value is not slice:
+                return None
+            bounds = (None, *args, None) if len(args) == 1 else (*args, None)
+            return tuple(None if _is_none(b) else b for b in bounds[:3])
+        case _:
+            return None
+
+
+def _is_none(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _bounds(cx: Context, nodes: Sequence[ast.expr | None]) -> Steps[list[Any]]:

@@ -102,6 +102,8 @@ class SharedItem:
 
     span: Span
     name: str
+    index: str
+    value: str
     holder: Span
     why: str
 
@@ -112,8 +114,8 @@ class SharedItem:
             title=f"the tensor in `{self.name}` may also be held elsewhere",
             primary=Label(self.span, "an item is assigned here"),
             secondary=(Label(self.holder, self.why),),
-            help=f"write `{self.name} = relay.set_at({self.name}, index, value)`, which changes "
-            "nothing but this name",
+            help=f"write `{self.name} = relay.set_at({self.name}, {self.index}, {self.value})`, "
+            "which changes nothing but this name",
         )
 
 

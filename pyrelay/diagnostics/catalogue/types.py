@@ -212,7 +212,6 @@ class ReturnMismatch:
     function: str
     declared: str
     actual: str
-    why: str
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -220,7 +219,24 @@ class ReturnMismatch:
             code="RL206",
             title=f"`{self.function}` is declared to return {self.declared}",
             primary=Label(self.span, f"this is {self.actual}"),
-            notes=(self.why,) if self.why else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NameMismatch:
+    """A name is assigned something else than its annotation says."""
+
+    span: Span
+    name: str
+    declared: str
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL224",
+            title=f"`{self.name}` is annotated as {self.declared}",
+            primary=Label(self.span, f"what it gets is {self.actual}"),
         )
 
 

@@ -280,7 +280,7 @@ def _check_type(call: RuleCall) -> Type:
 
 def _check(condition: Any, message: str) -> tuple[()]:
     if not condition:
-        raise AssertionError(message)
+        raise AssertionFailed(message)
     return ()
 
 
@@ -308,6 +308,10 @@ class SizesDiffer(ValueError):  # noqa: N818  becomes a diagnostic at the call
         super().__init__(left, right)
         self.left = left
         self.right = right
+
+
+class AssertionFailed(AssertionError):  # noqa: N818  it is no mistake of the compiler
+    """What `check` raises: an assertion of the program does not hold."""
 
 
 class ProgramFailed(RuntimeError):  # noqa: N818  it is no mistake of the compiler

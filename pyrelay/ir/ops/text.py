@@ -39,7 +39,7 @@ from ..types import (
 )
 from .arithmetic import add
 from .compare import equal, not_equal
-from .host import ProgramFailed, dim_size
+from .host import AssertionFailed, ProgramFailed, dim_size
 
 _TEXT: Final = NoGradient("a string")
 
@@ -296,7 +296,7 @@ def _stop_type(call: RuleCall) -> Type:
 
 
 def _stop(message: str, assertion: bool) -> Any:
-    raise AssertionError(message) if assertion else ProgramFailed(message)
+    raise AssertionFailed(message) if assertion else ProgramFailed(message)
 
 
 stop: Final = Op(

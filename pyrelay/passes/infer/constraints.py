@@ -15,6 +15,7 @@ from ...diagnostics.catalogue.types import (
     BranchMismatch,
     CellMismatch,
     ConditionMismatch,
+    NameMismatch,
     NotACell,
     NotAFunction,
     NotATuple,
@@ -105,6 +106,8 @@ class FlowConstraint:
     kind: str
     value: Expr | None = None
     """What arrives, where its sizes may be compared while running."""
+    name: str = ""
+    """The annotated name."""
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
@@ -116,13 +119,15 @@ class FlowConstraint:
         if isinstance(self.expected, TupleType) and self.kind == "let":
             actual = show(solver.resolve(self.actual))
             return UnpackMismatch(self.span, len(self.expected.fields), actual)
-        name = self.function.name if self.function is not None else "this name"
         actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
         if self.kind == "cell":
             return NotACell(self.span, show(actual))
         if self.kind == "content":
             return CellMismatch(self.span, show(expected), show(actual))
-        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual), "")
+        if self.kind == "let":
+            return NameMismatch(self.span, self.name, show(expected), show(actual))
+        name = None if self.function is None else self.function.name
+        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual))
 
 
 @final

@@ -380,8 +380,9 @@ class Generator:
                 self.vars[binding.var] = actual
             else:
                 expected = self.declare_var(binding.var)
-                span, value = binding.var.span, binding.value
-                self.work.add(FlowConstraint(actual, expected, span, None, "let", value))
+                span, value, name = binding.var.span, binding.value, binding.var.name
+                flow = FlowConstraint(actual, expected, span, None, "let", value, name)
+                self.work.add(flow)
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 

@@ -307,7 +307,7 @@ class Solver:
             raise Clash(f"{left} is not {right}")
         if isinstance(right, DType):
             if left.weak is not None and not _widens(left.weak, right.kind):
-                raise Clash(f"a {left.weak.name.lower()} number is not {right}")
+                raise Clash(f"{_NUMBERS[left.weak]} is not {right}")
         elif left.weak is not None and (right.weak is None or left.weak.value > right.weak.value):
             left, right = right, left
         self._dtypes[left.number] = right
@@ -409,6 +409,13 @@ class Solver:
         if not isinstance(dtype, DTypeHole) or dtype.weak is None:
             return False
         return isinstance(wanted, DType) and _widens(dtype.weak, wanted.kind)
+
+
+_NUMBERS: Final = {
+    DTypeKind.BOOL: "a Bool",
+    DTypeKind.INT: "an integer",
+    DTypeKind.FLOAT: "a number with a fraction",
+}
 
 
 def _widens(weak: DTypeKind, kind: DTypeKind) -> bool:
