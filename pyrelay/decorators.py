@@ -27,6 +27,8 @@ from .translate.definition import Definition, Kind
 from .translate.optimizers import MAKERS, Maker
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
     from .diagnostics.diagnostic import Report
     from .ir.lowering import Fused
     from .ir.module import Module
@@ -50,6 +52,13 @@ class Operator:
         from .runtime.eager import apply
 
         return apply(self.__relay__, args, kwargs)
+
+    @property
+    def __signature__(self) -> Signature:
+        """What `help` and `inspect.signature` show."""
+        from .ir.op_signature import signature  # only help asks
+
+        return signature(self.__relay__)
 
     def __repr__(self) -> str:
         return f"<operator {self.__name__}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from pyrelay.config import Options
+from tests.golden import Golden
+from tests.pages import errors_page, operators_page
+
 ROOT = Path(__file__).parents[1]
-DOCS = sorted(p for p in (ROOT / "docs").glob("*.md") if "```python" in p.read_text("utf-8"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+DOCS = [page for page in PAGES if "```python" in page.read_text("utf-8")]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```\n(.*?)```)?", re.DOTALL)
 
 
@@ -27,8 +33,28 @@ def test_the_programs_of_a_page_run_in_order_and_print_what_stands_below_them(
     assert done.stdout == "".join(output for _, output in blocks)
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
     for link in re.findall(r"\]\(([\w./-]+)\)", text):
         assert (page.parent / link).exists(), link
+
+
+def test_the_reference_is_what_the_declarations_say(*, update_golden: bool) -> None:
+    reference = Golden(ROOT / "docs" / "reference", update=update_golden)
+    reference("operators.md", operators_page())
+    reference("errors.md", errors_page())
+
+
+def test_every_option_is_told() -> None:
+    told = (ROOT / "docs" / "debugging.md").read_text(encoding="utf-8")
+    for option in dataclasses.fields(Options):
+        assert f"| `PYRELAY_{option.name.upper()}` |" in told
+        assert f"| {option.metadata['doc']} |" in told
+
+
+def test_every_page_can_be_found() -> None:
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in PAGES:
+        name = page.relative_to(ROOT / "docs").as_posix()
+        assert name == "README.md" or f"]({name})" in index

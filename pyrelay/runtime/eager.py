@@ -6,9 +6,7 @@ outside of `@relay` code. The result joins torch autograd as any torch function 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from ..ir.build import Builder
 from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op
+from ..ir.op_signature import signature
 from ..ir.types import DTYPES, DType, TensorType, TupleType, Type
 from .devices import Holder, one_device
 from .dispatching import apply as apply_dispatched
@@ -35,7 +34,7 @@ def _cast(op: Op, wanted: tuple[int, DType] | None) -> Cast | None:
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Give the value of an operator at tensors and numbers. Raises CheckError and RunError."""
     try:
-        bound = _signature(op).bind(*args, **kwargs)
+        bound = signature(op).bind(*args, **kwargs)
     except TypeError as error:
         raise RunError(WrongCall(op.name, NOWHERE, str(error))) from None
     bound.apply_defaults()
@@ -83,21 +82,3 @@ def _type(value: Any) -> Type:
     if isinstance(value, tuple | list):
         return TupleType(tuple(_type(v) for v in value))  # pyright: ignore[reportUnknownArgumentType]
     raise RunError(WrongCall("operator", NOWHERE, f"takes tensors, not {type(value).__name__}"))
-
-
-@lru_cache
-def _signature(op: Op) -> inspect.Signature:
-    """Give an operator's parameters as Python sees them: operands, then attributes."""
-    found: list[inspect.Parameter] = []
-    has_default = False
-    for param in op.params:
-        missing = param.default is Missing.REQUIRED
-        has_default = has_default or not missing
-        keyword = has_default and missing
-        kind = (
-            inspect.Parameter.KEYWORD_ONLY if keyword else inspect.Parameter.POSITIONAL_OR_KEYWORD
-        )
-        default = inspect.Parameter.empty if missing else param.default
-        found.append(inspect.Parameter(param.name, kind, default=default))
-    found.sort(key=lambda p: p.kind)
-    return inspect.Signature(found)

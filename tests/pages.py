@@ -1,0 +1,103 @@
+"""The pages of docs/reference, made from the declarations they are about."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from pyrelay.diagnostics.catalogue import entries
+from pyrelay.diagnostics.diagnostic import Problem
+from pyrelay.ir.op import Missing, Op, Param
+from pyrelay.ir.op_signature import signature
+from pyrelay.ir.ops.table import ALIASES, ALL
+
+ERRORS = Path(__file__).parent / "errors"
+CODE = re.compile(r'code="(RL\d+)"')
+
+
+def operators_page() -> str:
+    """Give the page that lists every operator."""
+    names: dict[str, list[str]] = {}
+    for alias, name in ALIASES.items():
+        names.setdefault(name, []).append(alias)
+    rows = [_row(op, names.get(op.name, [])) for op in sorted(ALL, key=lambda op: op.name)]
+    return "\n".join((*_OPERATORS, *rows, ""))
+
+
+_OPERATORS = (
+    "# Every operator",
+    "",
+    "Behind a call stand its other names and, in brackets, torch's if it is another one.",
+    "`In a model` tells what weights are made of where they are not given.",
+    "",
+    "| call | value |",
+    "|---|---|",
+)
+
+
+def _row(op: Op, aliases: list[str]) -> str:
+    call = f"`{op.name}{_parameters(op)}`"
+    also = "".join(f", `{alias}`" for alias in aliases)
+    there = op.torch_name or ""
+    torch_name = f" [`{there}`]" if there and there.split(".")[-1] != op.name else ""
+    hyper = ", ".join(_parameter(p) for p in op.hyper)
+    made = f" In a model: `{hyper}`." if hyper else ""
+    return f"| {call}{also}{torch_name} | {_cell(op.doc + made)} |"
+
+
+def _parameters(op: Op) -> str:
+    found = signature(op).parameters.values()
+    return _cell(str(inspect.Signature([_shown(p) for p in found])))
+
+
+def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Give a parameter without a default that says nothing: the mode of the model around it."""
+    is_mode = parameter.default is Missing.MODE
+    return parameter.replace(default=None) if is_mode else parameter
+
+
+def _parameter(param: Param) -> str:
+    missing = param.default is Missing.REQUIRED
+    return f"{param.name}=" if missing else f"{param.name}={param.default!r}"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def errors_page() -> str:
+    """Give the page that explains every mistake, each with a program that makes it."""
+    found: dict[str, list[type[Problem]]] = {}
+    for entry in entries():
+        for code in sorted(set(CODE.findall(inspect.getsource(entry)))):
+            found.setdefault(code, []).append(entry)
+    examples = _examples()
+    sections = [_section(code, found[code], examples.get(code)) for code in sorted(found)]
+    return "\n".join((*_ERRORS, *sections))
+
+
+_ERRORS = (
+    "# Every mistake",
+    "",
+    "RL1xx are mistakes of the language, RL2xx of types, sizes and cases, RL3xx of derivatives,",
+    "RL4xx of models, RL5xx of calls and of programs while they run, RL6xx of texts.",
+    "",
+)
+
+
+def _section(code: str, found: list[type[Problem]], example: str | None) -> str:
+    told = "\n\n".join(inspect.getdoc(entry) or "" for entry in found)
+    shown = "" if example is None else f"\n```\n{example}```\n"
+    return f"## {code}\n\n{told}\n{shown}"
+
+
+def _examples() -> dict[str, str]:
+    """Give the shortest rendering of each code that stands alone in a golden file."""
+    shortest: dict[str, str] = {}
+    for path in sorted(ERRORS.glob("*/*.txt")):
+        text = path.read_text(encoding="utf-8")
+        codes = re.findall(r"^\w+\[(RL\d+)\]", text, re.MULTILINE)
+        if len(codes) == 1 and len(text) < len(shortest.get(codes[0], text + " ")):
+            shortest[codes[0]] = text
+    return shortest
