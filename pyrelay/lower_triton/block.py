@@ -20,6 +20,9 @@ from .text import Text, call, infix
 _LONGEST: Final = 60
 """A part of an expression that is longer gets a line of its own."""
 
+_KEPT: Final = "in "
+"""Begins what stands beside the axes of a term for the block in which it is kept."""
+
 
 @final
 class Block:
@@ -55,6 +58,14 @@ class Block:
 
     def axes_of(self, term: Term) -> frozenset[str]:
         """Give the coordinates of axes that a term moves along."""
+        return frozenset(name for name in self._bound_to(term) if not name.startswith(_KEPT))
+
+    def keep(self, term: Term) -> None:
+        """Have a term computed in this block, and all that is computed from it."""
+        self.moving[term] = frozenset((f"{_KEPT}{self.loop}",))
+
+    def _bound_to(self, term: Term) -> frozenset[str]:
+        """Give the axes that a term moves along, and the blocks in which it is kept."""
         pending = [term]
         while pending:
             current = pending[-1]
@@ -98,7 +109,8 @@ class Block:
     def _home(self, term: Term) -> Block:
         """Give the outermost block that a term can be computed in."""
         block = self
-        while block.outer is not None and block.loop not in self.axes_of(term):
+        bound = self._bound_to(term)
+        while block.outer is not None and not bound & {block.loop, f"{_KEPT}{block.loop}"}:
             block = block.outer
         return block
 

@@ -15,6 +15,7 @@ from .indexing import Axis
 from .kernel import Layout, Lowered, Parts, Tiles
 from .pointwise import CONFIGS
 from .supplier import TermSupplier
+from .terms import Access, Term, Terms
 
 _INDENT: Final = "    "
 
@@ -45,6 +46,9 @@ def lower_updates(group: Group, layout: Layout) -> Lowered:
         name, size = f"i{number}", kernel.dims.size(counts[number])
         axis = Axis(name, name, "inside")
         part = Block(kernel, [axis], ["BLOCK"], block, name)
+        if output.overwrites is not None:
+            for load in _loads(kernel.terms, term, output.overwrites):
+                part.keep(load)  # other programs must not read what this one stores
         pointer, at = supplier.target(kernel, output, index)
         part.line(f"{name} = (program - begin) * BLOCK + tl.arange(0, BLOCK)")
         part.line(f"inside = {name} < {size}")
@@ -56,3 +60,15 @@ def lower_updates(group: Group, layout: Layout) -> Lowered:
         block.line(line)
     grid = ((Parts(tuple(Tiles(c, "BLOCK") for c in counts)),),)
     return Lowered((kernel.finish(block.lines, grid, CONFIGS),))
+
+
+def _loads(terms: Terms, term: Term, operand: int) -> list[Term]:
+    """Give the loads of an operand that a term is computed from."""
+    seen, pending = {term: None}, [term]
+    while pending:
+        for before in terms.before(pending.pop()):
+            if before not in seen:
+                seen[before] = None
+                pending.append(before)
+    accesses = [t for t in seen if isinstance(t.detail, Access)]
+    return [t for t in accesses if t.detail.operand == operand and not terms.dims(t)[0].names()]

@@ -8,13 +8,41 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 assert "triton" not in sys.modules, "run tests/kernels in a process of its own"
 os.environ["TRITON_INTERPRET"] = "1"
 os.environ["PYRELAY_LOWERING"] = "triton-interpret"
+
+
+@pytest.fixture(autouse=True)
+def looked_at() -> Generator[None]:
+    """Look at all that kernels do to memory; new storage is poison, between guards."""
+    from pyrelay.lower_triton import launch
+    from tests.kernels.running import ACCESSES, GUARDS
+
+    attempts = launch.KernelCall._attempts
+
+    def tried(*args: Any) -> Any:
+        found = attempts(*args)
+        ACCESSES.forget()  # kernels are tried one by one, on what others should have stored
+        return found
+
+    with (
+        patch.object(launch._Storage, "make", GUARDS.storage(ACCESSES.fresh)),
+        patch.object(launch.KernelCall, "_attempts", tried),
+        ACCESSES.watching(),
+        np.errstate(all="ignore"),
+    ):
+        yield
+    ACCESSES.clear()
+    GUARDS.check()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,9 +14,13 @@ from pyrelay.lower_triton.kernel import Form, Kernel, Layout
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.runtime.evaluator import evaluate
+from tests.kernels.accesses import Accesses
+from tests.kernels.guards import Guards
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 CPU: Final = torch.device("cpu")
+GUARDS: Final = Guards()
+ACCESSES: Final = Accesses()
 MOST_PROGRAMS: Final = 64
 TOLERANCES: Final = {
     torch.float64: (1e-11, 1e-12),
@@ -28,22 +31,10 @@ TOLERANCES: Final = {
 """By dtype of a result; intermediate values of half types are kept in float32 in kernels."""
 
 
-@contextmanager
-def poisoned() -> Generator[None]:
-    """New storage holds NaN, or the largest integer, until it is written."""
-    torch.use_deterministic_algorithms(True)
-    try:
-        with np.errstate(all="ignore"):
-            yield
-    finally:
-        torch.use_deterministic_algorithms(False)
-
-
 def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None = None) -> Any:
     """Give what the kernels of a function give."""
     call = prepared or KernelCall(function, lower(function), CPU)
-    with poisoned():
-        found = call(*operands)
+    found = call(*operands)
     for plan in call._prepared.values():
         for launch in plan.launches:
             assert np.prod(launch.grid) <= MOST_PROGRAMS, launch.grid
@@ -53,21 +44,13 @@ def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None
 def check(source: str | Function, *operands: Any) -> Any:
     """Compare the kernels of a function with the evaluator; give what the kernels gave."""
     function = kernel_of(source) if isinstance(source, str) else source
-    reference, given = list(map(_copy, operands)), list(map(_copy, operands))
+    reference = [GUARDS.copy(o, CPU) for o in operands]
+    given = [GUARDS.copy(o, CPU) for o in operands]
     expected = evaluate(Module({"main": function}, {}), "main", reference)
     found = run(function, given)
     assert_same(found, expected)
     assert_same(tuple(given), tuple(reference))  # what is overwritten, and what is not
     return found
-
-
-def _copy(operand: Any) -> Any:
-    """Give a copy of a tensor and of all the storage it lies in."""
-    if not isinstance(operand, torch.Tensor):
-        return operand
-    storage = operand.untyped_storage().clone()
-    empty = torch.empty(0, dtype=operand.dtype)
-    return empty.set_(storage, operand.storage_offset(), operand.shape, operand.stride())
 
 
 def assert_same(found: Any, expected: Any) -> None:
