@@ -16,19 +16,13 @@ from pyrelay.lower_triton.lower import lower
 from pyrelay.runtime.evaluator import evaluate
 from tests.kernels.accesses import Accesses
 from tests.kernels.guards import Guards
+from tests.tolerances import assert_kernel
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 CPU: Final = torch.device("cpu")
 GUARDS: Final = Guards()
 ACCESSES: Final = Accesses()
 MOST_PROGRAMS: Final = 64
-TOLERANCES: Final = {
-    torch.float64: (1e-11, 1e-12),
-    torch.float32: (2e-5, 2e-6),
-    torch.float16: (4e-3, 4e-3),
-    torch.bfloat16: (3e-2, 3e-2),
-}
-"""By dtype of a result; intermediate values of half types are kept in float32 in kernels."""
 
 
 def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None = None) -> Any:
@@ -48,21 +42,9 @@ def check(source: str | Function, *operands: Any) -> Any:
     given = [GUARDS.copy(o, CPU) for o in operands]
     expected = evaluate(Module({"main": function}, {}), "main", reference)
     found = run(function, given)
-    assert_same(found, expected)
-    assert_same(tuple(given), tuple(reference))  # what is overwritten, and what is not
+    assert_kernel(found, expected)
+    assert_kernel(tuple(given), tuple(reference))  # what is overwritten, and what is not
     return found
-
-
-def assert_same(found: Any, expected: Any) -> None:
-    """Compare values; where one is a number so may the other be."""
-    if isinstance(expected, tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert_same(one, other)
-        return
-    found, expected = torch.as_tensor(found), torch.as_tensor(expected)
-    rtol, atol = TOLERANCES.get(found.dtype, (0, 0))
-    torch.testing.assert_close(found, expected, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def kernels(source: str, *forms: Form, is_wide: bool = False) -> tuple[Kernel, ...]:

@@ -1,4 +1,5 @@
-"""Kernels of random programs: each call of a kernel function gives what the evaluator gives."""
+"""Kernels of random programs: each call of a kernel function gives what the evaluator gives, and
+whole programs with kernels do."""
 
 from __future__ import annotations
 
@@ -19,11 +20,14 @@ from pyrelay.passes.regions.decompose import decompose
 from pyrelay.passes.regions.fuse import Fused, fuse
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime import evaluator
-from tests.kernels.running import CPU, assert_same, run
+from tests.kernels.running import CPU, run
+from tests.property.lowerings import check, differentiated
+from tests.property.test_gradients import FIRST, derived
 from tests.strategies import Program, programs
+from tests.tolerances import assert_kernel
 
 
-def kernel_calls(fused: Fused, args: Sequence[Any]) -> list[tuple[Function, list[Any]]]:
+def kernel_calls(fused: Fused, entry: str, args: Sequence[Any]) -> list[tuple[Function, list[Any]]]:
     """Give the calls of kernel functions that a program makes."""
     functions = [fused.module.functions[name] for name in fused.kernels]
     found: list[tuple[Function, list[Any]]] = []
@@ -36,30 +40,49 @@ def kernel_calls(fused: Fused, args: Sequence[Any]) -> list[tuple[Function, list
         return enter(self, closure, given)
 
     with patch.object(evaluator._Evaluator, "_enter", noted):
-        evaluator.evaluate(fused.module, "main", args)
+        evaluator.evaluate(fused.module, entry, args)
     return found
 
 
-def check(program: Program) -> None:
-    fused = fuse(decompose(simplify(to_anf(program.module), "main"), "main"))
+def check_each(program: Program, module: Module, entry: str = "main") -> None:
+    """Compare each call of a kernel that a program makes."""
+    fused = fuse(decompose(simplify(to_anf(module), entry), entry))
     made: dict[Function, KernelCall] = {}
-    for function, args in kernel_calls(fused, program.arguments()):
+    for function, args in kernel_calls(fused, entry, program.arguments()):
         call = made.setdefault(function, KernelCall(function, lower(function), CPU))
         wanted = evaluator.evaluate(Module({"main": function}, {}), "main", args)
         try:
             found = run(function, args, call)
         except NoKernel:
             continue
-        assert_same(found, wanted)
+        assert_kernel(found, wanted)
 
 
 @settings(max_examples=25)
 @given(programs(effects=True))
 def test_kernels_of_any_program(program: Program) -> None:
-    check(program)
+    check_each(program, program.module)
 
 
 @settings(max_examples=15)
 @given(programs(size=30, allow_control=False))
 def test_kernels_of_straight_line_code(program: Program) -> None:
-    check(program)
+    check_each(program, program.module)
+
+
+@settings(max_examples=10)
+@given(programs(differentiable=True))
+def test_kernels_of_a_gradient(program: Program) -> None:
+    check_each(program, derived(program, FIRST), "derived")
+
+
+@settings(max_examples=10)
+@given(programs(effects=True))
+def test_a_program_gives_the_same_with_kernels(program: Program) -> None:
+    check(program.module, "main", program.arguments, ("triton-interpret",))
+
+
+@settings(max_examples=10)
+@given(programs(differentiable=True, effects=True))
+def test_a_gradient_is_the_same_with_kernels(program: Program) -> None:
+    check(differentiated(program, FIRST), "derived", program.arguments, ("triton-interpret",))

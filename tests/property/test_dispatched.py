@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pyrelay import dispatch
 from pyrelay.runtime.program import Program as Stages
-from tests.property.values import assert_same
 from tests.strategies import Program, programs
+from tests.tolerances import assert_program
 
 CPU = torch.device("cpu")
 Moved = dispatch.mode("Moved")
@@ -38,8 +38,8 @@ def test_a_fallback_that_moves_every_float_moves_it_alike(program: Program) -> N
     plain = stages.interpret(program.arguments(), CPU)
     with dispatch.fallback(Moved, moved), dispatch.include(Moved):
         expected = stages.interpret(program.arguments(), CPU)
-        assert_same(stages.compiled(CPU)(*program.arguments()), expected)
-    assert_same(stages.compiled(CPU)(*program.arguments()), plain)
+        assert_program(stages.compiled(CPU)(*program.arguments()), expected)
+    assert_program(stages.compiled(CPU)(*program.arguments()), plain)
 
 
 @given(programs(), st.sets(st.sampled_from(["add", "multiply", "tanh", "where", "sum", "exp"])))
@@ -51,7 +51,7 @@ def test_implementations_of_some_operators_are_run_by_both(
     try:
         with dispatch.include(Moved):
             expected = stages.interpret(program.arguments(), CPU)
-            assert_same(stages.compiled(CPU)(*program.arguments()), expected)
+            assert_program(stages.compiled(CPU)(*program.arguments()), expected)
     finally:
         for registration in made:
             registration.remove()

@@ -21,8 +21,8 @@ from pyrelay.passes.normal_form import to_anf
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
-from tests.property.values import assert_same
 from tests.strategies import Program, programs
+from tests.tolerances import assert_program
 
 PARAMS = "%a: Tensor[(N, M), float64], %v: Tensor[(M,), float64], %s: float64, %k: int64, %b: bool"
 FIRST = f"""
@@ -64,8 +64,8 @@ def test_a_gradient_is_what_autograd_finds(program: Program) -> None:
     value, gradients = evaluate(derived(program, FIRST), "derived", program.arguments())
     inputs = program.arguments(requires_grad=True)
     expected = evaluate(program.module, "main", inputs, grad=True)
-    assert_same(value, expected.detach())
-    assert_same(gradients, by_autograd(expected, inputs))
+    assert_program(value, expected.detach())
+    assert_program(gradients, by_autograd(expected, inputs))
 
 
 @HALF
@@ -75,8 +75,8 @@ def test_a_second_gradient_is_what_autograd_finds(program: Program) -> None:
     inputs = program.arguments(requires_grad=True)
     a, v, s = by_autograd(evaluate(program.module, "main", inputs, grad=True), inputs, again=True)
     expected = (a * a).sum() + v.sum() + s
-    assert_same(value, expected.detach())
-    assert_same(gradients, by_autograd(expected, inputs))
+    assert_program(value, expected.detach())
+    assert_program(gradients, by_autograd(expected, inputs))
 
 
 @HALF
@@ -87,7 +87,7 @@ def test_a_gradient_simplifies_and_compiles_to_the_same_value(program: Program) 
     verify(final, Stage.FLAVOURED)
     compiled = compile_module(final, "derived", torch.device("cpu"))
     expected = evaluate(module, "derived", program.arguments())
-    assert_same(compiled(*program.arguments()), expected)
+    assert_program(compiled(*program.arguments()), expected)
 
 
 @HALF
@@ -105,8 +105,8 @@ def test_a_gradient_flows_through_cells(program: Program) -> None:
     value, gradients = evaluate(derived(program, FIRST), "derived", program.arguments())
     inputs = program.arguments(requires_grad=True)
     expected = evaluate(program.module, "main", inputs, grad=True)
-    assert_same(value, expected.detach())
-    assert_same(gradients, by_autograd(expected, inputs))
+    assert_program(value, expected.detach())
+    assert_program(gradients, by_autograd(expected, inputs))
 
 
 @given(programs(differentiable=True, effects=True))
@@ -115,7 +115,7 @@ def test_a_gradient_flows_through_cells_that_became_values(program: Program) -> 
     module = expand_transforms(cells_to_values(to_anf(infer(parse_module(bare + FIRST)))))
     verify(module, Stage.DERIVED)
     expected = evaluate(derived(program, FIRST), "derived", program.arguments())
-    assert_same(evaluate(module, "derived", program.arguments()), expected)
+    assert_program(evaluate(module, "derived", program.arguments()), expected)
 
 
 @HALF
@@ -125,5 +125,5 @@ def test_a_second_gradient_flows_through_cells(program: Program) -> None:
     inputs = program.arguments(requires_grad=True)
     a, v, s = by_autograd(evaluate(program.module, "main", inputs, grad=True), inputs, again=True)
     expected = (a * a).sum() + v.sum() + s
-    assert_same(value, expected.detach())
-    assert_same(gradients, by_autograd(expected, inputs))
+    assert_program(value, expected.detach())
+    assert_program(gradients, by_autograd(expected, inputs))

@@ -30,7 +30,7 @@ from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
 from tests.match_strategies import PARAMS, MatchProgram, match_programs
-from tests.property.values import assert_same
+from tests.tolerances import assert_program
 
 CPU = torch.device("cpu")
 SOME = settings(max_examples=settings().max_examples // 4)
@@ -62,7 +62,7 @@ def test_a_pass_keeps_the_meaning(name: str) -> None:
         changed = change(module)
         verify(changed, stage)
         expected = evaluate(module, "main", program.arguments())
-        assert_same(evaluate(changed, "main", program.arguments()), expected)
+        assert_program(evaluate(changed, "main", program.arguments()), expected)
 
     check()
 
@@ -73,10 +73,10 @@ def test_compiled_code_gives_the_value_of_the_evaluator(program: MatchProgram) -
     module = program.module
     expected = evaluate(module, "main", program.arguments())
     plain = with_flavours(module)
-    assert_same(compile_module(plain, "main", CPU)(*program.arguments()), expected)
+    assert_program(compile_module(plain, "main", CPU)(*program.arguments()), expected)
     simple = with_flavours(simplify(module, "main", _value))
     verify(simple, Stage.FLAVOURED)
-    assert_same(compile_module(simple, "main", CPU)(*program.arguments()), expected)
+    assert_program(compile_module(simple, "main", CPU)(*program.arguments()), expected)
 
 
 @SOME
@@ -91,15 +91,15 @@ def test_a_gradient_is_what_autograd_finds(program: MatchProgram) -> None:
     value, (gradient,) = evaluate(derived, "derived", [x, n, b])
     x = x.requires_grad_()
     expected = evaluate(program.module, "main", [x, n, b], grad=True)
-    assert_same(value, expected.detach())
+    assert_program(value, expected.detach())
     found = torch.zeros_like(x)
     if expected.requires_grad:
         (found,) = torch.autograd.grad(expected, [x], materialize_grads=True)
-    assert_same(gradient, found)
+    assert_program(gradient, found)
     compiled = with_flavours(simplify(derived, "derived", _value))
     again, (compiled_gradient,) = compile_module(compiled, "derived", CPU)(*program.arguments())
-    assert_same(again, expected.detach())
-    assert_same(compiled_gradient, found)
+    assert_program(again, expected.detach())
+    assert_program(compiled_gradient, found)
 
 
 @SOME

@@ -30,8 +30,8 @@ from pyrelay.passes.normal_form import to_anf
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
-from tests.property.values import assert_same
 from tests.strategies import Program, programs
+from tests.tolerances import assert_program
 from tests.trees import as_trees
 
 CPU = torch.device("cpu")
@@ -63,7 +63,7 @@ def test_a_pass_keeps_the_meaning(name: str) -> None:
         changed = change(program.module)
         verify(changed, stage)
         expected = evaluate(program.module, "main", program.arguments())
-        assert_same(evaluate(changed, "main", program.arguments()), expected)
+        assert_program(evaluate(changed, "main", program.arguments()), expected)
 
     check()
 
@@ -87,8 +87,8 @@ def test_normal_form_keeps_the_meaning_of_trees(program: Program) -> None:
     normal = to_anf(tree)
     verify(normal, Stage.ANF)
     expected = evaluate(program.module, "main", program.arguments())
-    assert_same(evaluate(tree, "main", program.arguments()), expected)
-    assert_same(evaluate(normal, "main", program.arguments()), expected)
+    assert_program(evaluate(tree, "main", program.arguments()), expected)
+    assert_program(evaluate(normal, "main", program.arguments()), expected)
 
 
 @given(programs(effects=True))
@@ -99,15 +99,15 @@ def test_inference_finds_the_types_again(program: Program) -> None:
     for name, function in program.module.functions.items():
         assert again.functions[name].ty == function.ty
     expected = evaluate(program.module, "main", program.arguments())
-    assert_same(evaluate(again, "main", program.arguments()), expected)
+    assert_program(evaluate(again, "main", program.arguments()), expected)
 
 
 @given(programs(effects=True))
 def test_compiled_code_gives_the_value_of_the_evaluator(program: Program) -> None:
     compiled = compile_module(with_flavours(program.module), "main", CPU)
     expected = evaluate(program.module, "main", program.arguments())
-    assert_same(compiled(*program.arguments()), expected)
-    assert_same(compiled(*program.arguments()), expected)
+    assert_program(compiled(*program.arguments()), expected)
+    assert_program(compiled(*program.arguments()), expected)
 
 
 @given(programs(effects=True))
@@ -115,4 +115,4 @@ def test_simplified_code_compiles_to_the_same_value(program: Program) -> None:
     simplified = with_flavours(simplify(program.module, "main", _value))
     verify(simplified, Stage.FLAVOURED)
     expected = evaluate(program.module, "main", program.arguments())
-    assert_same(compile_module(simplified, "main", CPU)(*program.arguments()), expected)
+    assert_program(compile_module(simplified, "main", CPU)(*program.arguments()), expected)

@@ -18,8 +18,8 @@ from pyrelay.passes.regions.outline import outline
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from tests.property.test_gradients import FIRST, derived
-from tests.property.values import assert_same
 from tests.strategies import Program, programs
+from tests.tolerances import assert_program
 
 
 def check(program: Program, module: Module, entry: str = "main") -> None:
@@ -28,15 +28,15 @@ def check(program: Program, module: Module, entry: str = "main") -> None:
     expected = evaluate(module, entry, program.arguments())
     written = decompose(module, entry)
     verify(written, Stage.DERIVED)
-    assert_same(evaluate(written, entry, program.arguments()), expected)
+    assert_program(evaluate(written, entry, program.arguments()), expected)
     fused = fuse(written)
     verify(fused.module, Stage.REGIONS)
-    assert_same(evaluate(fused.module, entry, program.arguments()), expected)
+    assert_program(evaluate(fused.module, entry, program.arguments()), expected)
     for name in fused.kernels:
         check_traffic(group_of(fused.module.functions[name]), program)
     outlined, _ = outline(fused.module, fused.kernels)
     verify(outlined, Stage.REGIONS)
-    assert_same(evaluate(outlined, entry, program.arguments()), expected)
+    assert_program(evaluate(outlined, entry, program.arguments()), expected)
 
 
 def check_traffic(group: Group, program: Program) -> None:
