@@ -155,16 +155,18 @@ class Block:
                 return f"{term.op}_" if term.op.isidentifier() else "value"
 
     def store(self, pointer: str, at: Dim, value: Term, also: str | None = None) -> None:
-        """Store a value so far behind an address, if `also` holds."""
+        """Store a value so far behind an address, if `also` holds, which is one bool."""
         text = self.text(value)
         if value.op == "const":
             assert value.dtype is not None
             text = call("tl.full", "[]", text, type_text(value.dtype))
         place = self.kernel.dims.whole(at, self.coordinate)
         address = Text(pointer) if place.text == "0" else infix(Text(pointer), "+", place)
-        masks = [*self.inside(at.names()), *([] if also is None else [f"({also})"])]
-        mask = [f"mask={' & '.join(masks)}"] if masks else []
-        self.line(str(call("tl.store", address, text, *mask)))
+        mask = " & ".join(self.inside(at.names()))
+        if also is not None:  # as in `expressions.Writer.mask`
+            mask = f"tl.where({also}, {mask}, False)" if mask else also
+        masks = [f"mask={mask}"] if mask else []
+        self.line(str(call("tl.store", address, text, *masks)))
 
     def add(self, pointer: str, at: Dim, value: Term) -> None:
         """Add a value to what is stored so far behind an address, whoever else does."""

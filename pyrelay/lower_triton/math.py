@@ -342,3 +342,55 @@ def first_smallest(
     is_smaller = (a < b) | ((a != a) & (b == b))
     is_left = ((is_smaller | (is_same & (i < j))) & (i >= 0)) | (j < 0)
     return tl.where(is_left, a, b), tl.where(is_left, i, j)
+
+
+@triton.jit
+def add_exponential(
+    total: tl.tensor, largest: tl.tensor, x: tl.tensor, weight: tl.tensor
+) -> tl.tensor:
+    """Give a sum of terms `weight * exp(x - largest)` with one more term, relative to x if that is
+    larger: one exponential does for both. Infinities are equal to themselves here, and count."""
+    e = tl.where(x == largest, 1.0, exp(-tl.abs(x - largest)))
+    return tl.where(x > largest, total * e + weight, total + weight * e)
+
+
+@triton.jit
+def relative_to(total: tl.tensor, largest: tl.tensor, other: tl.tensor) -> tl.tensor:
+    """Give a sum of terms `weight * exp(x - largest)` as one of `weight * exp(x - other)`."""
+    return tl.where(largest == other, total, total * exp(largest - other))
+
+
+@triton.jit
+def add_shifted(
+    shift: tl.tensor,
+    total: tl.tensor,
+    squares: tl.tensor,
+    x: tl.tensor,
+    is_first: tl.tensor,
+    inside: tl.tensor,
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    """Give the first element, and the sums of differences from it and of their squares, with one
+    more element where it is inside."""
+    shift = tl.where(is_first & inside, x, shift)
+    less = tl.where(inside, x - shift, 0.0)
+    return shift, total + less, squares + less * less
+
+
+@triton.jit
+def moments(
+    shift: tl.tensor, total: tl.tensor, squares: tl.tensor, count: tl.tensor
+) -> tuple[tl.tensor, tl.tensor]:
+    """Give the mean of so many elements, and the sum of squared differences from it, by sums of
+    differences from the first: its distance is such that only digits of that sum are lost which
+    it had too many, about `count` units in the last place in the worst case."""
+    mean = total / tl.maximum(count, 1)
+    return shift + mean, squares - total * mean
+
+
+@triton.jit
+def squares_around(
+    squares: tl.tensor, mean: tl.tensor, count: tl.tensor, other: tl.tensor
+) -> tl.tensor:
+    """Give the sum of squared differences of so many elements from another place than their mean
+    (Chan, Golub and LeVeque)."""
+    return squares + (mean - other) * (mean - other) * count

@@ -13,9 +13,12 @@ from typing import Final
 
 from ..ir.bounds import maximum
 from ..ir.dims import ONE, Dim
+from ..ir.types import bool_
 from ..passes.regions.groups import Group
+from .combining import Row
+from .expressions import literal
 from .kernel import Config, Kernel, Layout, Scratch, Tiles
-from .reductions import Reduction, Row, part_dtypes
+from .reductions import Reduction, part_dtypes, part_identities
 from .row_configs import loop_configs, piece_unit
 from .row_plan import Plan
 from .row_text import RowText
@@ -52,9 +55,9 @@ def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
     roots = [*(r.operand for r in reductions), *(s.term for s in stored)]
     text = RowText(group, plan, layout, f"_{stage + 1}", roots)
     _begin(text, plan, stage)
-    accumulators = text.loop(reductions, stored, "first", "last")
-    for reduction, names in accumulators:
-        parts = text.row.parts(reduction, names)
+    text.loop(reductions, stored, "first", "last")
+    size = "last - first"
+    for reduction, parts in text.row.parts(reductions, text.taken(Text(size)), size).items():
         for pointer, part in zip(_scratch(text, plan, reduction), parts, strict=True):
             at = _at(text, plan, "piece")
             text.outer.line(str(call("tl.store", f"{pointer} + {at}", part, *_mask(text))))
@@ -92,8 +95,8 @@ def _begin(text: RowText, plan: Plan, stage: int) -> None:
 
 def _merge(text: RowText, plan: Plan, stage: int) -> None:
     """Combine what pieces found of all stages before one."""
-    reductions = [r for before in plan.stages[:stage] for r in before]
-    if not reductions:
+    before = plan.stages[:stage]
+    if not any(before):
         return
     text.kernel.constant("PIECES")
     shape = ["PIECES"] if text.is_alone else ["ROWS", "PIECES"]
@@ -102,14 +105,28 @@ def _merge(text: RowText, plan: Plan, stage: int) -> None:
     text.outer.line(f"pieces = {text.across('PIECES')}")
     inside = f"pieces < {count}"
     text.outer.line(f"has_piece = {inside if text.is_alone else f'row_inside & ({inside})'}")
-    for reduction in reductions:
-        at = _at(text, plan, "pieces")
-        loads: list[Text] = []
-        for pointer in _scratch(text, plan, reduction):
-            name = text.kernel.fresh(f"{reduction.reduced.var.name}_parts")
-            text.outer.line(f"{name} = {call('tl.load', f'{pointer} + {at}', 'mask=has_piece')}")
-            loads.append(Text(name))
-        row.merge(reduction, loads, "has_piece")
+    size = text.kernel.dims.size(_piece(plan), "piece_size")
+    taken = f"tl.where(has_piece, tl.minimum({text.count} - pieces * {size}, {size}), 0)"
+    for reductions in before:
+        for reduction in reductions:
+            row.hold(reduction, _loaded(text, plan, reduction))
+        row.finish(reductions, taken)
+
+
+def _loaded(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
+    """Load what pieces found; give the names."""
+    at = _at(text, plan, "pieces")
+    names: list[str] = []
+    for pointer, nothing in zip(
+        _scratch(text, plan, reduction), part_identities(reduction), strict=True
+    ):
+        names.append(text.kernel.fresh(f"{reduction.reduced.var.name}_parts"))
+        address, other = f"{pointer} + {at}", f"other={literal(nothing)}"
+        load = call("tl.load", address, "mask=has_piece", other)
+        if reduction.dtype == bool_:
+            load = infix(load, "!=", Text("0"))
+        text.outer.line(f"{names[-1]} = {load}")
+    return names
 
 
 def _at(text: RowText, plan: Plan, piece: str) -> Text:

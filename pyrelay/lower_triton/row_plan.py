@@ -1,7 +1,8 @@
 """What a pass with reductions computes, as terms: the reductions by stages, and what is stored.
 
 The kept dims of the domain are numbered by one coordinate, the reduced ones by another. A *stage*
-is the reductions that need no result of a later one, and only of those before.
+is the reductions that need no result of a later one, and only of those before, or of one of the
+same stage that they are made online with (`online`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..passes.regions.groups import Domain, Group, Output, Reduced
 from ..passes.regions.places import linear
 from ..passes.regions.reading import shape_of
 from .kernel import Layout, NoKernel
+from .online import Deviations, online_of
 from .reductions import Reduction, combining_dtype, first_of
 from .supplier import TermSupplier
 from .terms import Term
@@ -142,10 +144,21 @@ class _RowReader:
         value = None if is_position else make("result", dtype=dtype, detail=(number, 0))
         has_position = is_position or reduced.with_positions
         position = make("result", dtype=int64, detail=(number, 1)) if has_position else None
-        found = Reduction(reduced, operand, value, position)
+        online = online_of(reduced.combine, operand, self._leaders(), self._is_known)
+        found = Reduction(reduced, operand, value, position, online)
+        after = operand if online is None else online.leader.operand
         for term in found.results:
-            self._stages[term] = self._stage(operand) + 1
+            self._stages[term] = self._stage(after) + 1
         return found
+
+    def _leaders(self) -> list[Reduction]:
+        """Give the reductions that another may be made online with."""
+        made = self._made.values()
+        shifted = [r.online.leader for r in made if isinstance(r.online, Deviations)]
+        return [r for r in made if r.online is None and r not in shifted]
+
+    def _is_known(self, term: Term, other: Term) -> bool:
+        return self._stage(term) <= self._stage(other)
 
     def _result(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
         """Give what a reduction gives for the row at hand, the only one that may be asked for."""

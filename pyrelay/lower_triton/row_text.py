@@ -8,12 +8,14 @@ from typing import Final, final
 from ..ir.dims import ONE
 from ..passes.regions.groups import Group
 from .block import Block
+from .combining import Row
 from .emit import KernelText
 from .indexing import Axis
 from .kernel import Config, Kernel, Layout, Tiles
-from .reductions import Reduction, Row
+from .reductions import Reduction
 from .row_plan import KEPT, REDUCED, Plan, Stored
 from .terms import Term
+from .text import Text
 
 
 @final
@@ -79,25 +81,27 @@ class RowText:
         self,
         reductions: Sequence[Reduction],
         stored: Sequence[Stored],
-        start: str = "0",
-        stop: str | None = None,
-    ) -> list[tuple[Reduction, tuple[str, ...]]]:
-        """Write a loop over the blocks of a row that combines and stores; give the accumulators.
-        Nothing is written if there is nothing to do."""
+        first: str = "0",
+        last: str | None = None,
+    ) -> None:
+        """Write a loop over the blocks of a row, or of the part from `first` to `last`, that
+        combines and stores. Nothing is written if there is nothing to do."""
         if not reductions and not stored:
-            return []
-        accumulators = [(r, self.row.start(r)) for r in reductions]
-        stop = str(self.count) if stop is None else stop
+            return
+        self.row.start(reductions)
+        stop = str(self.count) if last is None else last
         loop = Block(self.kernel, self._axes, self.outer.shape, self.outer, REDUCED)
         loop.line(f"along = {self.places('start')}")
         loop.line(f"along_inside = along < {stop}")
-        for reduction, names in accumulators:
-            self.row.step(loop, reduction, names, "along_inside")
+        self.row.step(loop, reductions, "along_inside", f"start == {first}")
         for output in stored:
             self.store(loop, output)
-        self.outer.line(f"for start in range({start}, {stop}, ALONG):")
+        self.outer.line(f"for start in range({first}, {stop}, ALONG):")
         self.outer.lines.extend(f"    {line}" for line in loop.lines)
-        return accumulators
+
+    def taken(self, count: Text) -> str:
+        """Give how many of `count` elements each place of an accumulator has taken up."""
+        return f"({count} + ALONG - 1 - {self.across('ALONG')}) // ALONG"
 
     def store(self, block: Block, stored: Stored, also: str | None = None) -> None:
         """Write how an output is stored; `also` must hold, too."""

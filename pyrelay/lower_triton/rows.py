@@ -77,9 +77,8 @@ def _looped(group: Group, plan: Plan, layout: Layout) -> Kernel:
     text = RowText(group, plan, layout)
     text.begin()
     for stage in range(plan.passes):
-        accumulators = text.loop(plan.reductions(stage), plan.stored_in(stage))
-        for reduction, names in accumulators:
-            text.row.finish(reduction, names)
+        text.loop(plan.reductions(stage), plan.stored_in(stage))
+        text.row.finish(plan.reductions(stage), text.taken(text.count))
     for stored in plan.stored_for_rows:
         text.store(text.outer, stored)
     return text.finish(loop_configs(plan.kept, is_column=plan.is_column))

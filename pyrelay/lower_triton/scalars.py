@@ -57,6 +57,7 @@ FUNCTIONS: Final = frozenset(
         *("integer_power", "floor_divide", "remainder", "integer_floor_divide"),
         *("integer_remainder", "minimum", "maximum", "times"),
         *("first_largest", "first_smallest"),
+        *("add_exponential", "relative_to", "add_shifted", "moments", "squares_around"),
     )
 )
 """The functions of `math`."""
