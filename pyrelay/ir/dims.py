@@ -216,10 +216,19 @@ class Dim:
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
         """Give the integer for known sizes. Raises KeyError for a name that is not known."""
+        return self.value(lambda dim: None if dim.name is None else sizes[dim.name])
+
+    def value(self, known: Callable[[Dim], int | None]) -> int:
+        """Give the integer, where `known` gives what is known of a whole dim, this one or one that
+        it is made of, and None for one to be computed. Raises KeyError for a name that is not
+        known."""
+        found = known(self)
+        if found is not None:
+            return found
         total = 0
         for monomial, coefficient in self.terms:
             for atom in monomial:
-                coefficient *= _evaluate_atom(atom, sizes)
+                coefficient *= _value_of_atom(atom, known)
             total += coefficient
         return total
 
@@ -431,12 +440,13 @@ def _substitute_atom(atom: DimAtom, find: Callable[[DimVar | DimHole], Dim | Non
             return positive_part(left)
 
 
-def _evaluate_atom(atom: DimAtom, sizes: Mapping[str, int]) -> int:
-    if isinstance(atom, DimVar):
-        return sizes[atom.name]
-    if isinstance(atom, DimHole):
+def _value_of_atom(atom: DimAtom, known: Callable[[Dim], int | None]) -> int:
+    found = known(Dim.atom(atom))
+    if found is not None:
+        return found
+    if not isinstance(atom, DimOp):
         raise KeyError(atom.key)
-    left, right = atom.left.evaluate(sizes), atom.right.evaluate(sizes)
+    left, right = atom.left.value(known), atom.right.value(known)
     match atom.kind:
         case "floordiv":
             return left // right

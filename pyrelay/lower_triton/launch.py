@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ..config import current
-from ..ir.dims import Dim, DimAtom, DimOp
+from ..ir.dims import Dim
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
 from .build import function_of, interprets, launch_options
@@ -255,29 +255,7 @@ class _Sizes:
 
     def value(self, dim: Dim) -> int:
         """Give the value of a dim: told by an operand, or computed from its parts."""
-        if dim.constant is not None:
-            return dim.constant
-        if dim in self._known:
-            return self._known[dim]
-        total = 0
-        for monomial, coefficient in dim.terms:
-            total += coefficient * prod(self._atom(a) for a in monomial)
-        self._known[dim] = total
-        return total
-
-    def _atom(self, atom: DimAtom) -> int:
-        found = self._known.get(Dim.atom(atom))
-        if found is not None:
-            return found
-        assert isinstance(atom, DimOp), f"no operand shows the size {atom.key}"
-        return _OPERATIONS[atom.kind](self.value(atom.left), self.value(atom.right))
-
-
-_OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": max,
-}
+        return dim.value(self._known.get)
 
 
 @final

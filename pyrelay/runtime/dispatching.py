@@ -56,12 +56,7 @@ class DispatchedCall:
         """Give the value of the call. Raises RunError, and what the operator's body raises."""
         count = len(self.call.args)
         known = dict(zip(self.sizes, given[count:], strict=True))
-        names = {d.name: n for d, n in known.items() if d.name is not None}
-
-        def size(dim: Dim) -> int:
-            return known[dim] if dim in known else dim.evaluate(names)
-
-        return self.run(given[:count], size)
+        return self.run(given[:count], lambda dim: dim.value(known.get))
 
     def run(self, operands: Sequence[Any], size: Size) -> Any:
         """Give the value of the call, in which `size` evaluates dims."""

@@ -7,14 +7,14 @@ a flat stack (`ir.traverse.run`), and a call in tail position replaces the one t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, assert_never, final
 
 import torch
 
 from ..diagnostics.catalogue.run import NoClauseMatched
 from ..diagnostics.diagnostic import RunError
-from ..ir.dims import Dim, DimOp
+from ..ir.dims import Dim
 from ..ir.expr import (
     BindPattern,
     Call,
@@ -115,19 +115,7 @@ class _Frame:
 
     def size(self, dim: Dim) -> int:
         """Give the value of a dim: read off a variable, or computed from its parts."""
-        found = self._known(dim)
-        if found is not None:
-            return found
-        total = 0
-        for monomial, coefficient in dim.terms:
-            for atom in monomial:
-                value = self._known(Dim.atom(atom))
-                if value is None:
-                    assert isinstance(atom, DimOp), f"no value in scope shows the size {atom.key}"
-                    value = _OPERATIONS[atom.kind](self.size(atom.left), self.size(atom.right))
-                coefficient *= value
-            total += coefficient
-        return total
+        return dim.value(self._known)
 
     def _known(self, dim: Dim) -> int | None:
         frame: _Frame | None = self
@@ -136,13 +124,6 @@ class _Frame:
                 return frame.sizes[dim]
             frame = frame.parent
         return None
-
-
-_OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "max": max,
-}
 
 
 @final

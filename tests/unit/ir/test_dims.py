@@ -224,3 +224,16 @@ def test_a_name_without_a_size_has_no_value() -> None:
         (n + m).evaluate({"n": 1})
     with pytest.raises(KeyError):
         Dim.atom(DimHole(3)).evaluate({})
+
+
+def test_a_value_takes_what_is_known_of_a_whole_before_what_is_known_of_its_parts() -> None:
+    n, half = Dim.of("n"), Dim.of("n") // 2
+    seen: dict[Dim, int] = {half: 4}
+    assert (half * 3 + 1).value(seen.get) == 13
+    seen[half * 3] = 100
+    assert (half * 3).value(seen.get) == 100
+    assert (half * 3 + 1).value(seen.get) == 13
+    with pytest.raises(KeyError, match="n"):
+        (n + half).value(seen.get)
+    assert (n + half).value({n: 7, **seen}.get) == 11
+    assert (n + half).value({n: 7}.get) == 10
