@@ -59,8 +59,7 @@ def triton_module() -> Any:
         import triton
     except ImportError as error:
         raise NoTriton("triton is not installed: pip install triton") from error
-    version = tuple(int(part) for part in triton.__version__.split(".")[:2])
-    if version < OLDEST:
+    if version_of(triton) < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise NoTriton(f"triton {triton.__version__} is too old: pip install 'triton>={needed}'")
     from triton import knobs
@@ -70,6 +69,20 @@ def triton_module() -> Any:
             "triton was imported before it was told to interpret: set TRITON_INTERPRET=1"
         )
     return triton
+
+
+def version_of(triton: Any) -> tuple[int, ...]:
+    """Give the first two numbers of Triton's version."""
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
+def triton_error() -> type[Exception]:
+    """Give the class of what Triton raises where it cannot compile a kernel, or where a device has
+    no room for one. Raises NoTriton."""
+    triton_module()
+    from triton.errors import TritonError
+
+    return TritonError
 
 
 def interprets() -> bool:

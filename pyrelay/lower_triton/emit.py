@@ -13,6 +13,7 @@ from ..diagnostics.source import BUILTIN, Span
 from ..ir.expr import Function, Var
 from ..passes.regions.places import Places
 from ..passes.regions.reading import results_of
+from .expressions import type_text
 from .indexing import DimText
 from .kernel import (
     Argument,
@@ -129,12 +130,17 @@ class KernelText:
         """Give the kernel whose function has these lines."""
         arguments = sorted(self._arguments, key=lambda a: _ORDER.index(type(a)))
         names = tuple(self._arguments[a] for a in arguments)
-        parameters = [*names, *(f"{c}: tl.constexpr" for c in self._constants)]
+        numbers = {n: a for n, a in zip(names, arguments, strict=True) if isinstance(a, Number)}
+        # A number has its own dtype, whatever its value: no value of it is compiled for.
+        declared = [f"{n}: {type_text(numbers[n].dtype)}" if n in numbers else n for n in names]
+        parameters = [*declared, *(f"{c}: tl.constexpr" for c in self._constants)]
         lines = ["import triton", "import triton.language as tl"]
         if self._functions:
             imported = ", ".join(sorted(self._functions))
             lines.append(f"from pyrelay.lower_triton.math import {imported}")
-        lines += ["", "", "@triton.jit"]
+        general = ", ".join(f'"{n}"' for n in numbers)
+        options = f"(do_not_specialize=[{general}])" if numbers else ""
+        lines += ["", "", f"@triton.jit{options}"]
         head = f"def {self._name}({', '.join(parameters)}):"
         if len(head) > 100:
             inner = "".join(f"    {p},\n" for p in parameters)

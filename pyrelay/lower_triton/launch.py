@@ -7,98 +7,31 @@ so that a call with known sizes makes its results and starts its kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, Final, TypeAlias, final
 
 import torch
 
 from ..config import current
-from ..ir.dims import Dim
+from ..ir.dims import Dim, product
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
-from .build import function_of, interprets, launch_options
-from .kernel import (
-    Argument,
-    Config,
-    Form,
-    Kernel,
-    Layout,
-    Lowered,
-    Number,
-    Parts,
-    Read,
-    Scratch,
-    Size,
-    Stride,
-    Tiles,
-    Written,
-)
+from ..passes.regions.reading import bindings_of
+from .build import interprets, triton_module
+from .kernel import Form, Kernel, Layout, Lowered, NoKernel
+from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
+from .start import Launch, are_aligned
 
 MOST_SHAPES: Final = 256
 """A kernel function keeps what follows from so many combinations of sizes at most."""
 
 _WIDE: Final = 2**31
+_LOGGER: Final = logging.getLogger("pyrelay.kernels")
 
 Lower: TypeAlias = Callable[[Layout], Lowered]
-Choose: TypeAlias = Callable[[Kernel, Sequence[Callable[[], None]]], int]
-"""Gives the number of the configuration to use, given one call for each."""
-
-
-def first_config(kernel: Kernel, attempts: Sequence[Callable[[], None]]) -> int:
-    """Choose what the cost model expects to be best."""
-    return 0
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Storage:
-    """A tensor that a call makes, or the operand that it writes to."""
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    overwrites: int | None
-    starts_zero: bool
-
-    def make(self, operands: Sequence[Any], device: torch.device) -> torch.Tensor:
-        """Give the tensor of one call."""
-        if self.overwrites is not None:
-            return operands[self.overwrites]
-        make = torch.zeros if self.starts_zero else torch.empty
-        return make(self.shape, dtype=self.dtype, device=device)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Launch:
-    """One kernel, ready for certain sizes. Each of `fill` is an integer, or where in the operands
-    and the storage of the call a value is found."""
-
-    function: Any
-    grid: tuple[int, ...]
-    fill: tuple[tuple[int, int] | int, ...]
-    named: Mapping[str, int | bool]
-
-    def run(self, found: tuple[Sequence[Any], Sequence[torch.Tensor]]) -> None:
-        """Start the kernel."""
-        args = [v if isinstance(v, int) else found[v[0]][v[1]] for v in self.fill]
-        self.function[self.grid](*args, **self.named)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A group ready for certain sizes; `results` says which storage each result is, and is one
-    number where the group gives one value that is no tuple."""
-
-    storage: tuple[_Storage, ...]
-    launches: tuple[_Launch, ...]
-    results: tuple[int, ...] | int
-
-
-_OPERANDS: Final = 0
-_STORAGE: Final = 1
 
 
 @final
@@ -106,7 +39,9 @@ class KernelCall:
     """A kernel function of a program on one device.
 
     Called with its operands (tensors, and numbers of rank 0) it gives its result, or a tuple of
-    its results, in fresh storage but for what it overwrites. Raises NoTriton.
+    its results, in fresh storage but for what it overwrites. `in_torch` does the same as calls of
+    torch, and does it where no text is made for the function; it is one of the ways to choose from
+    if `may_prefer_torch`. Raises NoTriton, and NoKernel where there is no `in_torch`.
     """
 
     def __init__(
@@ -114,35 +49,57 @@ class KernelCall:
         function: Function,
         lower: Lower,
         device: torch.device,
-        choose: Choose = first_config,
+        choose: Choose = expected,
+        in_torch: Callable[..., Any] | None = None,
+        *,
+        may_prefer_torch: bool = False,
     ) -> None:
         self._function: Final = function
         self._lower: Final = lower
         self._device: Final = device
         self._choose: Final = choose
+        self._in_torch: Final = in_torch
+        self._may_prefer_torch: Final = may_prefer_torch and in_torch is not None
         self._types: Final = [type_of(p) for p in function.params]
+        self._counts: Final = _counts(function)
         self._gives: Final = function.body.ty
         self._lowered: Final[dict[Layout, Lowered]] = {}
-        self._prepared: Final[dict[tuple[Any, ...], _Prepared]] = {}
+        self._prepared: Final[dict[tuple[Any, ...], Prepared]] = {}
+        self.refused: str | None = None
+        """Why there are no kernels, once that is known."""
 
     def __call__(self, *operands: Any) -> Any:
         """Run the kernels of the group."""
-        key = tuple([_key(v, t) for v, t in zip(operands, self._types, strict=True)])
-        prepared = self._prepared.get(key)
-        if prepared is None:
-            prepared = self._prepare(operands)
-            if len(self._prepared) >= MOST_SHAPES:
-                del self._prepared[next(iter(self._prepared))]
-            self._prepared[key] = prepared
-        storage = [s.make(operands, self._device) for s in prepared.storage]
-        if self._device.type == "cuda" and self._device.index not in (None, _current_device()):
-            with torch.cuda.device(self._device):
-                _run(prepared, operands, storage)
-        else:
-            _run(prepared, operands, storage)
+        prepared = self.prepared(operands)
+        if prepared is None or prepared.in_torch:
+            assert self._in_torch is not None
+            return self._in_torch(*operands)
+        made = [s.make(self._device) for s in prepared.storage]
+        start(prepared.launches, [*operands, *made], self._device)
         if isinstance(prepared.results, int):
-            return storage[prepared.results]
-        return tuple([storage[i] for i in prepared.results])
+            return made[prepared.results]
+        return tuple([made[i] for i in prepared.results])
+
+    def prepared(self, operands: Sequence[Any]) -> Prepared | None:
+        """Give the kernels, ready for the sizes of operands; None where there is no text."""
+        if self.refused is not None:
+            return None
+        key = key_of(operands, self._types)
+        found = self._prepared.get(key)
+        if found is not None:
+            return found
+        try:
+            found = self._prepare(operands)
+        except NoKernel as error:
+            if self._in_torch is None:
+                raise
+            self.refused = str(error)
+            _LOGGER.info("%s runs as calls of torch: %s", self._function.name, error)
+            return None
+        if len(self._prepared) >= MOST_SHAPES:
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[key] = found
+        return found
 
     def lowered(self, layout: Layout) -> Lowered:
         """Give the kernels for a layout, as text."""
@@ -150,79 +107,146 @@ class KernelCall:
             self._lowered[layout] = self._lower(layout)
         return self._lowered[layout]
 
-    def _prepare(self, operands: Sequence[Any]) -> _Prepared:
-        sizes = _Sizes(zip(self._types, operands, strict=True))
-        lowered = _fitting(self.lowered(_layout(operands)), sizes)
-        storage = _StoragePlan(sizes)
-        started = [self._started(k, operands, sizes, storage) for k in lowered.kernels]
-        launches = tuple(s for s in started if s is not None)
-        return _Prepared(tuple(storage.made), launches, self._results(storage))
+    def _prepare(self, operands: Sequence[Any]) -> Prepared:
+        sizes = Sizes(zip(self._types, operands, strict=True))
+        lowered = fitting(self.lowered(self._layout(operands, sizes)), sizes)
+        preparing = Preparing(operands, sizes, self._device)
+        trial = _Trial(operands, preparing.storage, self._device)
+        launches: list[Launch] = []
+        for kernel in lowered.kernels:
+            ways = preparing.candidates(kernel)
+            if len(ways) > 1:
+                trial.of(launches)()  # what they store is read
+                question = preparing.question([kernel])
+                ways = [ways[self._choose(question, [trial.of([way]) for way in ways])]]
+            launches += ways
+        in_torch = self._prefers_torch(preparing, lowered.kernels, trial, launches)
+        storage = tuple(preparing.storage)
+        return Prepared(storage, tuple(launches), self._results(preparing), in_torch)
 
-    def _results(self, storage: _StoragePlan) -> tuple[int, ...] | int:
+    def _prefers_torch(
+        self,
+        preparing: Preparing,
+        kernels: Sequence[Kernel],
+        trial: _Trial,
+        launches: Sequence[Launch],
+    ) -> bool:
+        if not self._may_prefer_torch or not launches:
+            return False
+        in_torch = self._in_torch
+        assert in_torch is not None
+        question = preparing.question(kernels)
+        return bool(self._choose(question, [trial.of(launches), lambda: in_torch(*trial.operands)]))
+
+    def _results(self, preparing: Preparing) -> tuple[int, ...] | int:
         if isinstance(self._gives, TupleType):
-            return tuple(storage.result(i) for i in range(len(self._gives.fields)))
-        return storage.result(0)
+            return tuple(preparing.result(i) for i in range(len(self._gives.fields)))
+        return preparing.result(0)
 
-    def _started(
-        self, kernel: Kernel, operands: Sequence[Any], sizes: _Sizes, storage: _StoragePlan
-    ) -> _Launch | None:
-        fill = tuple(_place(a, operands, sizes, storage) for a in kernel.arguments)
-        function = function_of(kernel)
-        candidates = [
-            _Launch(function, _grid(kernel, c, sizes), fill, _named(c)) for c in kernel.configs
-        ]
-        if 0 in candidates[0].grid:
-            return None  # nothing to do, and an empty grid is refused
-        if len(candidates) == 1:
-            return candidates[0]
-        return candidates[self._choose(kernel, self._attempts(candidates, operands, storage))]
-
-    def _attempts(
-        self, candidates: Sequence[_Launch], operands: Sequence[Any], storage: _StoragePlan
-    ) -> list[Callable[[], None]]:
-        """Give a trial of each candidate, on copies of what the kernel would overwrite."""
-
-        def attempt(launch: _Launch) -> Callable[[], None]:
-            copies = [o.clone() if isinstance(o, torch.Tensor) else o for o in operands]
-            made = [s.make(copies, self._device) for s in storage.made]
-            return lambda: launch.run((copies, made))
-
-        return [attempt(c) for c in candidates]
+    def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
+        tensors = [o for o in operands if isinstance(o, torch.Tensor)]
+        most = max([0, *map(_extent, tensors), *sizes.known(self._counts)])
+        return Layout(
+            tuple(map(_form, operands)),
+            is_wide=most >= _WIDE,
+            is_tf32=current().tf32,
+            is_interpreted=interprets(),
+        )
 
 
-def _fitting(lowered: Lowered, sizes: _Sizes) -> Lowered:
-    """Give the first alternative whose limits hold."""
-    while any(sizes.value(dim) > most for dim, most in lowered.limits):
-        assert lowered.otherwise is not None
-        lowered = lowered.otherwise
-    return lowered
+@final
+class _Trial:
+    """Runs that nobody sees: storage of their own, copies of the operands made once."""
+
+    def __init__(
+        self, operands: Sequence[Any], storage: Sequence[Storage], device: torch.device
+    ) -> None:
+        self._given: Final = operands
+        self._storage: Final = storage
+        self._device: Final = device
+        self._made: Final[list[torch.Tensor]] = []
+        self._copies: list[Any] | None = None
+
+    @property
+    def operands(self) -> list[Any]:
+        """The copies."""
+        if self._copies is None:
+            self._copies = [o.clone() if isinstance(o, torch.Tensor) else o for o in self._given]
+        return self._copies
+
+    def of(self, launches: Sequence[Launch]) -> Callable[[], None]:
+        """Give a run of kernels."""
+
+        def run() -> None:
+            missing = self._storage[len(self._made) :]
+            self._made.extend([s.make(self._device) for s in missing])
+            start(launches, [*self.operands, *self._made], self._device)
+
+        return run
 
 
-def _run(prepared: _Prepared, operands: Sequence[Any], storage: Sequence[torch.Tensor]) -> None:
-    """Start the kernels, on the current stream of the current device."""
-    for launch in prepared.launches:
-        launch.run((operands, storage))
+def start(launches: Sequence[Launch], values: Sequence[Any], device: torch.device) -> None:
+    """Start kernels, on the current stream of a device, on tensors and numbers."""
+    if interprets():
+        for launch in launches:
+            launch.interpret(values)
+        return
+    found = [v.data_ptr() if isinstance(v, torch.Tensor) else v for v in values]
+    pointers = [p for p, v in zip(found, values, strict=True) if isinstance(v, torch.Tensor)]
+    start_at(launches, found, device, is_aligned=are_aligned(pointers))
 
 
-def _current_device() -> int:
-    return torch.cuda.current_device()
+def start_at(
+    launches: Sequence[Launch], values: Sequence[Any], device: torch.device, *, is_aligned: bool
+) -> None:
+    """Start kernels, on the current stream of a device, on addresses and numbers. `is_aligned` says
+    that all the addresses are."""
+    driver = _driver()
+    with _on(device, driver):
+        stream = driver.get_current_stream(driver.get_current_device())
+        for launch in launches:
+            launch.start(values, stream, is_aligned=is_aligned)
 
 
-def _key(value: Any, ty: Type) -> Any:
-    """Give what a call's preparation depends on of an operand."""
-    if isinstance(value, torch.Tensor):
-        return value.shape, value.stride()
-    return value if isinstance(ty, SizeType) else type(value)
+def _on(device: torch.device, driver: Any) -> AbstractContextManager[Any]:
+    if device.index in (None, driver.get_current_device()):
+        return _HERE
+    return torch.cuda.device(device)
 
 
-def _layout(operands: Sequence[Any]) -> Layout:
-    tensors = [o for o in operands if isinstance(o, torch.Tensor)]
-    return Layout(
-        tuple(map(_form, operands)),
-        is_wide=any(_extent(t) >= _WIDE for t in tensors),
-        is_tf32=current().tf32,
-        is_interpreted=interprets(),
-    )
+_HERE: Final = nullcontext()
+
+
+@cache
+def _driver() -> Any:
+    """Give Triton's driver of the GPU."""
+    return triton_module().runtime.driver.active
+
+
+def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
+    """Give what a call's preparation depends on of its operands."""
+    found: list[Any] = []
+    for value, ty in zip(operands, types, strict=True):
+        if isinstance(value, torch.Tensor):
+            found += (value.shape, value.stride())
+        else:
+            found.append(value if isinstance(ty, SizeType) else type(value))
+    return tuple(found)
+
+
+def _counts(function: Function) -> tuple[Dim, ...]:
+    """Give how many elements the tensors in a function have: parameters, values and results."""
+    types = [type_of(v) for v in (*function.params, *bindings_of(function.body), function.body)]
+    found: dict[Dim, None] = {}
+    while types:
+        match types.pop():
+            case TensorType(shape):
+                found[product(shape)] = None
+            case TupleType(fields):
+                types += fields
+            case _:
+                pass
+    return tuple(found)
 
 
 def _form(value: Any) -> Form:
@@ -235,83 +259,3 @@ def _extent(tensor: torch.Tensor) -> int:
     """Give how many elements lie between the first and the last of a tensor."""
     reach = sum((s - 1) * abs(d) for s, d in zip(tensor.shape, tensor.stride(), strict=True))
     return max(reach + 1, tensor.numel())
-
-
-@final
-class _Sizes:
-    """The integers that operands tell of the dims in their types."""
-
-    def __init__(self, operands: Iterable[tuple[Any, Any]]) -> None:
-        self._known: Final[dict[Dim, int]] = {}
-        for ty, value in operands:
-            match ty:
-                case SizeType(dim):
-                    self._known.setdefault(dim, int(value))
-                case TensorType(shape) if shape:
-                    for dim, size in zip(shape, value.shape, strict=True):
-                        self._known.setdefault(dim, size)
-                case _:
-                    pass
-
-    def value(self, dim: Dim) -> int:
-        """Give the value of a dim: told by an operand, or computed from its parts."""
-        return dim.value(self._known.get)
-
-
-@final
-class _StoragePlan:
-    """The tensors that a call makes, while its kernels are prepared."""
-
-    def __init__(self, sizes: _Sizes) -> None:
-        self.made: Final[list[_Storage]] = []
-        self._sizes: Final = sizes
-        self._results: Final[dict[int, int]] = {}
-        self._scratch: Final[dict[int, int]] = {}
-
-    def place(self, argument: Written | Scratch) -> int:
-        """Give the position of the tensor of a result, or of a scratch."""
-        match argument:
-            case Written(result=number, overwrites=overwrites):
-                places = self._results
-            case Scratch(number=number):
-                places, overwrites = self._scratch, None
-        if number not in places:
-            shape = tuple(map(self._sizes.value, argument.shape))
-            dtype = getattr(torch, argument.dtype.name)
-            places[number] = len(self.made)
-            self.made.append(_Storage(shape, dtype, overwrites, argument.starts_zero))
-        return places[number]
-
-    def result(self, number: int) -> int:
-        """Give the position of the tensor of a result."""
-        return self._results[number]
-
-
-def _place(
-    argument: Argument, operands: Sequence[Any], sizes: _Sizes, storage: _StoragePlan
-) -> tuple[int, int] | int:
-    match argument:
-        case Read(operand=operand) | Number(operand=operand):
-            return _OPERANDS, operand
-        case Stride(operand, axis):
-            return int(operands[operand].stride(axis))
-        case Written() | Scratch():
-            return _STORAGE, storage.place(argument)
-        case Size(dim):
-            return sizes.value(dim)
-
-
-def _grid(kernel: Kernel, config: Config, sizes: _Sizes) -> tuple[int, ...]:
-    blocks = dict(config.constants)
-
-    def count(tiles: Tiles | Parts) -> int:
-        if isinstance(tiles, Parts):
-            return sum(map(count, tiles.tiles))
-        whole = sizes.value(tiles.dim)
-        return whole if tiles.block is None else -(-whole // blocks[tiles.block])
-
-    return tuple(prod(map(count, axis)) for axis in kernel.grid)
-
-
-def _named(config: Config) -> dict[str, int | bool]:
-    return dict(config.constants) | launch_options(config)

@@ -3,7 +3,7 @@
 A file stands at a place that the hash of its key tells, and holds the key, so one that is cut, that
 another program wrote or that has the place of another key is not believed but written anew. There
 are 65,536 places, so the folder does not grow without end. A key says what was measured and where:
-on which processor, with which torch, on how many threads.
+on which processor, with which torch, on how many threads; or on which other device.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import logging
 import os
 import platform
 import tempfile
+from collections.abc import Sequence
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +33,11 @@ _LOGGER: Final = logging.getLogger("pyrelay.runtime")
 def key_of(*parts: Any) -> str:
     """Give the key of a measurement on this machine of what the parts, plain data, describe."""
     return json.dumps([_VERSION, _machine(), torch.get_num_threads(), *parts])
+
+
+def key_on(device: Sequence[Any], *parts: Any) -> str:
+    """Give the key of a measurement on a device that plain data describes."""
+    return json.dumps([_VERSION, torch.__version__, _triton_version(), *device, *parts])
 
 
 def recall(key: str) -> str | None:
@@ -78,6 +85,14 @@ def _place(key: str) -> Path:
 def _machine() -> tuple[str, ...]:
     capability = torch.backends.cpu.get_cpu_capability()
     return torch.__version__, platform.machine(), _processor(), capability
+
+
+@cache
+def _triton_version() -> str | None:
+    try:
+        return metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _processor() -> str:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Final, final
+from typing import Any, Final, Protocol, final
+
+import torch
 
 try:
     import resource
@@ -48,6 +50,71 @@ class Fastest:
     """The best time of each, in seconds."""
 
 
+class Stopwatch(Protocol):
+    """Takes times."""
+
+    def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
+        """Give how long a call of a function takes, of about so many."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The seconds that a call took, and whether another program was in the way."""
+
+    seconds: float
+    is_disturbed: bool
+
+
+@final
+class ProcessorWatch:
+    """Takes times of what this thread does."""
+
+    def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
+        """Give how long a call of a function takes, of so many."""
+        switches = _switches()
+        start = perf_counter()
+        for _ in range(calls):
+            function(*operands)
+        seconds = perf_counter() - start
+        return Taken(seconds / calls, _switches() != switches)
+
+
+@final
+class DeviceWatch:
+    """Takes times of what a GPU does, by its own clock.
+
+    The device is given something to do first, which takes longer than it takes this thread to
+    start the calls: then no time is spent waiting for them. What that is writes to more memory than
+    caches hold, so that no function finds its operands there because another has just run.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device: Final = device
+        self._before: Final = torch.empty(_BEFORE, dtype=torch.uint8, device=device)
+
+    def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
+        """Give how long a call of a function takes on the current stream, of at most so many."""
+        calls = min(calls, _MOST_QUEUED)
+        with torch.cuda.device(self._device):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            self._before.zero_()
+            begin.record()
+            for _ in range(calls):
+                function(*operands)
+            end.record()
+            end.synchronize()
+        return Taken(begin.elapsed_time(end) * 1e-3 / calls, is_disturbed=False)
+
+
+_BEFORE: Final = 1 << 28
+"""256 MB are written in some 100 us by the fastest devices there are."""
+
+_MOST_QUEUED: Final = 8
+"""So many calls are certainly started in that time."""
+
+
 @final
 @dataclass(slots=True)
 class _Runner:
@@ -57,19 +124,22 @@ class _Runner:
     best: float = _NEVER
     undisturbed: float = _NEVER
 
-    def run(self, operands: Sequence[Any], calls: int) -> None:
+    def run(self, watch: Stopwatch, operands: Sequence[Any], calls: int) -> None:
         """Time some calls."""
-        switches = _switches()
-        start = perf_counter()
-        for _ in range(calls):
-            self.function(*operands)
-        time = (perf_counter() - start) / calls
-        self.best = min(self.best, time)
-        if _switches() == switches:
-            self.undisturbed = min(self.undisturbed, time)
+        taken = watch.time(self.function, operands, calls)
+        self.best = min(self.best, taken.seconds)
+        if not taken.is_disturbed:
+            self.undisturbed = min(self.undisturbed, taken.seconds)
 
 
-def fastest(functions: Mapping[str, Callable[..., Any]], operands: Sequence[Any]) -> Fastest:
+_PROCESSOR: Final = ProcessorWatch()
+
+
+def fastest(
+    functions: Mapping[str, Callable[..., Any]],
+    operands: Sequence[Any],
+    watch: Stopwatch = _PROCESSOR,
+) -> Fastest:
     """Give the fastest of functions that have no effect. Of those that take almost as long as the
     first one, it is the first."""
     runners = {name: _Runner(function) for name, function in functions.items()}
@@ -85,7 +155,7 @@ def fastest(functions: Mapping[str, Callable[..., Any]], operands: Sequence[Any]
         calls = max(1, round(_BLOCK / least))
         for runner in runners.values():
             if runner.best <= _HOPELESS * least or runner.undisturbed == _NEVER:
-                runner.run(operands, calls)
+                runner.run(watch, operands, calls)
     winner = min(runners, key=lambda name: runners[name].best)
     if runners[winner].best > _MARGIN * runners[first].best:
         winner = first

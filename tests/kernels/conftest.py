@@ -10,7 +10,6 @@ import pickle
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -24,19 +23,11 @@ os.environ["PYRELAY_LOWERING"] = "triton-interpret"
 @pytest.fixture(autouse=True)
 def looked_at() -> Generator[None]:
     """Look at all that kernels do to memory; new storage is poison, between guards."""
-    from pyrelay.lower_triton import launch
+    from pyrelay.lower_triton.prepare import Storage
     from tests.kernels.running import ACCESSES, GUARDS
 
-    attempts = launch.KernelCall._attempts
-
-    def tried(*args: Any) -> Any:
-        found = attempts(*args)
-        ACCESSES.forget()  # kernels are tried one by one, on what others should have stored
-        return found
-
     with (
-        patch.object(launch._Storage, "make", GUARDS.storage(ACCESSES.fresh)),
-        patch.object(launch.KernelCall, "_attempts", tried),
+        patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)),
         ACCESSES.watching(),
         np.errstate(all="ignore"),
     ):

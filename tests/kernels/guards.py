@@ -11,6 +11,8 @@ from typing import Any, Final, final
 
 import torch
 
+from pyrelay.lower_triton.prepare import Storage
+
 WIDTH: Final = 256
 """Bytes on each side: a power of two, so that what lies between is aligned as it would be."""
 
@@ -55,12 +57,10 @@ class Guards:
         return flat.as_strided(value.shape, value.stride())
 
     def storage(self, note: Callable[[torch.Tensor], None]) -> Callable[..., torch.Tensor]:
-        """Give what makes the storage of a call, in the place of `launch._Storage.make`; what holds
-        nothing yet is noted."""
+        """Give what makes the storage of a call, in the place of `Storage.make`; what holds nothing
+        yet is noted."""
 
-        def make(plan: Any, operands: Sequence[Any], device: torch.device) -> torch.Tensor:
-            if plan.overwrites is not None:
-                return operands[plan.overwrites]
+        def make(plan: Storage, device: torch.device) -> torch.Tensor:
             if plan.starts_zero:
                 return self.zeros(plan.shape, plan.dtype, device)
             made = self.empty(plan.shape, plan.dtype, device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pytest
@@ -17,6 +18,7 @@ from pyrelay.lower_triton.kernel import (
     Kernel,
     Layout,
     Lowered,
+    NoKernel,
     Number,
     Read,
     Scratch,
@@ -26,7 +28,10 @@ from pyrelay.lower_triton.kernel import (
     Written,
 )
 from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.lower import lower
+from pyrelay.lower_triton.prepare import Question
 from pyrelay.passes.infer import infer
+from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 CPU: Final = torch.device("cpu")
 N: Final = Dim.of("N")
@@ -90,11 +95,11 @@ def test_nothing_is_started_for_no_elements() -> None:
 def test_what_follows_from_sizes_is_found_once() -> None:
     seen: list[Layout] = []
 
-    def lower(layout: Layout) -> Lowered:
+    def noted(layout: Layout) -> Lowered:
         seen.append(layout)
         return scaled(layout)
 
-    call = KernelCall(function_of(SCALE), lower, CPU)
+    call = KernelCall(function_of(SCALE), noted, CPU)
     for rows in (2, 3, 2, 4):
         for number in (1, 2):
             assert torch.equal(call(torch.ones(rows, 3), number), torch.full((rows, 3), number))
@@ -182,7 +187,7 @@ def test_kernels_share_scratch_and_overwrite_operands() -> None:
 
 @pytest.mark.parametrize("chosen", [0, 1])
 def test_a_choice_among_configurations_is_tried_on_copies(chosen: int) -> None:
-    def lower(layout: Layout) -> Lowered:
+    def two_ways(layout: Layout) -> Lowered:
         parts, whole = summed(layout).kernels
         more = (*whole.configs, Config((("BLOCK", 4),), 2, 1))
         assert len(more) == 2
@@ -190,13 +195,72 @@ def test_a_choice_among_configurations_is_tried_on_copies(chosen: int) -> None:
             (parts, Kernel(whole.name, whole.text, whole.names, whole.arguments, whole.grid, more))
         )
 
-    def choose(kernel: Kernel, attempts: object) -> int:
-        assert isinstance(attempts, list)
+    def choose(question: Question, attempts: Sequence[Callable[[], object]]) -> int:
         for attempt in attempts:
             attempt()
         return chosen
 
     y = torch.zeros(9)
-    total, _ = KernelCall(function_of(SUM), lower, CPU, choose)(torch.ones(9), y)
+    total, _ = KernelCall(function_of(SUM), two_ways, CPU, choose)(torch.ones(9), y)
     assert total == 9.0
     assert torch.equal(y, -torch.ones(9))
+
+
+PRODUCT: Final = (
+    "def @main[N: Dim](%x: Tensor[(N, 8), float32], %w: Tensor[(8, 16), float32]) {"
+    " tanh(matmul(%x, %w)) }"
+)
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_calls_of_torch_are_one_of_the_ways_to_multiply(chosen: int) -> None:
+    function = kernel_of(PRODUCT)
+    calls: list[str] = []
+
+    def in_torch(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        calls.append("torch")
+        return torch.tanh(x @ w)
+
+    def choose(question: Question, attempts: Sequence[Callable[[], object]]) -> int:
+        if len(attempts) > 2:  # the configurations of the kernel
+            return 0
+        for attempt in attempts:
+            attempt()
+        return chosen
+
+    call = KernelCall(function, lower(function), CPU, choose, in_torch, may_prefer_torch=True)
+    x, w = torch.randn(5, 8), torch.randn(8, 16)
+    for _ in range(2):
+        torch.testing.assert_close(call(x, w), torch.tanh(x @ w))
+    assert calls == ["torch"] * (3 if chosen else 1)
+
+
+def test_without_text_a_function_runs_as_calls_of_torch() -> None:
+    def refused(layout: Layout) -> Lowered:
+        raise NoKernel("of a reason")
+
+    with pytest.raises(NoKernel):
+        KernelCall(function_of(SCALE), refused, CPU)(torch.ones(2, 3), 5)
+    call = KernelCall(function_of(SCALE), refused, CPU, in_torch=lambda x, k: x * k)
+    assert call.refused is None
+    assert torch.equal(call(torch.ones(2, 3), 5), torch.full((2, 3), 5.0))
+    assert call.refused == "of a reason"
+
+
+OUTER: Final = (
+    "def @main[N: Dim, M: Dim](%x: Tensor[(N,), float32], %y: Tensor[(M,), float32]) {"
+    " sum(reshape(%x, shape=(N, 1)) * %y, dim=(1,)) }"
+)
+
+
+@pytest.mark.parametrize(("n", "is_wide"), [(1 << 15, False), (1 << 16, True)])
+def test_places_need_64_bits_where_any_value_has_so_many_elements(n: int, is_wide: bool) -> None:
+    seen: list[bool] = []
+
+    def refused(layout: Layout) -> Lowered:
+        seen.append(layout.is_wide)
+        raise NoKernel("it is only asked for")
+
+    call = KernelCall(kernel_of(OUTER), refused, CPU, in_torch=lambda x, y: None)
+    call(torch.zeros(n), torch.zeros(1 << 15))
+    assert seen == [is_wide]
