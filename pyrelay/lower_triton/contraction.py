@@ -1,144 +1,134 @@
-"""Kernels of a sum of products: tiles of the result, each summed over blocks of what is summed.
+"""Kernels of sums of products: tiles of the result, each summed over blocks of what is summed.
 
-Each dim of the sum is one of four: of both operands and the result (the batch), of the first and
-the result (`m`), of the second and the result (`n`), or of both operands alone (`k`). Dims of one
-sort are numbered row by row as one. What operands are made of is computed on the way in, and what
-is made of the sum on the way out, while it is in registers.
+Each dim of a sum is one of four (`passes.regions.sorts`): of the batch, of the rows (`m`), of the
+columns (`n`), or summed (`k`). Dims of one sort are numbered row by row as one. What operands are
+made of is computed on the way in, and what is made of the sums on the way out, while they are in
+registers. Several sums over the same places have an accumulator each; those that sum over as many
+places share a loop, and with it what they read.
 
-Sums are float32, for float64 operands float64. The products of float32 operands are those of
-float32 unless the option `tf32` allows fewer bits; half operands are multiplied as they are.
+Sums are float32, for float64 operands float64, for whole numbers what the result is. The products
+of float32 operands are those of float32 unless the option `tf32` allows fewer bits; half operands
+are multiplied as they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
-from ..ir.dims import ONE, Dim, product
+from ..ir.dims import ONE, ZERO, Dim
 from ..ir.expr import Var, type_of
-from ..ir.types import DType, bfloat16, float32, float64
+from ..ir.types import DType, bfloat16, float32, float64, is_float
 from ..passes.regions.groups import Group, Output, Product
 from ..passes.regions.reading import dtype_of, shape_of
+from ..passes.regions.sorts import Sort, Sorts, sorts_of
 from .block import Block
 from .emit import KernelText
 from .expressions import type_text
 from .indexing import Axis
-from .kernel import Config, Kernel, Layout, Lowered, NoKernel, Tiles
+from .kernel import Kernel, Layout, Lowered, NoKernel, Tiles
 from .supplier import TermSupplier
-from .terms import Term, is_half
+from .terms import Term, is_half, widened
 from .text import Text
-
-_LARGEST: Final = 128
-_SMALLEST: Final = 16
-"""A tile has no fewer rows, columns and products: the least that a device multiplies at once."""
+from .tiles import configs_of, manners
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class _Sort:
-    """The dims of a sum that are of one sort: their letters, and how many places they have."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sum:
+    """One of the sums of a kernel: its dims, the coordinate of what is summed, the element of each
+    operand, that with the rows first, and the term of what the loop gives."""
 
-    letters: str
-    sizes: tuple[Dim, ...]
-
-    @property
-    def count(self) -> Dim:
-        """The number of places."""
-        return product(self.sizes)
-
-
-@final
-class _Sorts:
-    """The dims of a sum of two operands, by sort. Raises NoKernel for any other sum."""
-
-    def __init__(self, found: Product) -> None:
-        if len(found.subscripts) != 2:
-            raise NoKernel("it is no product of two operands")
-        first, second = found.subscripts
-        if any(len(set(s)) != len(s) for s in (first, second)):
-            raise NoKernel("it takes a diagonal")
-        if not set(first) ^ set(second) <= set(found.result) <= set(first) | set(second):
-            raise NoKernel("it sums what only one operand has")
-        self._found: Final = found
-        self.batch: Final = self._sort(lambda c: c in first and c in second and c in found.result)
-        self.m: Final = self._sort(lambda c: c not in second)
-        self.n: Final = self._sort(lambda c: c not in first)
-        self.k: Final = self._sort(lambda c: c not in found.result)
-        if ONE in (self.m.count, self.n.count):
-            raise NoKernel("one of its operands is a vector")
-
-    def _sort(self, belongs: object) -> _Sort:
-        assert callable(belongs)
-        letters = "".join(c for c in self._found.sizes if belongs(c))
-        return _Sort(letters, tuple(self._found.sizes[c] for c in letters))
+    product: Product
+    sorts: Sorts
+    along: str
+    sides: tuple[Term, Term]
+    result: Term
 
 
 @final
 class _Contraction:
     """The kernel of one group in the making."""
 
-    def __init__(self, group: Group, layout: Layout) -> None:
-        assert group.product is not None
+    def __init__(self, group: Group, layout: Layout, *, is_blocks: bool) -> None:
         self._group: Final = group
         self._layout: Final = layout
-        self._product: Final = group.product
-        self._sorts: Final = _Sorts(group.product)
-        self._dtype: Final = _dtype_of_products(group.product)
-        leaves = {group.product.var: self._sum_at}
+        self._is_blocks: Final = is_blocks
+        self._dtype: Final = _dtype_of_products(group.products)
+        self._accumulated: Final = _accumulated(group.products[0], self._dtype)
+        leaves = {p.var: self._sum_at for p in group.products}
         self._supplier: Final = TermSupplier(group.function, layout, leaves)
         self._places: Final = self._supplier.places
-        self._at: Final = self._coordinates()
-        result = group.product.result
-        self._index: Final = tuple(self._at[c] for c in result)
-        self._shape: Final = tuple(group.product.sizes[c] for c in result)
-        accumulated = float64 if self._dtype == float64 else float32
-        self._sum: Final = self._supplier.terms.make("result", dtype=accumulated, detail=(0,))
+        self.sorts: Final = _sorts(group.products[0])
+        first = group.products[0]
+        at = self._coordinates()
+        self._index: Final = tuple(at[c] for c in first.result)
+        self._shape: Final = tuple(first.sizes[c] for c in first.result)
+        self._along: Final[dict[Dim, tuple[str, Dim]]] = {}
+        self._results: Final = {
+            p.var: self._supplier.terms.make("result", dtype=self._accumulated, detail=(i,))
+            for i, p in enumerate(group.products)
+        }
+        self._sums: Final = tuple(map(self._sum, group.products))
 
     def _coordinates(self) -> dict[str, Dim]:
-        """Give the coordinate of each dim of the sum."""
+        """Give the coordinate of each dim of the result, by the letter of the first sum."""
+        sorts = self.sorts
+        pairs = (("batch", sorts.batch), ("m", sorts.rows), ("n", sorts.columns))
         found: dict[str, Dim] = {}
-        sorts = self._sorts
-        for name, sort in (("batch", sorts.batch), ("m", sorts.m), ("n", sorts.n), ("k", sorts.k)):
-            flat = self._places.coordinate(name, sort.count)
-            index = self._places.relocated((flat,), (sort.count,), sort.sizes)
-            found |= dict(zip(sort.letters, index, strict=True))
+        for name, sort in pairs:
+            found |= self._spread(self._places.coordinate(name, sort.count), sort)
         return found
+
+    def _spread(self, flat: Dim, sort: Sort) -> dict[str, Dim]:
+        index = self._places.relocated((flat,), (sort.count,), sort.sizes)
+        return dict(zip(sort.letters, index, strict=True))
+
+    def _sum(self, product: Product) -> _Sum:
+        sorts = _sorts(product)
+        count = sorts.summed.count
+        if count not in self._along:
+            name = f"k{len(self._along) + 1}" if self._along else "k"
+            self._along[count] = (name, self._places.coordinate(name, count))
+        name, flat = self._along[count]
+        at = dict(zip(product.result, self._index, strict=True)) | self._spread(flat, sorts.summed)
+        first, second = (self._operand(product, i, at) for i in sorts.order)
+        return _Sum(product, sorts, name, (first, second), self._results[product.var])
+
+    def _operand(self, product: Product, number: int, at: dict[str, Dim]) -> Term:
+        atom = product.operands[number]
+        shape = shape_of(type_of(atom))
+        pairs = zip(product.subscripts[number], shape, strict=True)
+        term = self._supplier.element(atom, [ZERO if s == ONE else at[c] for c, s in pairs])
+        return self._supplier.elements(self._dtype, ()).cast(term, widened(self._dtype))
 
     def _sum_at(self, var: Var, index: tuple[Dim, ...]) -> Term:
         if tuple(map(self._places.simplified, index)) != self._index:
             raise NoKernel("another element of the sum is used than the one at hand")
-        return self._sum
+        return self._results[var]
 
     def kernel(self) -> Kernel:
-        """Give the kernel."""
-        operands = [self._operand(i) for i in range(2)]
+        """Give the kernel, without configurations."""
         stored = [(o, self._output_index(o)) for o in self._group.outputs]
         results = [self._supplier.element(o.value, index) for o, index in stored]
+        operands = [t for s in self._sums for t in s.sides]
         kernel = KernelText(self._group.function, self._supplier.terms, self._places)
         kernel.take("batch", "m", "n", "k", "inside", "total", "start", "tile", "tiles_n", "width")
         kernel.take("first", "height")
         kernel.count([*operands, *results])
         kernel.filled.update(o for o in operands if o.op == "load")
         block = self._tile(kernel)
-        self._loop(kernel, block, operands)
-        block.set_axes(self._sum, ("m", "n"))
-        block.put(self._sum, Text("total"))
+        self._loops(kernel, block)
         for (output, index), term in zip(stored, results, strict=True):
             pointer, at = self._supplier.target(kernel, output, index)
             block.store(pointer, at, term)
-        tiles = (Tiles(self._sorts.m.count, "BLOCK_M"), Tiles(self._sorts.n.count, "BLOCK_N"))
-        grid = (tiles, (Tiles(self._sorts.batch.count, None),))
-        return kernel.finish(block.lines, grid, self._configs())
-
-    def _operand(self, number: int) -> Term:
-        atom = self._product.operands[number]
-        shape = shape_of(type_of(atom))
-        index = [
-            Dim.of(0) if size == ONE else self._at[c]
-            for c, size in zip(self._product.subscripts[number], shape, strict=True)
-        ]
-        return self._supplier.element(atom, index)
+        tiles = (
+            Tiles(self.sorts.rows.count, "BLOCK_M"),
+            Tiles(self.sorts.columns.count, "BLOCK_N"),
+        )
+        grid = (tiles, (Tiles(self.sorts.batch.count, None),))
+        return kernel.finish(block.lines, grid, ())
 
     def _output_index(self, output: Output) -> tuple[Dim, ...]:
         shape = shape_of(type_of(output.value))
@@ -146,7 +136,8 @@ class _Contraction:
 
     def _tile(self, kernel: KernelText) -> Block:
         """Begin the code: which tile of the result a program computes."""
-        rows, columns = kernel.dims.size(self._sorts.m.count), kernel.dims.size(self._sorts.n.count)
+        rows = kernel.dims.size(self.sorts.rows.count)
+        columns = kernel.dims.size(self.sorts.columns.count)
         axes = [
             Axis("m", "m[:, None]", f"(m[:, None] < {rows.inside(1)})"),
             Axis("n", "n[None, :]", f"(n[None, :] < {columns.inside(1)})"),
@@ -165,44 +156,67 @@ class _Contraction:
         block.line("n = tile % width // height * BLOCK_N + tl.arange(0, BLOCK_N)")
         if self._layout.is_wide:
             block.line("m, n = m.to(tl.int64), n.to(tl.int64)")
-        if self._sorts.batch.count != ONE:
+        if self.sorts.batch.count != ONE:
             wide = ".to(tl.int64)" if self._layout.is_wide else ""
             block.line(f"batch = tl.program_id(1){wide}")
         return block
 
-    def _loop(self, kernel: KernelText, block: Block, operands: Sequence[Term]) -> None:
-        """Write the loop over what is summed."""
-        accumulated = type_text(float64 if self._dtype == float64 else float32)
-        count = kernel.dims.size(self._sorts.k.count)
-        block.line(f"total = tl.zeros((BLOCK_M, BLOCK_N), {accumulated})")
+    def _loops(self, kernel: KernelText, block: Block) -> None:
+        """Write a loop for each count of places that is summed over."""
+        totals: dict[_Sum, str] = {}
+        dtype = type_text(self._accumulated)
+        for found in self._sums:
+            name = totals[found] = "total" if not totals else kernel.fresh("total")
+            block.line(f"{name} = tl.zeros((BLOCK_M, BLOCK_N), {dtype})")
+        for count, (along, _) in self._along.items():
+            sums = {s: name for s, name in totals.items() if s.along == along}
+            self._loop(kernel, block, count, sums)
+        for found, name in totals.items():
+            block.set_axes(found.result, ("m", "n"))
+            block.put(found.result, Text(name))
+
+    def _loop(self, kernel: KernelText, block: Block, size: Dim, sums: dict[_Sum, str]) -> None:
+        count = kernel.dims.size(size)
+        along = next(iter(sums)).along
         sides = [
-            ("k[None, :]", ("m", "k"), "(BLOCK_M, BLOCK_K)"),
-            ("k[:, None]", ("k", "n"), "(BLOCK_K, BLOCK_N)"),
+            ("k[None, :]", "m", "(BLOCK_M, BLOCK_K)"),
+            ("k[:, None]", "n", "(BLOCK_K, BLOCK_N)"),
         ]
         inner = ["k = start + tl.arange(0, BLOCK_K)"]
-        texts: list[str] = []
-        for term, (text, axes, shape) in zip(operands, sides, strict=True):
+        texts: list[list[str]] = []
+        for number, (text, own, shape) in enumerate(sides):
             inside = f"({text} < {count.inside(1)})"
             # Each side has a block of its own: `k` runs along its columns, or down its rows.
-            side = Block(kernel, [*block.axes, Axis("k", text, inside)], [], block, "k")
-            texts.append(self._side(side, term, inside, axes, shape))
+            side = Block(kernel, [*block.axes, Axis(along, text, inside)], [], block, along)
+            written: dict[Term, str] = {}
+            for term in (s.sides[number] for s in sums):
+                if term not in written:
+                    written[term] = self._side(side, term, inside, (own, along), shape)
+            texts.append([written[s.sides[number]] for s in sums])
             inner += side.lines
-        a, b = texts
-        precision = self._precision()
-        inner.append(f"total = tl.dot({a}, {b}, total{precision}, out_dtype={accumulated})")
+        for total, a, b in zip(sums.values(), *texts, strict=True):
+            inner.append(self._added(total, a, b))
         block.line(f"for start in range(0, {count}, BLOCK_K):")
         for line in inner:
             block.line(f"    {line}")
 
-    def _side(self, side: Block, term: Term, inside: str, axes: tuple[str, str], shape: str) -> str:
-        """Give the block of an operand as `tl.dot` takes it: 0 where there is nothing to sum."""
+    def _added(self, total: str, a: str, b: str) -> str:
+        """Give the line that adds the products of two blocks to a sum."""
+        if not self._is_blocks:
+            return f"{total} += tl.sum({a}[:, :, None] * {b}[None, :, :], 1)"
+        dtype, precision = type_text(self._accumulated), self._precision()
+        return f"{total} = tl.dot({a}, {b}, {total}{precision}, out_dtype={dtype})"
+
+    def _side(self, side: Block, term: Term, inside: str, axes: Sequence[str], shape: str) -> str:
+        """Give the block of an operand: 0 where there is nothing to sum."""
         text = side.text(term).text
         moves = side.axes_of(term)
-        if term not in side.kernel.filled or "k" not in moves:
-            text = f"tl.where({inside[1:-1]}, {text}, 0.0)"
+        if term not in side.kernel.filled or axes[1] not in moves:
+            nothing = "0.0" if is_float(self._dtype) else "0"
+            text = f"tl.where({inside[1:-1]}, {text}, {nothing})"
         if not moves >= set(axes):
             text = f"tl.broadcast_to({text}, {shape})"
-        if is_half(self._dtype) and not (self._layout.is_interpreted and self._dtype == bfloat16):
+        if self._is_blocks and is_half(self._dtype) and not self._is_wide_half:
             text = f"{text}.to({type_text(self._dtype)})"
         if text.isidentifier():
             return text
@@ -210,53 +224,52 @@ class _Contraction:
         side.line(f"{name} = {text}")
         return name
 
+    @property
+    def _is_wide_half(self) -> bool:
+        """Whether half types are multiplied in float32: the interpreter is wrong in bfloat16."""
+        return self._layout.is_interpreted and self._dtype == bfloat16
+
     def _precision(self) -> str:
         if self._dtype != float32:
             return ""
         return f', input_precision="{"tf32" if self._layout.is_tf32 else "ieee"}"'
 
-    def _configs(self) -> tuple[Config, ...]:
-        """Give sizes of tiles, none larger than the result where its size is known: large tiles
-        read operands less often, small ones are more programs."""
-        known = [_block(s.count) for s in (self._sorts.m, self._sorts.n, self._sorts.k)]
-        found: dict[Config, None] = {}
-        for m, n, k, warps, stages in _TILES:
-            sizes = (min(m, known[0]), min(n, known[1]), min(k, max(known[2], _SMALLEST)))
-            named = zip(("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP"), (*sizes, 8), strict=True)
-            found[Config(tuple(named), warps, stages)] = None
-        return tuple(found)
+
+def _sorts(product: Product) -> Sorts:
+    found = sorts_of(product)
+    if isinstance(found, str):
+        raise NoKernel(found)
+    return found
 
 
-_TILES: Final = (
-    (64, 64, 32, 4, 3),
-    (128, 128, 32, 8, 3),
-    (128, 64, 32, 4, 4),
-    (64, 128, 32, 4, 4),
-    (32, 32, 64, 4, 4),
-    (16, 64, 64, 2, 4),
-)
-"""Rows, columns and products of a tile, warps and stages. A tile of 64 x 64 fills a device from
-products of about 1,000 x 1,000 on, which is where products of our own pay."""
-
-
-def _block(count: Dim) -> int:
-    """Give the least block that covers a count, if that is known, within limits."""
-    size = count.constant
-    if size is None:
-        return _LARGEST
-    return min(_LARGEST, max(_SMALLEST, 1 << (size - 1).bit_length())) if size else _SMALLEST
-
-
-def _dtype_of_products(found: Product) -> DType:
-    dtypes = {dtype_of(type_of(a)) for a in found.operands}
+def _dtype_of_products(found: Sequence[Product]) -> DType:
+    dtypes = {dtype_of(type_of(a)) for p in found for a in p.operands}
     if len(dtypes) != 1:
         raise NoKernel("its operands have different dtypes")
     (dtype,) = dtypes
-    if not (is_half(dtype) or dtype in (float32, float64)):
-        raise NoKernel(f"products of {dtype} are not multiplied as blocks")
     return dtype
 
 
+def _accumulated(product: Product, dtype: DType) -> DType:
+    """Give the dtype of sums of products."""
+    if not is_float(dtype):
+        return dtype_of(type_of(product.var))
+    return float64 if dtype == float64 else float32
+
+
 def lower_contraction(group: Group, layout: Layout) -> Lowered:
-    """Give the kernel of a group around a sum of products. Raises NoKernel."""
-    return Lowered((_Contraction(group, layout).kernel(),))
+    """Give the kernels of a group around sums of products, for few rows, for few columns, and for
+    any. Raises NoKernel."""
+    sorts = _sorts(group.products[0])
+    has_blocks = is_float(_dtype_of_products(group.products))
+    texts: dict[bool, Kernel] = {}
+    chosen: Lowered | None = None
+    for manner in reversed(manners(sorts, has_blocks=has_blocks)):
+        if manner.is_blocks not in texts:
+            made = _Contraction(group, layout, is_blocks=manner.is_blocks)
+            texts[manner.is_blocks] = made.kernel()
+        configs = configs_of(manner, sorts, len(group.products))
+        kernel = replace(texts[manner.is_blocks], configs=configs)
+        chosen = Lowered((kernel,), manner.limits(sorts), chosen)
+    assert chosen is not None
+    return chosen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.types import SizeType
 from ..passes.regions.groups import NoGroup
-from .kernel import Form, Layout, NoKernel
+from .kernel import Form, Layout, Lowered, NoKernel
 from .lower import lower
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def kernels_text(module: Module, names: Iterable[str]) -> str:
     """Give the text of the kernel functions of a module, for operands that lie row by row; where
-    none is made, why."""
+    none is made, why. What is made for small sizes alone says so."""
     return "\n\n".join(_text(name, module.functions[name]) for name in names)
 
 
@@ -26,7 +26,14 @@ def _text(name: str, function: Function) -> str:
         Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
     )
     try:
-        lowered = lower(function)(Layout(tuple(forms)))
+        lowered: Lowered | None = lower(function)(Layout(tuple(forms)))
     except (NoGroup, NoKernel) as error:
         return f"# {name} runs as calls of torch: {error}\n"
-    return "\n\n".join(f"# {name}\n{kernel.text}" for kernel in lowered.kernels)
+    found: dict[str, str] = {}
+    while lowered is not None:
+        # Of alternatives with one text the last is for the largest sizes.
+        limits = " and ".join(f"{dim} is at most {most}" for dim, most in lowered.limits)
+        text = "\n\n".join(kernel.text for kernel in lowered.kernels)
+        found[text] = f"# {name}, where {limits}" if limits else f"# {name}"
+        lowered = lowered.otherwise
+    return "\n\n".join(f"{head}\n{text}" for text, head in found.items())

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered
+from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
-from tests.kernels.running import check, text
+from tests.kernels.running import check
+from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
     %x: Tensor[(M, K), float32], %y: Tensor[(K, N), float32]) {
@@ -91,5 +94,60 @@ def test_floats_of_every_width(dtype: str) -> None:
     check(PLAIN.replace("float32", dtype), *(torch.randn(s).to(kind) for s in ((17, 9), (9, 8))))
 
 
+def alternatives(source: str) -> list[Kernel]:
+    """Give the kernels of a function for few rows, few columns, and any."""
+    function = kernel_of(source)
+    lowered: Lowered | None = lower(function)(Layout((Form.CONTIGUOUS,) * len(function.params)))
+    found: list[Kernel] = []
+    while lowered is not None:
+        found += lowered.kernels
+        lowered = lowered.otherwise
+    return found
+
+
 def test_the_text_of_a_layer(golden: Golden) -> None:
-    golden("layer.txt", text(LAYER))
+    few, *_, any_ = alternatives(LAYER)
+    golden("layer.txt", any_.text)
+    golden("layer_of_few_rows.txt", few.text)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int64"])
+def test_few_rows_and_few_columns_are_multiplied_one_by_one(dtype: str) -> None:
+    kind = getattr(torch, dtype)
+
+    def some(*sizes: int) -> torch.Tensor:
+        return torch.randint(-9, 9, sizes) if dtype == "int64" else torch.randn(sizes).to(kind)
+
+    source = PLAIN.replace("float32", dtype)
+    for m, n in ((1, 70), (70, 1), (8, 40), (40, 8), (9, 17)):
+        check(source, some(m, 33), some(33, n))
+        check(source, some(33, m).T, some(n, 33).T)
+
+
+def test_no_more_tiles_than_fit_are_asked_for() -> None:
+    last = alternatives(LAYER)[-1]
+    assert [dict(c.constants)["BLOCK_N"] for c in last.configs] == [32] * len(last.configs)
+    sizes = [dict(k.configs[0].constants)["BLOCK_M"] for k in alternatives(PLAIN)]
+    assert sizes[0] == 1
+    assert sizes[-1] == 64
+
+
+GATES = """def @gates[N: Dim](%x: Tensor[(N, 33), float32], %h: Tensor[(N, 20), float32],
+    %a: Tensor[(20, 33), float32], %b: Tensor[(20, 33), float32],
+    %u: Tensor[(20, 20), float32], %v: Tensor[(20, 20), float32]) {
+    let %at = transpose(%a, dim0=0, dim1=1); let %bt = transpose(%b, dim0=0, dim1=1);
+    let %p = matmul(%x, %at); let %q = matmul(%h, %u);
+    let %r = matmul(%x, %bt); let %s = matmul(tanh(%h), %v);
+    let %i = sigmoid(%p + %q); let %j = tanh(%r + %s);
+    (%i * %j, %r) }"""
+
+
+def test_several_sums_over_the_same_places_are_one_kernel(golden: Golden) -> None:
+    for rows in (3, 17):
+        weights = (torch.randn(20, n) for n in (33, 33, 20, 20))
+        check(GATES, torch.randn(rows, 33), torch.randn(rows, 20), *weights)
+    *_, last = alternatives(GATES)
+    golden("gates.txt", last.text)
+    assert last.text.count("for start in") == 2
+    sizes = [dict(c.constants) for c in last.configs]
+    assert all(4 * s["BLOCK_M"] * s["BLOCK_N"] <= 128 * 128 for s in sizes)

@@ -10,7 +10,7 @@ from ...ir.expr import Var
 from .items import Item
 
 if TYPE_CHECKING:
-    from .groups import Domain, Kind
+    from .groups import Domain, Kind, Space
 
 
 @final
@@ -27,6 +27,10 @@ class Cluster:
     """What is read of other groups, and whether each element only where it belongs."""
     writes: set[Var] = field(default_factory=set[Var])
     """The parameters that are overwritten."""
+    sums: int = 0
+    """How many sums of products there are."""
+    space: Space | None = None
+    """What they are over."""
     is_needed: bool = False
     """Something in it may be used by the bodies of what is evaluated as it stands."""
     into: Cluster | None = None
@@ -60,6 +64,8 @@ class Cluster:
         """Take over the members of a group of lower order, and who comes after it."""
         self.members = [*other.members, *self.members]
         self.calls += other.calls
+        self.sums += other.sums
+        self.space = self.space or other.space
         for leaf, own in other.reads.items():
             self.reads[leaf] = self.reads.get(leaf, True) and own
         self.writes |= other.writes

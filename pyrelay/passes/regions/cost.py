@@ -94,7 +94,7 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
                 reader.element(value, group.domain.place(places, index, shape_of(type_of(value))))
             return product(group.domain.shape)
         case Kind.CONTRACTION:
-            return _read_product(group, reader, record)
+            return _read_products(group, reader, record)
         case Kind.SCATTER:
             assert group.scattered is not None
             call, lowering = group.scattered.call, group.scattered.lowering
@@ -104,26 +104,30 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
             assert_never(other)
 
 
-def _read_product(group: Group, reader: Reader, record: Recording) -> Dim:
-    places, made = record.places, group.product
-    assert made is not None
-    at = {name: places.coordinate(f"{name}_", size) for name, size in made.sizes.items()}
-    for operand, letters in zip(made.operands, made.subscripts, strict=True):
-        pairs = zip(letters, shape_of(type_of(operand)), strict=True)
-        reader.element(operand, tuple(ZERO if s == ONE else at[n] for n, s in pairs))
-    shape = shape_of(type_of(made.var))
-    index = tuple(at[name] for name in made.result)
+def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
+    places = record.places
+    shape = shape_of(type_of(group.products[0].var))
+    index = places.index("i", shape)
+    for made in group.products:
+        at = dict(zip(made.result, index, strict=True))
+        # Sums over as many places read these together.
+        summed = {c: made.sizes[c] for c in made.summed}
+        count = product(tuple(summed.values()))
+        flat = places.coordinate(f"k{count}_", count)
+        at |= zip(summed, places.relocated((flat,), (count,), tuple(summed.values())), strict=True)
+        for operand, letters in zip(made.operands, made.subscripts, strict=True):
+            pairs = zip(letters, shape_of(type_of(operand)), strict=True)
+            reader.element(operand, tuple(ZERO if s == ONE else at[n] for n, s in pairs))
     for output in group.outputs:
         own = shape_of(type_of(output.value))
         reader.element(output.value, places.relocated(index, shape, own))
-    return product(tuple(made.sizes.values()))
+    return _sum(product(tuple(p.sizes.values())) for p in group.products)
 
 
 def _combined(group: Group) -> Dim:
     """Give how many elements are combined by reductions, sums of products and scatters."""
     total = _sum(product(shape_of(type_of(r.operand))) for r in group.reductions)
-    if group.product is not None:
-        total = total + 2 * product(tuple(group.product.sizes.values()))
+    total = total + 2 * _sum(product(tuple(p.sizes.values())) for p in group.products)
     if group.scattered is not None:
         call = group.scattered.call
         total = total + product(shape_of(type_of(call.args[group.scattered.lowering.over])))

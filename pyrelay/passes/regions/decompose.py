@@ -1,7 +1,8 @@
 """Operators that are made of others are written out, for kernels of our own.
 
 A softmax becomes a maximum, an exponential, a sum and a division, an update in place of a model an
-`overwrite` of each parameter: what `ir.lowering.MadeOf` says. Fusion then finds the loops.
+`overwrite` of each parameter: what `ir.lowering.MadeOf` says. A product with a vector becomes a
+reduction (`vectors`). Fusion then finds the loops.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ...ir.build import Builder, Names
-from ...ir.expr import Binding, Call, Expr, is_atom
+from ...ir.expr import Binding, Call, Expr, Var, is_atom
 from ...ir.lowering import MadeOf, inside
 from ...ir.op import Op
 from ...ir.ops import create
@@ -19,9 +20,12 @@ from ..dce import remove_dead
 from ..fold import fold
 from ..splice import Splicer
 from .found import takes_found_sizes_as_equal
+from .items import Role, role_of
 from .parts import computes, updates_a_part
+from .vectors import as_reduction
 
 if TYPE_CHECKING:
+    from ...ir.build import Value
     from ...ir.module import Module
     from ...ir.traverse import Steps
     from ..code import Code
@@ -48,6 +52,7 @@ class _Decompose(Splicer):
         self._names: Final = names
         self._zeros: Final[set[Expr]] = set()
         self._computed: Final[set[Expr]] = set()
+        self._views: Final[dict[Var, Expr]] = {}
 
     def binding(self, binding: Binding, code: Code) -> Steps[None]:
         """Add a binding, or the code that its operator is made of."""
@@ -57,20 +62,26 @@ class _Decompose(Splicer):
         is_update = updates_a_part(value, self._computed)
         if computes(value) and not is_update:
             self._computed.add(binding.var)
-        made = _made_of(value)
-        if made is None or is_update:
-            code.bind(binding.var, value)
-            return
-        assert isinstance(value, Call)
         builder = Builder(value.span, self._names)
-        args = [builder.known_zero(a) if a in self._zeros else builder.value(a) for a in value.args]
-        result = made.body(tuple(args), value.attrs)
+        result = None if is_update else self._written(binding.var, value, builder)
         if result is None:
             code.bind(binding.var, value)
+            if isinstance(value, Call) and role_of(binding.var, value) is Role.VIEW:
+                self._views[binding.var] = value
             return
         for inner in builder.bindings:
             yield self.binding(inner, code)
         self.let(binding.var, self.atom(result.atom), code)
+
+    def _written(self, var: Var, value: Expr, builder: Builder) -> Value | None:
+        """Give a call in other operators, if it is better so."""
+        if not isinstance(value, Call) or not all(map(is_atom, value.args)):
+            return None
+        made = _made_of(value)
+        if made is None:
+            return as_reduction(var, value, builder, self._views)
+        args = [builder.known_zero(a) if a in self._zeros else builder.value(a) for a in value.args]
+        return made.body(tuple(args), value.attrs)
 
 
 def _is_zero(value: Expr) -> bool:
@@ -83,8 +94,6 @@ def _is_zero(value: Expr) -> bool:
             return False
 
 
-def _made_of(value: Expr) -> MadeOf | None:
-    if not isinstance(value, Call) or not isinstance(value.callee, Op):
-        return None
-    what = inside(value.callee.lowering)
-    return what if isinstance(what, MadeOf) and all(map(is_atom, value.args)) else None
+def _made_of(call: Call) -> MadeOf | None:
+    what = inside(call.callee.lowering) if isinstance(call.callee, Op) else None
+    return what if isinstance(what, MadeOf) else None

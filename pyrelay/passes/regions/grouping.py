@@ -17,11 +17,12 @@ from typing import Final, final
 
 from ...ir.dims import Dim, product
 from ...ir.effect import Effects
-from ...ir.expr import Call, Expr, If, Match, RefCreate, RefRead, RefWrite, TupleGet, Var, type_of
-from ...ir.op import Effect, Op
+from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
+from ...ir.op import Effect
 from ...ir.types import SizeType, TensorType, TupleType
 from .clusters import Cluster
-from .groups import Domain, Kind
+from .fitting import KINDS, READS_ELSEWHERE, READS_WHOLE, joined, misfit, space_of_item, why_outside
+from .groups import Domain, Kind, Space
 from .items import COMPUTED, Item, Role, elements, has_bodies, mentioned, size_in_bytes, uses_of
 from .looking import Look, own_domain, read_element
 from .reading import Reader, Unreadable, shape_of
@@ -69,7 +70,7 @@ class Grouping:
         self._orders = 0
         self._barrier = 0
         self._all: Final[list[Cluster]] = []
-        self._siblings: Final[dict[tuple[Var, Dim], Cluster]] = {}
+        self._siblings: Final[dict[tuple[Var, Dim | Space | None], Cluster]] = {}
         self._readers: Final[dict[Var, list[Cluster]]] = {}
         self._written: Final[dict[Var, Cluster]] = {}
         self._unsealed: Final[list[Cluster]] = []
@@ -138,7 +139,7 @@ class Grouping:
         leaves = [leaf for var in mentioned(item.value) for leaf in self.bases(var)]
         for leaf in leaves:
             self._use(leaf, cluster, own=False)
-            self._notes.append(Note(leaf, item.var, _why_outside(item.value)))
+            self._notes.append(Note(leaf, item.var, why_outside(item.value)))
         self.home[item.var] = cluster
         branches = has_bodies(item.value)
         if branches:
@@ -235,7 +236,7 @@ class Grouping:
         group of its own."""
         homes = self._homes(look)
         makers = sorted((h for h in homes if h.kind is not None), key=lambda h: -h.order)
-        near = [s for s in self._near(look) if s not in homes]
+        near = [s for s in self._near(item, look) if s not in homes]
         effect = self._effect_order(item)
         for cluster in (*makers[:_TRIED], *near[:_TRIED]):
             after = max((h.order for h in homes if h is not cluster), default=0)
@@ -244,7 +245,7 @@ class Grouping:
                     if other is not cluster and other.order < cluster.order:
                         self._merge(other, cluster)
                 return
-        self._add(item, self._new(_KINDS[item.role], look.domain), look)
+        self._add(item, self._new(KINDS[item.role], look.domain), look)
 
     def _homes(self, look: Look) -> dict[Cluster, None]:
         """Give what must be evaluated before a value."""
@@ -265,12 +266,13 @@ class Grouping:
         )
         return max((self._barrier, *(c.order for c in readers)))
 
-    def _near(self, look: Look) -> list[Cluster]:
-        """Give groups that read the same tensors over as many places, the latest first."""
-        count = product(look.domain.shape)
+    def _near(self, item: Item, look: Look) -> list[Cluster]:
+        """Give groups that read the same tensors over as many places, the latest first; for a sum
+        of products those with sums over the same places."""
+        key = _space(item, look.domain)
         found: dict[Cluster, None] = {}
         for leaf in look.own:
-            sibling = self._siblings.get((leaf, count))
+            sibling = self._siblings.get((leaf, key))
             if sibling is not None:
                 found[sibling.final] = None
         return sorted(found, key=lambda c: -c.order)
@@ -299,7 +301,7 @@ class Grouping:
     def _fits(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
         """Give how a value is computed over the places of a group, or why it is not."""
         domain = cluster.domain
-        why = _misfit(item, cluster, look.domain)
+        why = misfit(item, cluster, look.domain)
         if why is not None:
             return why
         if item.role is Role.REDUCTION and cluster.kind is Kind.POINTWISE:
@@ -307,7 +309,7 @@ class Grouping:
         look = look if look.domain == domain else self._look(item, domain)
         for leaf, own in look.own.items():
             if not own and self.home_of(leaf) is cluster:
-                return "it reads elements of other places"
+                return READS_WHOLE if item.role is Role.PRODUCT else READS_ELSEWHERE
             if leaf in cluster.writes:
                 return "it reads what is overwritten there"
         if item.role is not Role.OVERWRITE:
@@ -337,15 +339,18 @@ class Grouping:
     def _add(self, item: Item, cluster: Cluster, look: Look) -> None:
         cluster.members.append(item)
         cluster.calls += look.calls
+        if item.role is Role.PRODUCT:
+            cluster.sums += 1
+            cluster.space = space_of_item(item)
         cluster.is_needed |= self.uses[item.var].outside
         if cluster.kind is Kind.POINTWISE and item.role is Role.REDUCTION:
             cluster.kind, cluster.domain = Kind.ROWS, look.domain
         self.home[item.var] = cluster
-        count = product(look.domain.shape)
+        count, key = product(look.domain.shape), _space(item, look.domain)
         for leaf, own in look.own.items():
             self._use(leaf, cluster, own=own)
-            if product(shape_of(type_of(leaf))) == count:
-                self._siblings[leaf, count] = cluster
+            if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
+                self._siblings[leaf, key] = cluster
         if item.role is Role.OVERWRITE:
             self._overwrites(_target(item), cluster)
 
@@ -363,8 +368,8 @@ class Grouping:
 
     def _merge(self, other: Cluster, cluster: Cluster) -> None:
         """Make one group of two, the other the earlier, if nothing stands in the way."""
-        domain = _joint_domain(other, cluster)
-        if domain is None or self._first_user(other) < cluster.order or other.writes:
+        joint = joined(other, cluster)
+        if joint is None or self._first_user(other) < cluster.order or other.writes:
             return
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}
@@ -372,9 +377,7 @@ class Grouping:
             return
         if other.calls + cluster.calls > MOST_CALLS or len({*reads, *other.reads}) > MOST_OPERANDS:
             return
-        if Kind.ROWS in (cluster.kind, other.kind):
-            cluster.kind = Kind.ROWS
-        cluster.domain = domain
+        cluster.kind, cluster.domain = joint
         cluster.reads = reads
         cluster.absorb(other)
 
@@ -404,61 +407,11 @@ class Grouping:
 _TRIED: Final = 4
 """How many groups of each sort are looked at for a value."""
 
-_KINDS: Final = {
-    Role.ELEMENT: Kind.POINTWISE,
-    Role.OVERWRITE: Kind.POINTWISE,
-    Role.REDUCTION: Kind.ROWS,
-    Role.PRODUCT: Kind.CONTRACTION,
-    Role.SCATTER: Kind.SCATTER,
-}
-"""What a group is that one value starts."""
 
-
-def _why_outside(value: Expr) -> str:
-    match value:
-        case Call(Op() as op):
-            return f"`{op.name}` is called, not fused"
-        case Call():
-            return "a function is called"
-        case If() | Match():
-            return "a branch uses it"
-        case RefWrite() | RefCreate():
-            return "a cell holds it"
-        case _:
-            return "it is used as a whole"
-
-
-def _misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
-    """Give why a value does not fit into the loop of a group, if it does not."""
-    domain = cluster.domain
-    match cluster.kind, item.role:
-        case None | Kind.SCATTER, _:
-            return "nothing follows additions at computed places in one kernel"
-        case _, Role.PRODUCT | Role.SCATTER:
-            return "a kernel has one sum of products, or additions at computed places"
-        case Kind.CONTRACTION, Role.REDUCTION:
-            return "a sum of products is not reduced in its own kernel"
-        case Kind.ROWS, Role.REDUCTION if own.merged != domain.merged:
-            return "its reductions go over other dims"
-        case _, Role.REDUCTION if not domain.is_whole(own.shape):
-            return "it goes over another number of places"
-        case _ if not domain.covers(own.shape):
-            return "it goes over another number of places"
-        case _:
-            return None
-
-
-def _joint_domain(other: Cluster, cluster: Cluster) -> Domain | None:
-    """Give the places that two groups go over, if they are the same."""
-    match other.kind, cluster.kind:
-        case Kind.ROWS, Kind.ROWS:
-            return cluster.domain if other.domain.merged == cluster.domain.merged else None
-        case Kind.POINTWISE, Kind.POINTWISE | Kind.ROWS | Kind.CONTRACTION:
-            return cluster.domain if cluster.domain.covers(other.domain.shape) else None
-        case Kind.ROWS, Kind.POINTWISE:
-            return other.domain if other.domain.covers(cluster.domain.shape) else None
-        case _:
-            return None
+def _space(item: Item, domain: Domain) -> Dim | Space | None:
+    """Give what groups that may be one have in common: how many places they go over, or what their
+    sums of products are over."""
+    return space_of_item(item) if item.role is Role.PRODUCT else product(domain.shape)
 
 
 def _with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:

@@ -1,7 +1,7 @@
 """Groups: what a kernel function computes, as data that text is made from.
 
 A *kernel function* is a closed global function without branches over operators that are said
-element by element (`reading`), reductions, one sum of products or one scatter, and `overwrite`.
+element by element (`reading`), reductions, sums of products or one scatter, and `overwrite`.
 Its parameters are what it reads; what it gives is stored. `group_of` finds out what kind of loop
 it is; everything that differs between kinds is in the `Group`.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import final
+from typing import TypeAlias, final
 
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Call, Expr, Function, Var, is_unit, type_of
@@ -19,9 +19,13 @@ from ...ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reductio
 from ...ir.op import Op
 from ...ir.ops.descent import overwrite
 from ...ir.ops.reducing import reduced_axes
-from ...ir.types import TupleType
+from ...ir.types import DType, TupleType
 from .places import Places
-from .reading import bindings_of, results_of, shape_of, straight_line
+from .reading import bindings_of, dtype_of, results_of, shape_of, straight_line
+from .sorts import Structure, sorts_of
+
+Space: TypeAlias = tuple[DType, Structure]
+"""What sums of products in one kernel have in common: their dtype, and the places they are over."""
 
 
 class Kind(Enum):
@@ -32,7 +36,7 @@ class Kind(Enum):
     ROWS = "rows"
     """A pass over a domain with reductions, all over the same dims of it."""
     CONTRACTION = "contraction"
-    """A sum of products; outputs have an element for each of its elements."""
+    """Sums of products over the same places; outputs have an element for each of these."""
     SCATTER = "scatter"
     """Additions at places that are computed; one output."""
     UPDATES = "updates"
@@ -152,7 +156,7 @@ class Group:
     outputs: tuple[Output, ...]
     domain: Domain | None = None
     reductions: tuple[Reduced, ...] = ()
-    product: Product | None = None
+    products: tuple[Product, ...] = ()
     scattered: Scattered | None = None
 
     @property
@@ -164,7 +168,7 @@ class Group:
     def leaves(self) -> frozenset[Var]:
         """What is bound inside but not said element by element."""
         inner = [r.var for r in self.reductions]
-        inner += [] if self.product is None else [self.product.var]
+        inner += [p.var for p in self.products]
         inner += [] if self.scattered is None else [self.scattered.var]
         return frozenset(inner)
 
@@ -182,12 +186,15 @@ def group_of(function: Function) -> Group:
     special = [p for b in bindings if (p := _special(b.var, b.value)) is not None]
     reductions = tuple(p for p in special if isinstance(p, Reduced))
     others = [p for p in special if not isinstance(p, Reduced)]
-    if len(others) > 1 or (others and reductions):
+    products = tuple(p for p in special if isinstance(p, Product))
+    if not _are_together(products) or (
+        others and (len(others) > len(products or "_") or reductions)
+    ):
         raise NoGroup("there are two loops in it")
     match others:
-        case [Product() as found]:
-            _need_one_count(outputs, shape_of(type_of(found.var)))
-            return Group(Kind.CONTRACTION, function, outputs, product=found)
+        case [Product(), *_]:
+            _need_one_count(outputs, shape_of(type_of(products[0].var)))
+            return Group(Kind.CONTRACTION, function, outputs, products=products)
         case [Scattered() as found]:
             if [o.value for o in outputs] != [found.var]:
                 raise NoGroup("a scatter gives one value and nothing else")
@@ -272,6 +279,19 @@ def product_of(var: Var, call: Call) -> Product | None:
             if sizes.get(name, ONE) == ONE:
                 sizes[name] = size
     return Product(var, call, call.args, letters, result, sizes)
+
+
+def space_of(found: Product) -> Space | None:
+    """Give the places that a sum of products is over, and its dtype: sums that agree in these may
+    share a kernel. None where it is not one of matrices."""
+    sorts = sorts_of(found)
+    return None if isinstance(sorts, str) else (dtype_of(type_of(found.var)), sorts.structure)
+
+
+def _are_together(products: Sequence[Product]) -> bool:
+    """Tell whether sums of products are over the same places, if there are several."""
+    spaces = set(map(space_of, products))
+    return len(products) < 2 or (len(spaces) == 1 and None not in spaces)
 
 
 def _rows(function: Function, outputs: tuple[Output, ...], reductions: Sequence[Reduced]) -> Group:

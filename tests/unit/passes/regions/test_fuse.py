@@ -59,7 +59,7 @@ def _value(ty: Any, sizes: dict[str, int]) -> Any:
     shape = [d.evaluate(sizes) for d in ty.shape]
     if ty.dtype.name == "int64":
         return torch.randint(0, 3, shape)
-    return torch.randn(shape)
+    return torch.randn(shape).to(getattr(torch, ty.dtype.name))
 
 
 def check(text: str, **sizes: int) -> Fused:
@@ -241,3 +241,38 @@ def test_a_condition_cuts() -> None:
         N=3,
     )
     assert "@`kernel." in to_text(found.module)
+
+
+GATES = """def @main[N: Dim](%x: Tensor[(N, 6), float32], %h: Tensor[(N, 5), float32],
+    %a: Tensor[(6, 5), float32], %b: Tensor[(6, 5), float32],
+    %u: Tensor[(5, 5), float32], %v: Tensor[(5, 5), float32]) {
+    let %p = matmul(%x, %a); let %q = matmul(%h, %u);
+    let %r = matmul(%x, %b); let %s = matmul(%h, %v);
+    let %i = sigmoid(%p + %q); let %j = tanh(%r + %s); %i * %j }"""
+
+
+def test_products_that_meet_are_one_kernel() -> None:
+    found = check(GATES, N=3)
+    assert kinds(found) == [Kind.CONTRACTION]
+    assert len(groups(found)[0].products) == 4
+
+
+def test_products_of_one_tensor_are_one_kernel_if_they_have_the_same_places() -> None:
+    found = check(
+        "def @main[N: Dim](%x: Tensor[(N, 6), float32], %a: Tensor[(6, 5), float32],"
+        " %b: Tensor[(6, 5), float32], %u: Tensor[(6, 7), float32]) {"
+        " (matmul(%x, %a), matmul(%x, %b), matmul(%x, %u)) }",
+        N=3,
+    )
+    assert sorted(len(g.products) for g in groups(found)) == [1, 2]
+
+
+def test_a_kernel_keeps_few_sums() -> None:
+    products = "".join(f"let %p{i} = matmul(%x, %w{i}); " for i in range(20))
+    params = "".join(f", %w{i}: Tensor[(6, 5), float32]" for i in range(20))
+    found = check(
+        f"def @main[N: Dim](%x: Tensor[(N, 6), float32]{params}) {{ {products}"
+        f"({', '.join(f'%p{i}' for i in range(20))}) }}",
+        N=3,
+    )
+    assert sorted(len(g.products) for g in groups(found)) == [4, 8, 8]
