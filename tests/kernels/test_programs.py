@@ -13,9 +13,11 @@ from examples.lenet.lenet import loss as lenet_loss
 from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 from pyrelay.config import options
 from pyrelay.models import mlp as mlps
-from pyrelay.models import transformer
+from pyrelay.models import recurrent, transformer
 from pyrelay.models.mlp import mlp
+from pyrelay.models.recurrent import gru_cell, lstm_cell
 from pyrelay.models.transformer import transformer_block
+from pyrelay.models.tree_lstm import Leaf, Node, Tree, binary_tree_lstm
 from pyrelay.prelude import List
 
 N, D, B, T, C = Dim("N"), Dim("D"), Dim("B"), Dim("T"), Dim("C")
@@ -43,7 +45,7 @@ def both_ways(make: Callable[[], Any], step: Callable[[Any], Any]) -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def training(loss: Any, *args: torch.Tensor) -> Callable[[Any], Any]:
+def training(loss: Any, *args: Any) -> Callable[[Any], Any]:
     def step(model: Any) -> Any:
         value, grads = relay.value_and_grad(model, loss, args)
         relay.update_model_params(model, grads, lr=0.1)
@@ -108,6 +110,50 @@ def test_two_models_are_trained_at_once() -> None:
     for one, other in zip(found[1][1], expected[1][1], strict=True):
         for name, gradient in other.items():
             torch.testing.assert_close(one[name], gradient, rtol=1e-4, atol=1e-5)
+
+
+@relay
+def lstm_loss(
+    state: tuple[Tensor[Float, (N, 8)], Tensor[Float, (N, 8)]], x: Tensor[Float, (N, 6)]
+) -> Float:
+    (hidden, memory), _ = lstm_cell(state, x)
+    return (hidden * memory).sum()
+
+
+@relay
+def gru_loss(state: Tensor[Float, (N, 8)], x: Tensor[Float, (N, 6)]) -> Float:
+    hidden, _ = gru_cell(state, x)
+    return (hidden**2).sum()
+
+
+@pytest.mark.parametrize("rows", [1, 3, 17])
+def test_an_lstm_cell_is_trained(rows: int) -> None:
+    state = torch.randn(rows, 8), torch.randn(rows, 8)
+    both_ways(
+        lambda: relay.create_model(lstm_cell, seed=0, dims={recurrent.H: 8, recurrent.D: 6}),
+        training(lstm_loss, state, torch.randn(rows, 6)),
+    )
+
+
+def test_a_gru_cell_is_trained() -> None:
+    both_ways(
+        lambda: relay.create_model(gru_cell, seed=0, dims={recurrent.H: 8, recurrent.D: 6}),
+        training(gru_loss, torch.randn(2, 8), torch.randn(2, 6)),
+    )
+
+
+@relay
+def tree_loss(tree: Tree) -> Float:
+    hidden, _ = binary_tree_lstm(tree, words=10, size=6)
+    return hidden.sum()
+
+
+def test_a_tree_lstm_is_trained() -> None:
+    tree = Node(Node(Leaf(3), Leaf(7)), Leaf(1))
+    both_ways(
+        lambda: relay.create_model(binary_tree_lstm, seed=0, words=10, size=6),
+        training(tree_loss, tree),
+    )
 
 
 @pytest.mark.slow

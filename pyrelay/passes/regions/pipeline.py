@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from .apart import take_apart
 from .decompose import decompose
 from .fuse import fuse
 from .outline import outline
@@ -29,6 +30,6 @@ class Regions:
 def make_regions(module: Module, entry: str) -> Regions:
     """Give a simplified module, in A-normal form and without transforms, cut into kernels and
     regions."""
-    fused = fuse(decompose(module, entry))
+    fused = fuse(take_apart(decompose(module, entry), entry))
     made, regions = outline(fused.module, fused.kernels)
     return Regions(made, fused.kernels, regions, fused.notes)
