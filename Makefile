@@ -10,7 +10,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # index cannot be reached, pip takes torch from the usual one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit kernels newer slow round-trip bench clean
+.PHONY: lenet test lint unit kernels newer slow lowerings round-trip bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
@@ -48,6 +48,16 @@ newer:
 	        hypothesis lark libcst numpy pytest pytest-timeout pytest-xdist rich syrupy || exit 1; \
 	    $$bin/python -m pytest -q -n 2 -m "not slow and not gpu and not alone" \
 	        tests/unit/ir tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
+	done
+
+# The programs of the tests by each lowering but torch's own, one test of SHARE.
+SHARE ?= 1
+PROGRAMS := tests/errors tests/examples tests/models tests/relay tests/seed tests/unit/passes/infer \
+    tests/unit/prelude tests/unit/runtime tests/unit/translate
+lowerings: $(VENV)/.dev
+	for lowering in evaluator torch-regions triton-interpret; do \
+	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
+	        --dist worksteal -m "not slow and not gpu and not alone and not host" $(PROGRAMS) || exit 1; \
 	done
 
 slow: $(VENV)/.dev

@@ -29,6 +29,15 @@ READ_BACK = {Path(__file__).parent / name for name in ("models", "relay", "seed"
 
 HAS_TORCH = find_spec("torch") is not None
 
+FORCED = os.environ.get("PYRELAY_LOWERING", "auto")
+"""What all programs are to be run by; the tests of kernels choose for themselves."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Have the tests run by the lowering that was asked for."""
+    if FORCED != "auto":
+        config.pluginmanager.import_plugin("tests.lowerings")
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what cannot run here: where torch is not installed the test files that import it,
@@ -60,7 +69,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(autouse=True)
 def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have programs read back where the tests are ones that say so."""
-    if request.path.parent in READ_BACK:
+    if request.path.parent in READ_BACK and FORCED == "auto":
         from pyrelay.runtime.program import Program
         from tests.round_trip import read_back
 

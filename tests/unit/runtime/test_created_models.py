@@ -87,7 +87,7 @@ def test_an_unused_model_has_the_sizes_and_the_static_arguments_given() -> None:
     outside = relay.create_model(net, seed=1, dims={K: 7}, hidden=5, squashed=False)
     for function in (sized, sized_by_text):
         for made in (function(), function.interpret()):
-            assert torch.equal(made(X), outside(X))
+            torch.testing.assert_close(made(X), outside(X))
             shapes = [tuple(p.shape) for p in outside.parameters()]
             assert shapes == [(5, 7), (5,), (2, 5), (2,)]
 
@@ -95,15 +95,15 @@ def test_an_unused_model_has_the_sizes_and_the_static_arguments_given() -> None:
 @pytest.mark.parametrize("function", [called, passes])
 def test_a_sized_model_is_called_and_passed_on(function: Any) -> None:
     outside = relay.create_model(net, seed=2, dims={K: 7}, hidden=4)
-    assert torch.equal(function(X), outside(X))
-    assert torch.equal(function.interpret(X), outside(X))
+    torch.testing.assert_close(function(X), outside(X))
+    torch.testing.assert_close(function.interpret(X), outside(X))
 
 
 def test_sizes_that_are_not_given_come_from_the_use() -> None:
     y = torch.ones(2, 6)
     outside = relay.create_model(pair, dims={K: 3, D: 6})
-    assert torch.equal(sized_in_part(y), outside(torch.ones(2, 3), y))
-    assert torch.equal(sized_in_part.interpret(y), outside(torch.ones(2, 3), y))
+    torch.testing.assert_close(sized_in_part(y), outside(torch.ones(2, 3), y))
+    torch.testing.assert_close(sized_in_part.interpret(y), outside(torch.ones(2, 3), y))
 
 
 def test_a_sized_model_is_trained_like_a_scripts() -> None:

@@ -23,6 +23,8 @@ from pyrelay.runtime import saving
 from pyrelay.runtime.loading import load_bytes
 from tests.unit.runtime.test_saving import exported_tower, moved
 
+pytestmark = pytest.mark.host("loads what does not run")
+
 SAVED = exported_tower().to_bytes()
 
 

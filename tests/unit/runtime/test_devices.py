@@ -122,6 +122,7 @@ def test_an_operator_of_a_script_names_its_operands() -> None:
     assert found.notes == ("`input` is on cpu", "`other` is on meta")
 
 
+@pytest.mark.host("tensors on another device")
 def test_a_model_that_moved_between_two_calls_is_noticed() -> None:
     model = relay.create_model(net, seed=0)
     x = torch.ones(2, 4)
@@ -132,6 +133,7 @@ def test_a_model_that_moved_between_two_calls_is_noticed() -> None:
     assert train(model, x.to("meta")).device.type == "meta"
 
 
+@pytest.mark.host("tensors on another device")
 def test_a_program_without_tensors_runs_where_its_model_is() -> None:
     model = relay.create_model(net, seed=0)
     assert size_of(model).device.type == "cpu"
@@ -139,6 +141,7 @@ def test_a_program_without_tensors_runs_where_its_model_is() -> None:
     assert size_of(model).device.type == "meta"
 
 
+@pytest.mark.host("tensors on another device")
 def test_numbers_and_arrays_go_where_the_tensors_are() -> None:
     assert scaled(THERE, 2.0).device.type == "meta"
     assert add(THERE, HERE.numpy()).device.type == "meta"
@@ -248,6 +251,7 @@ def labelled(x: Tensor[Float, (N, 4)], y: Tensor[Int, (N,)]) -> Float:
     return relay.softmax_cross_entropy(x, y)
 
 
+@pytest.mark.host("what asks for values is counted")
 def test_loops_of_programs_never_ask_for_the_value_of_a_tensor(lenet: Any) -> None:
     model, plain = relay.create_model(lenet.lenet, seed=0), relay.create_model(net, seed=0)
     images, labels = torch.randn(3, 4, 1, 28, 28), torch.randint(0, 10, (3, 4))

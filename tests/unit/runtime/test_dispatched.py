@@ -273,6 +273,7 @@ def test_omitted_operands_attributes_and_factories_reach_an_implementation() -> 
     assert len(calls) == 7
 
 
+@pytest.mark.host("tensors on another device")
 def test_a_factory_is_dispatched_by_the_device_of_the_call() -> None:
     @relay
     def program(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:

@@ -8,6 +8,8 @@ import torch
 from pyrelay.runtime.host import compile_module
 from tests.unit.runtime.programs import CPU, compiled, prepared, run_both
 
+pytestmark = pytest.mark.host("compiles host code itself")
+
 LIST = "type List[a] { Nil, Cons(a, List[a]) }"
 
 

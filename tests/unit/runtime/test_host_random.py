@@ -12,6 +12,8 @@ from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host import branches, compile_module, functions, loops
 from tests.unit.runtime.programs import CPU, assert_same, prepared
 
+pytestmark = pytest.mark.host("compiles host code itself")
+
 TENSOR = "Tensor[(2,), float32]"
 BOUND = 2
 

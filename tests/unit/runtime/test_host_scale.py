@@ -30,6 +30,8 @@ from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host import CompiledProgram, compile_module
 from tests.unit.runtime.programs import CPU, compiled
 
+pytestmark = pytest.mark.host("compiles host code itself")
+
 
 def var(name: str, ty: Type) -> Var:
     return Var(name, ty, span=NOWHERE)

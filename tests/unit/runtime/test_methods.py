@@ -203,6 +203,7 @@ def test_the_option_turns_it_off() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script.*:DeprecationWarning")
+@pytest.mark.host("how host code does an operator")
 def test_transforms_of_torch_see_what_torch_calls_itself(choose: Callable[[str], Chooser]) -> None:
     chooser = choose("unfold")
     program = Program(parse_module(CONV), "main")

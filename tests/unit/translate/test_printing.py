@@ -40,6 +40,8 @@ from tests.python_text import assert_reads_back, load
 from tests.scale.programs import chain, nested
 from tests.unit.translate import data_programs, match_programs
 
+pytestmark = pytest.mark.host("prints programs and compiles them again")
+
 NOT_ALONE = {"param", "batch_norm", "equal_sizes"}
 """Operators that Python calls only for a model, of whose result it gives the first field, or that
 inference writes again."""
