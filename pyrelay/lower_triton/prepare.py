@@ -95,16 +95,43 @@ class Sizes:
         for ty, value in operands:
             match ty:
                 case SizeType(dim):
-                    self._known.setdefault(dim, int(value))
+                    self._tell(dim, int(value))
                 case TensorType(shape) if shape:
                     for dim, size in zip(shape, value.shape, strict=True):
-                        self._known.setdefault(dim, size)
+                        self._tell(dim, size)
                 case _:
                     pass
 
+    def _tell(self, dim: Dim, size: int) -> None:
+        self._known.setdefault(dim, size)
+        match [term for term in dim.terms if term[0]]:
+            case [((atom,), factor)]:  # as in 4*H + 1
+                offset = dim - Dim.atom(atom) * factor
+                self._known.setdefault(Dim.atom(atom), (size - self.value(offset)) // factor)
+            case _:
+                pass
+
     def value(self, dim: Dim) -> int:
-        """Give the value of a dim: told by an operand, or computed from its parts."""
-        return dim.value(self._known.get)
+        """Give the value of a dim: told by an operand, computed from its parts, or from factors
+        that are told. Raises KeyError if it is none of these."""
+        try:
+            return dim.value(self._known.get)
+        except KeyError:
+            found = self._value_of_product(dim)
+            if found is None:
+                raise
+            return found
+
+    def _value_of_product(self, dim: Dim) -> int | None:
+        """Give the value of a product of sums of which nothing tells the parts, as in
+        `(N + M) * D`."""
+        for factor, size in self._known.items():
+            quotient = None if factor.constant is not None else dim.exact_quotient(factor)
+            if quotient is None:
+                continue
+            with suppress(KeyError):
+                return size * self.value(quotient)
+        return None
 
     def known(self, dims: Iterable[Dim]) -> list[int]:
         """Give the values of dims, without those that no operand tells: then no kernel needs them,

@@ -31,6 +31,7 @@ from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.prepare import Question
 from pyrelay.passes.infer import infer
+from tests.kernels.running import check
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 CPU: Final = torch.device("cpu")
@@ -264,3 +265,16 @@ def test_places_need_64_bits_where_any_value_has_so_many_elements(n: int, is_wid
     call = KernelCall(kernel_of(OUTER), refused, CPU, in_torch=lambda x, y: None)
     call(torch.zeros(n), torch.zeros(1 << 15))
     assert seen == [is_wide]
+
+
+@pytest.mark.parametrize(
+    "rows", ["4*H", "2*H + 1", "N + M", "H*W", "(N + M)*H"], ids=lambda rows: rows.replace("*", "")
+)
+def test_sizes_that_no_operand_shows_alone_are_found(rows: str) -> None:
+    text = f"""
+    def @program[H: Dim, W: Dim, N: Dim, M: Dim, D: Dim](%x: Tensor[({rows}, D), float32]) {{
+      let %y = tanh(%x);
+      (%y, sum(%y, dim=(1,)))
+    }}
+    """
+    check(text, torch.randn(5, 7))
