@@ -15,7 +15,7 @@ from .emit import KernelText
 from .expressions import Writer, type_text
 from .indexing import Axis
 from .terms import Access, Term
-from .text import Text, call, infix
+from .text import Text, behind, call
 
 _LONGEST: Final = 60
 """A part of an expression that is longer gets a line of its own."""
@@ -43,6 +43,7 @@ class Block:
         self.shape: Final = tuple(shape)
         self.axes: Final = tuple(axes)
         self._axes: Final = {a.coordinate: a for a in axes}
+        self._moving: Final = frozenset(a.coordinate for a in axes if not a.is_one)
         self.outer: Final = outer
         self.loop: Final = loop
         self.texts: Final[dict[Term, Text]] = {}
@@ -76,7 +77,7 @@ class Block:
                 own = {n for d in self.kernel.terms.dims(current) for n in d.names()}
                 inner = frozenset[str]().union(*(self.moving[t] for t in before))
                 if current.op != "result":
-                    self.moving.setdefault(current, inner | (own & self._axes.keys()))
+                    self.moving.setdefault(current, inner | (own & self._moving))
                 continue
             pending += missing
         return self.moving[term]
@@ -161,7 +162,7 @@ class Block:
             assert value.dtype is not None
             text = call("tl.full", "[]", text, type_text(value.dtype))
         place = self.kernel.dims.whole(at, self.coordinate)
-        address = Text(pointer) if place.text == "0" else infix(Text(pointer), "+", place)
+        address = behind(pointer, place)
         mask = " & ".join(self.inside(at.names()))
         if also is not None:  # as in `expressions.Writer.mask`
             mask = f"tl.where({also}, {mask}, False)" if mask else also
@@ -173,7 +174,7 @@ class Block:
         for name in self.kernel.terms.found(at):
             self.text(self.kernel.terms.coordinates[name][0])
         text, writer = self.text(value), Writer(self)
-        axes = [a.coordinate for a in self.axes]
+        axes = [a.coordinate for a in self.axes if not a.is_one]
         mask = writer.mask(axes, at)
         if mask is not None and not self.axes_of(value):
             text = call("tl.where", mask, text, "0")  # so that it is a block like the mask
@@ -190,7 +191,7 @@ class Block:
 
     def is_axis(self, name: str) -> bool:
         """Tell whether a name in a dim is the coordinate of an axis."""
-        return name in self._axes
+        return name in self._moving
 
     def inside(self, axes: Iterable[str]) -> list[str]:
         """Give what must hold for elements along axes to exist, where blocks may reach beyond."""

@@ -43,6 +43,10 @@ _TYPES: Final = {
 """Triton's names of dtypes."""
 
 
+_ALIGNMENT: Final = 16
+"""What Triton looks for in addresses, in bytes, and in integers."""
+
+
 @final
 class NoTriton(Exception):  # noqa: N818  the caller decides what it means
     """Kernels cannot be built here; the message says why and what to do."""
@@ -149,8 +153,18 @@ def _folder() -> Path:
         return Path(tempfile.mkdtemp(prefix="pyrelay-kernels-"))
 
 
-def ahead_of_time(kernel: Kernel, config: Config, target: tuple[str, int | str, int]) -> Any:
-    """Give a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed."""
+def ahead_of_time(
+    kernel: Kernel,
+    config: Config,
+    target: tuple[str, int | str, int],
+    *,
+    is_aligned: bool = False,
+) -> Any:
+    """Give a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed.
+
+    With `is_aligned` addresses and sizes are multiples of 16, as Triton assumes when it is called
+    with such.
+    """
     triton_module()
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -159,7 +173,9 @@ def ahead_of_time(kernel: Kernel, config: Config, target: tuple[str, int | str, 
     signature = {n: _signature(a) for n, a in zip(kernel.names, kernel.arguments, strict=True)}
     constants = dict(config.constants)
     signature |= dict.fromkeys(constants, "constexpr")
-    source = ASTSource(function_of(kernel), signature, constants)
+    divisible = [["tt.divisibility", _ALIGNMENT]]
+    attributes = {(i,): divisible for i in range(len(kernel.names))} if is_aligned else {}
+    source = ASTSource(function_of(kernel), signature, constants, attributes)
     options = launch_options(config)
     return compile_source(source, target=GPUTarget(*target), options=options)
 

@@ -15,7 +15,7 @@ from ..ir.types import DType, DTypeKind, bool_
 from .kernel import Number, Read
 from .scalars import INFIX, TRITON
 from .terms import Access, Term
-from .text import Text, call, infix, negative
+from .text import Text, behind, call, infix, negative
 
 if TYPE_CHECKING:
     from .block import Block
@@ -114,8 +114,9 @@ class Writer:
         else:
             wish = f"{self._kernel.operand_name(access.operand)}_ptr"
             pointer = self._kernel.argument(Read(access.operand, access.dtype), wish)
-        mask = self.mask(self._block.axes_of(term), access.offset, term.operands)
-        address = self.address(pointer, access.offset, mask)
+        axes = self._block.axes_of(term)
+        mask = self.mask(axes, access.offset, term.operands)
+        address = self.address(pointer, access.offset, mask if axes else None)
         masks = [] if mask is None else [f"mask={mask}"]
         other = ["other=0"] if masks and term in self._kernel.filled else []
         text = call("tl.load", address, *masks, *other)
@@ -131,7 +132,7 @@ class Writer:
         at = self._kernel.dims.whole(offset, self._block.coordinate)
         if mask is not None and not self._moves(offset):
             at = call("tl.where", mask, at, "0")
-        return Text(pointer) if at.text == "0" else infix(Text(pointer), "+", at)
+        return behind(pointer, at)
 
     def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
         """Give what must hold for the place of an element along axes: it is asked for, and it

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Final, TypeAlias, final
 
 from ..ir.bounds import is_nonnegative
-from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
+from ..ir.dims import ONE, ZERO, Dim, DimAtom, DimOp, DimVar
 from ..passes.regions.places import Places
 from .kernel import Argument, Size, Stride
 from .text import Text, call, infix, negative
@@ -30,11 +30,13 @@ Coordinates: TypeAlias = Callable[[str], "Text | None"]
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A direction of blocks: the name of its coordinate, how that is written where the blocks are
-    used, such as `m[:, None]`, and what holds where it is inside, if blocks may reach beyond."""
+    used, such as `m[:, None]`, and what holds where it is inside, if blocks may reach beyond. With
+    `is_one` there is one place of it in a program, as a number."""
 
     coordinate: str
     text: str
     inside: str | None
+    is_one: bool = False
 
 
 @final
@@ -128,8 +130,11 @@ def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimA
         moving = tuple(a for a in monomial if _moves(a, coordinates))
         still = tuple(a for a in monomial if a not in moving)
         found[moving] = found.get(moving, ZERO) + Dim(((still, factor),))
-    # What is added comes first, so that no text begins with a sign if it need not.
-    return sorted(found.items(), key=lambda part: (part[1].terms[0][1] < 0, not part[0]))
+    # What is added comes first, so that no text begins with a sign if it need not; then what steps
+    # far, such as rows.
+    return sorted(
+        found.items(), key=lambda part: (part[1].terms[0][1] < 0, not part[0], part[1] == ONE)
+    )
 
 
 def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:

@@ -17,14 +17,17 @@ from .block import Block
 from .emit import KernelText
 from .indexing import Axis
 from .kernel import Config, Kernel, Layout, Lowered, Tiles
+from .row_configs import fills
 from .supplier import TermSupplier
 
 CONFIGS: Final = (
     Config((("BLOCK", 1024),), num_warps=4, num_stages=1),
     Config((("BLOCK", 2048),), num_warps=8, num_stages=1),
-    Config((("BLOCK", 512),), num_warps=4, num_stages=1),
+    Config((("BLOCK", 512),), num_warps=2, num_stages=1),
 )
-"""Eight float32 elements for each thread are two wide loads in flight; halves still fill one."""
+"""Eight float32 elements for each thread are two wide loads in flight; halves still fill one. An
+H200 must have some 25 KB in flight on each processor (4.8 TB/s for about 0.7 us, by 132); 16 blocks
+of 1024 float32, as many as fit on one, are 64 KB for each operand."""
 
 FLAT: Final = "%i"
 """The coordinate of a pass over places; no size has such a name."""
@@ -49,23 +52,35 @@ def lower_pointwise(group: Group, layout: Layout) -> Lowered:
     return Lowered((finish(kernel, block, flat, count),))
 
 
-def begin(kernel: KernelText, flat: Dim, count: Dim, layout: Layout) -> Block:
+def begin(
+    kernel: KernelText, flat: Dim, count: Dim, layout: Layout, *, is_masked: bool = False
+) -> Block:
     """Begin the code of a pass over `count` places, whose coordinate is `flat`: which of them a
-    program takes."""
+    program takes. With `is_masked` blocks are masked even if they fill the places."""
     kernel.take("i", "inside")
-    axes = [Axis(FLAT, "i", "inside")] if flat.terms else []
+    is_full = fills(configs_of(count), "BLOCK", count) and not is_masked
+    inside = None if is_full else "inside"
+    axes = [Axis(FLAT, "i", inside)] if flat.terms else []
     block = Block(kernel, axes, ["BLOCK"])
     if axes:
         number = "tl.program_id(0).to(tl.int64)" if layout.is_wide else "tl.program_id(0)"
         block.line(f"i = {number} * {kernel.constant('BLOCK')} + tl.arange(0, BLOCK)")
-        block.line(f"inside = i < {kernel.dims.size(count)}")
+        if axes[0].inside is not None:
+            block.line(f"{axes[0].inside} = i < {kernel.dims.size(count)}")
     return block
 
 
 def finish(kernel: KernelText, block: Block, flat: Dim, count: Dim) -> Kernel:
     """Give the kernel of a pass whose code is complete."""
     tiles = Tiles(count, "BLOCK" if flat.terms else None)
-    return kernel.finish(block.lines, ((tiles,),), CONFIGS if flat.terms else (SINGLE,))
+    configs = configs_of(count) if flat.terms else (SINGLE,)
+    return kernel.finish(block.lines, ((tiles,),), configs)
+
+
+def configs_of(count: Dim) -> tuple[Config, ...]:
+    """Give configurations for so many places; only those whose blocks fill them, if any do, so
+    that nothing has to be masked."""
+    return tuple(c for c in CONFIGS if fills((c,), "BLOCK", count)) or CONFIGS
 
 
 SINGLE: Final = Config((), num_warps=1, num_stages=1)

@@ -7,10 +7,15 @@ long as can be along it; where it is kept (columns), neighbouring columns are re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ..ir.dims import Dim
 from .kernel import Config
+
+ROWS: Final = "ROWS"
+ALONG: Final = "ALONG"
+"""The constants: how many rows, and how many elements of each, a block has."""
 
 _ELEMENTS: Final = 1024
 """How many elements a program takes at least, rows permitting."""
@@ -46,27 +51,48 @@ def piece_unit(is_column: bool) -> int:
 def one_block_configs(kept: Dim, longest: int, *, is_column: bool) -> tuple[Config, ...]:
     """Give configurations for rows of at most so many elements."""
     along = power_of_two(longest)
+    if along >= _ELEMENTS and not is_column:
+        return _distinct(kept, [(None, along)])
     rows = min(_MOST_ROWS, max(_COLUMNS if is_column else 1, _ELEMENTS // along))
-    choices = [rows, 2 * rows, max(1, rows // 2)]
+    choices = [rows, 2 * rows, max(2, rows // 2)]
     return _distinct(kept, [(r, along) for r in choices if r * along <= 16384])
 
 
-def loop_configs(kept: Dim, *, is_column: bool) -> tuple[Config, ...]:
-    """Give configurations for rows that take several blocks."""
+def loop_configs(
+    kept: Dim, reduced: Dim, *, is_column: bool, divides: int = 4096
+) -> tuple[Config, ...]:
+    """Give configurations for rows that take several blocks, or parts of rows whose lengths
+    `divides` divides. If blocks of some of these sizes fill a row there are no others, so that
+    nothing has to be masked."""
     if is_column:
         return _distinct(kept, [(64, 32), (32, 64), (128, 16)])
-    return _distinct(kept, [(1, 2048), (1, 4096), (1, 1024)])
+    sizes = [size for size in (2048, 4096, 1024) if divides % size == 0]
+    filling = [size for size in sizes if is_multiple(reduced, size)]
+    return _distinct(kept, [(None, size) for size in filling or sizes])
 
 
-def _distinct(kept: Dim, sizes: list[tuple[int, int]]) -> tuple[Config, ...]:
+def _distinct(kept: Dim, sizes: list[tuple[int | None, int]]) -> tuple[Config, ...]:
+    """Give configurations of so many rows and so many elements of each; None is one row, which is
+    no block then."""
     most = kept.constant
     found: dict[Config, None] = {}
     for rows, along in sizes:
-        rows = rows if most is None else min(rows, power_of_two(most))
-        warps = min(_MOST_WARPS, max(1, rows * along // _PER_WARP))
-        along_rows = () if most == 1 else (("ROWS", rows),)
-        found[Config((*along_rows, ("ALONG", along)), warps, num_stages=1)] = None
+        if rows is not None and most is not None:
+            rows = min(rows, power_of_two(most)) if most > 1 else None
+        warps = min(_MOST_WARPS, max(1, (rows or 1) * along // _PER_WARP))
+        along_rows = () if rows is None else ((ROWS, rows),)
+        found[Config((*along_rows, (ALONG, along)), warps, num_stages=1)] = None
     return tuple(found)
+
+
+def fills(configs: Sequence[Config], block: str, dim: Dim) -> bool:
+    """Tell whether blocks of every configuration fill a dim, so that none reaches beyond it."""
+    return all(is_multiple(dim, dict(c.constants).get(block, 1)) for c in configs)
+
+
+def is_multiple(dim: Dim, size: int) -> bool:
+    """Tell whether a size is a multiple of a number, whatever the sizes it is made of."""
+    return all(coefficient % size == 0 for _, coefficient in dim.terms)
 
 
 def power_of_two(size: int) -> int:

@@ -19,10 +19,10 @@ from .combining import Row
 from .expressions import literal
 from .kernel import Config, Kernel, Layout, Scratch, Tiles
 from .reductions import Reduction, part_dtypes, part_identities
-from .row_configs import loop_configs, piece_unit
+from .row_configs import ALONG, ROWS, loop_configs, piece_unit
 from .row_plan import Plan
 from .row_text import RowText
-from .text import Text, call, infix
+from .text import Text, behind, call, infix
 
 MOST_PIECES: Final = 128
 _LEAST_UNITS: Final = 4
@@ -53,15 +53,16 @@ def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
     """Give the kernel that makes the reductions of a stage for each piece."""
     reductions, stored = plan.reductions(stage), plan.stored_in(stage)
     roots = [*(r.operand for r in reductions), *(s.term for s in stored)]
-    text = RowText(group, plan, layout, f"_{stage + 1}", roots)
+    configs = _configs(plan, has_parts=stage > 0)
+    text = RowText(group, plan, layout, configs, f"_{stage + 1}", roots)
     _begin(text, plan, stage)
     text.loop(reductions, stored, "first", "last")
     size = "last - first"
     for reduction, parts in text.row.parts(reductions, text.taken(Text(size)), size).items():
         for pointer, part in zip(_scratch(text, plan, reduction), parts, strict=True):
             at = _at(text, plan, "piece")
-            text.outer.line(str(call("tl.store", f"{pointer} + {at}", part, *_mask(text))))
-    return text.finish(_configs(plan, has_parts=stage > 0), (Tiles(_count(plan), None),))
+            text.outer.line(str(call("tl.store", behind(pointer, at), part, *_mask(text))))
+    return text.finish((Tiles(_count(plan), None),))
 
 
 def _last(group: Group, plan: Plan, layout: Layout) -> Kernel:
@@ -69,18 +70,19 @@ def _last(group: Group, plan: Plan, layout: Layout) -> Kernel:
     stage = len(plan.stages)
     stored, rows = plan.stored_in(stage), plan.stored_for_rows
     roots = [s.term for s in (*stored, *rows)]
-    text = RowText(group, plan, layout, f"_{stage + 1}", roots)
+    configs = _configs(plan, has_parts=True, has_loop=bool(stored))
+    text = RowText(group, plan, layout, configs, f"_{stage + 1}", roots)
     if stored:
         _begin(text, plan, stage)
         text.loop((), stored, "first", "last")
         for output in rows:
             text.store(text.outer, output, "piece == 0")
-        return text.finish(_configs(plan, has_parts=True), (Tiles(_count(plan), None),))
+        return text.finish((Tiles(_count(plan), None),))
     text.begin()
     _merge(text, plan, stage)
     for output in rows:
         text.store(text.outer, output)
-    return text.finish(_configs(plan, has_parts=True, has_loop=False))
+    return text.finish()
 
 
 def _begin(text: RowText, plan: Plan, stage: int) -> None:
@@ -99,12 +101,13 @@ def _merge(text: RowText, plan: Plan, stage: int) -> None:
     if not any(before):
         return
     text.kernel.constant("PIECES")
-    shape = ["PIECES"] if text.is_alone else ["ROWS", "PIECES"]
+    shape = [ROWS, "PIECES"] if text.has_rows else ["PIECES"]
     row = Row(text.outer, "pieces", text.count, shape)
     count = text.kernel.dims.size(_count(plan), "piece_count")
     text.outer.line(f"pieces = {text.across('PIECES')}")
     inside = f"pieces < {count}"
-    text.outer.line(f"has_piece = {inside if text.is_alone else f'row_inside & ({inside})'}")
+    rows = "" if text.row_inside is None else f"{text.row_inside} & "
+    text.outer.line(f"has_piece = {rows}({inside})" if rows else f"has_piece = {inside}")
     size = text.kernel.dims.size(_piece(plan), "piece_size")
     taken = f"tl.where(has_piece, tl.minimum({text.count} - pieces * {size}, {size}), 0)"
     for reductions in before:
@@ -121,8 +124,8 @@ def _loaded(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
         _scratch(text, plan, reduction), part_identities(reduction), strict=True
     ):
         names.append(text.kernel.fresh(f"{reduction.reduced.var.name}_parts"))
-        address, other = f"{pointer} + {at}", f"other={literal(nothing)}"
-        load = call("tl.load", address, "mask=has_piece", other)
+        other = f"other={literal(nothing)}"
+        load = call("tl.load", behind(pointer, at), "mask=has_piece", other)
         if reduction.dtype == bool_:
             load = infix(load, "!=", Text("0"))
         text.outer.line(f"{names[-1]} = {load}")
@@ -134,11 +137,11 @@ def _at(text: RowText, plan: Plan, piece: str) -> Text:
     if text.is_alone:
         return Text(piece)
     row = infix(Text("row"), "*", text.kernel.dims.size(_count(plan), "piece_count"))
-    return Text(f"({infix(row, '+', Text(piece))})")
+    return infix(row, "+", Text(piece))
 
 
 def _mask(text: RowText) -> Sequence[str]:
-    return () if text.is_alone else ("mask=row_inside",)
+    return () if text.row_inside is None else (f"mask={text.row_inside}",)
 
 
 def _scratch(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
@@ -165,7 +168,8 @@ def _numbers(plan: Plan) -> dict[Reduction, tuple[int, ...]]:
 def _configs(plan: Plan, *, has_parts: bool, has_loop: bool = True) -> tuple[Config, ...]:
     pieces = (("PIECES", MOST_PIECES),) if has_parts else ()
     found: dict[Config, None] = {}
-    for config in loop_configs(plan.kept, is_column=plan.is_column):
-        constants = [c for c in config.constants if has_loop or c[0] != "ALONG"]
+    unit = piece_unit(plan.is_column)
+    for config in loop_configs(plan.kept, plan.reduced, is_column=plan.is_column, divides=unit):
+        constants = [c for c in config.constants if has_loop or c[0] != ALONG]
         found[Config((*constants, *pieces), config.num_warps, config.num_stages)] = None
     return tuple(found)

@@ -13,6 +13,7 @@ from .emit import KernelText
 from .indexing import Axis
 from .kernel import Config, Kernel, Layout, Tiles
 from .reductions import Reduction
+from .row_configs import ALONG, ROWS, fills
 from .row_plan import KEPT, REDUCED, Plan, Stored
 from .terms import Term
 from .text import Text
@@ -27,11 +28,13 @@ class RowText:
         group: Group,
         plan: Plan,
         layout: Layout,
+        configs: tuple[Config, ...],
         suffix: str = "",
         roots: Iterable[Term] | None = None,
     ) -> None:
         """`roots` are the terms that it is asked for; all of the plan if they are not given."""
         self.plan: Final = plan
+        self._configs: Final = configs
         self._layout: Final = layout
         terms, places = plan.supplier.terms, plan.supplier.places
         self.kernel: Final = KernelText(group.function, terms, places, suffix)
@@ -39,25 +42,33 @@ class RowText:
         self.kernel.take("piece", "pieces", "has_piece", "first", "last")
         self.kernel.count(plan.roots if roots is None else roots)
         self.is_alone: Final = plan.kept == ONE
-        kept = [] if self.is_alone else [Axis(KEPT, "row", "row_inside")]
-        axes = [*kept, Axis(REDUCED, "along", "along_inside")]
-        shape = ["ALONG"] if self.is_alone else ["ROWS", "ALONG"]
-        if not self.is_alone:
-            self.kernel.constant("ROWS")
+        self.has_rows: Final = any(name == ROWS for name, _ in configs[0].constants)
+        row_inside = None if fills(configs, ROWS, plan.kept) else "row_inside"
+        self.row_inside: Final = row_inside if self.has_rows else None
+        self.along_inside: Final = None if fills(configs, ALONG, plan.reduced) else "along_inside"
+        row = Axis(KEPT, "row", self.row_inside, is_one=not self.has_rows)
+        axes = [*([] if self.is_alone else [row]), Axis(REDUCED, "along", self.along_inside)]
+        shape = [ROWS, ALONG] if self.has_rows else [ALONG]
+        if self.has_rows:
+            self.kernel.constant(ROWS)
         self.count: Final = self.kernel.dims.size(plan.reduced)
         self.outer: Final = Block(self.kernel, axes, shape)
         self._axes: Final = axes
         for reduction in (r for stage in plan.stages for r in stage):
             for term in reduction.results:
-                self.outer.set_axes(term, [] if self.is_alone else [KEPT])
+                self.outer.set_axes(term, [KEPT] if self.has_rows else [])
         self.row: Final = Row(self.outer, "along", self.count)
 
     def begin(self) -> None:
         """Write which rows the program takes."""
         if self.is_alone:
             return
+        if not self.has_rows:
+            self.outer.line(f"row = {self.program(0)}")
+            return
         self.outer.line(f"row = ({self.program(0)} * ROWS + tl.arange(0, ROWS))[:, None]")
-        self.outer.line(f"row_inside = row < {self.kernel.dims.size(self.plan.kept)}")
+        if self.row_inside is not None:
+            self.outer.line(f"{self.row_inside} = row < {self.kernel.dims.size(self.plan.kept)}")
 
     def program(self, axis: int) -> str:
         """Give the text of the program's number along an axis of the grid."""
@@ -66,8 +77,7 @@ class RowText:
 
     def places(self, start: str | None) -> str:
         """Give the text of the places of a block in a row."""
-        self.kernel.constant("ALONG")
-        along = self.across("ALONG")
+        along = self.across(self.kernel.constant(ALONG))
         whole = along if start is None else f"{start} + {along}"
         if not self._layout.is_wide:
             return whole
@@ -75,7 +85,7 @@ class RowText:
 
     def across(self, count: str) -> str:
         """Give the text of numbers from 0 along a row."""
-        return f"tl.arange(0, {count})" + ("" if self.is_alone else "[None, :]")
+        return f"tl.arange(0, {count})" + ("[None, :]" if self.has_rows else "")
 
     def loop(
         self,
@@ -92,8 +102,9 @@ class RowText:
         stop = str(self.count) if last is None else last
         loop = Block(self.kernel, self._axes, self.outer.shape, self.outer, REDUCED)
         loop.line(f"along = {self.places('start')}")
-        loop.line(f"along_inside = along < {stop}")
-        self.row.step(loop, reductions, "along_inside", f"start == {first}")
+        if self.along_inside is not None:
+            loop.line(f"{self.along_inside} = along < {stop}")
+        self.row.step(loop, reductions, self.along_inside, f"start == {first}")
         for output in stored:
             self.store(loop, output)
         self.outer.line(f"for start in range({first}, {stop}, ALONG):")
@@ -101,7 +112,9 @@ class RowText:
 
     def taken(self, count: Text) -> str:
         """Give how many of `count` elements each place of an accumulator has taken up."""
-        return f"({count} + ALONG - 1 - {self.across('ALONG')}) // ALONG"
+        if self.along_inside is None:
+            return f"{count.inside(6)} // ALONG"
+        return f"({count} + ALONG - 1 - {self.across(ALONG)}) // ALONG"
 
     def store(self, block: Block, stored: Stored, also: str | None = None) -> None:
         """Write how an output is stored; `also` must hold, too."""
@@ -111,8 +124,8 @@ class RowText:
     @property
     def row_tiles(self) -> Tiles:
         """The blocks of rows."""
-        return Tiles(ONE, None) if self.is_alone else Tiles(self.plan.kept, "ROWS")
+        return Tiles(self.plan.kept, ROWS if self.has_rows else None)
 
-    def finish(self, configs: tuple[Config, ...], *more: tuple[Tiles, ...]) -> Kernel:
+    def finish(self, *more: tuple[Tiles, ...]) -> Kernel:
         """Give the kernel; `more` are further axes of its grid."""
-        return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), configs)
+        return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), self._configs)

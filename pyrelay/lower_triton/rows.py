@@ -60,25 +60,28 @@ def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
 
 def _one_block(group: Group, plan: Plan, layout: Layout, longest: int) -> Kernel:
     """Give the kernel for rows of at most so many elements: each is one block."""
-    text = RowText(group, plan, layout)
+    configs = one_block_configs(plan.kept, longest, is_column=plan.is_column)
+    text = RowText(group, plan, layout, configs)
     text.begin()
     text.outer.line(f"along = {text.places(None)}")
-    text.outer.line(f"along_inside = along < {text.count}")
+    if text.along_inside is not None:
+        text.outer.line(f"{text.along_inside} = along < {text.count}")
     for stage in plan.stages:
         for reduction in stage:
-            text.row.whole(reduction, "along_inside")
+            text.row.whole(reduction, text.along_inside)
     for stored in plan.stored:
         text.store(text.outer, stored)
-    return text.finish(one_block_configs(plan.kept, longest, is_column=plan.is_column))
+    return text.finish()
 
 
 def _looped(group: Group, plan: Plan, layout: Layout) -> Kernel:
     """Give the kernel for rows of any length: a loop over blocks for each stage."""
-    text = RowText(group, plan, layout)
+    configs = loop_configs(plan.kept, plan.reduced, is_column=plan.is_column)
+    text = RowText(group, plan, layout, configs)
     text.begin()
     for stage in range(plan.passes):
         text.loop(plan.reductions(stage), plan.stored_in(stage))
         text.row.finish(plan.reductions(stage), text.taken(text.count))
     for stored in plan.stored_for_rows:
         text.store(text.outer, stored)
-    return text.finish(loop_configs(plan.kept, is_column=plan.is_column))
+    return text.finish()

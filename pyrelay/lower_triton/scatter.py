@@ -70,7 +70,8 @@ def _additions(group: Group, found: Scattered, layout: Layout, dtype: DType) -> 
     at = places.simplified(linear([places.simplified(d) for d in target], result))
     kernel = KernelText(group.function, supplier.terms, places)
     kernel.count([term, *(kernel.terms.coordinates[n][0] for n in kernel.terms.found(at))])
-    block = begin(kernel, flat, product(shape), layout)
+    # The mask is a block where place and value are one for all, and are added for each.
+    block = begin(kernel, flat, product(shape), layout, is_masked=True)
     starts_zero = found.lowering.base is None
     written = Written(0, dtype, result, starts_zero=starts_zero)
     pointer = kernel.argument(written, f"{found.var.name}_out")

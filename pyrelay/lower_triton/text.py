@@ -50,6 +50,14 @@ def infix(left: Text, sign: str, right: Text) -> Text:
     return Text(f"{left.inside(binding or 1)} {sign} {right.inside(binding + 1)}", binding)
 
 
+def behind(address: str, places: Text) -> Text:
+    """Give the address so many places behind another; what a sum has is added one by one, so that
+    numbers come to the address before blocks of places do."""
+    if places.text == "0":
+        return Text(address)
+    return Text(f"{address} + {places.inside(_BINDINGS['+'])}", _BINDINGS["+"])
+
+
 def negative(operand: Text) -> Text:
     """Give an expression with its sign changed."""
     return Text(f"-{operand.inside(_UNARY)}", _UNARY)

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from pyrelay.ir.dims import ONE, Dim
 from pyrelay.lower_triton import row_pieces, rows
 from pyrelay.lower_triton.kernel import Config, Form, Layout
 from pyrelay.lower_triton.launch import KernelCall
@@ -96,14 +97,16 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make rows of more than 32 elements long ones."""
-    sizes = Config((("ROWS", 2), ("ALONG", 16)), 1, 1), Config((("ALONG", 16),), 1, 1)
+    row, column = Config((("ALONG", 16),), 1, 1), Config((("ROWS", 2), ("ALONG", 16)), 1, 1)
+
+    def short(kept: Dim, reduced: Dim, *, is_column: bool, divides: int = 0) -> tuple[Config, ...]:
+        return (column if is_column and kept != ONE else row,)
+
     for module in (rows, row_pieces):
-        monkeypatch.setattr(
-            module, "loop_configs", lambda kept, is_column: sizes[kept.constant == 1 :][:1]
-        )
+        monkeypatch.setattr(module, "loop_configs", short)
     monkeypatch.setattr(rows, "longest_block", lambda is_column: 32)
     monkeypatch.setattr(rows, "longest_loop", lambda is_column: 64)
-    monkeypatch.setattr(row_pieces, "piece_unit", lambda is_column: 8)
+    monkeypatch.setattr(row_pieces, "piece_unit", lambda is_column: 16)
 
 
 ALL = """def @all[N: Dim, M: Dim](%x: Tensor[(N, M), DTYPE]) {

@@ -1,0 +1,40 @@
+"""Looks at the code that Triton makes of kernels, in a process that does not interpret them.
+
+The code is PTX, in which an access of a thread to global memory is one instruction: `ld.global`,
+then how many numbers at once (`v4`) of how many bits (`b32`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Generator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Final
+
+from pyrelay.lower_triton.build import ahead_of_time
+from pyrelay.lower_triton.kernel import Kernel
+
+HOPPER: Final = ("cuda", 90, 32)
+
+
+@contextmanager
+def compiling() -> Generator[ProcessPoolExecutor]:
+    """Give a process in which Triton compiles, though it interprets here."""
+    with ProcessPoolExecutor(1, get_context("spawn"), _compile) as pool:
+        yield pool
+
+
+def _compile() -> None:
+    for name in ("TRITON_INTERPRET", "PYRELAY_LOWERING"):
+        os.environ.pop(name, None)
+
+
+def accesses(kernel: Kernel) -> list[tuple[str, int]]:
+    """Give the accesses to global memory in the code of a kernel's first configuration, for
+    aligned tensors: `ld` or `st`, and bits."""
+    code = ahead_of_time(kernel, kernel.configs[0], HOPPER, is_aligned=True).asm["ptx"]
+    found = re.findall(r"\b(ld|st)\.global(?:\.(?!v\d)[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)", code)
+    return [(kind, int(count or 1) * int(bits)) for kind, count, bits in found]

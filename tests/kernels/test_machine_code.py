@@ -1,0 +1,86 @@
+"""What the compiler makes of kernels for sm_90: contiguous elements move 16 bytes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from pyrelay.lower_triton.kernel import Form, Kernel, Layout
+from pyrelay.lower_triton.lower import lower
+from tests.kernels.machine_code import accesses, compiling
+from tests.unit.passes.regions.kernels import kernel
+
+WIDEST = 128
+"""The most bits that one instruction moves."""
+
+ADD = """def @plus[N: Dim](%x: Tensor[(N, 64), DTYPE], %y: Tensor[(N, 64), DTYPE]) { %x + %y }"""
+BIAS = """def @layer[N: Dim](%x: Tensor[(N, 512), DTYPE], %b: Tensor[(512,), DTYPE]) {
+    relu(%x + %b)
+}"""
+SOFTMAX = """def @softmax[N: Dim](%x: Tensor[(N, SIZE), DTYPE]) {
+    let %wide = cast(%x, dtype=float32);
+    let %e = exp(%wide - amax(%wide, dim=(1,), keepdim=True));
+    cast(%e / sum(%e, dim=(1,), keepdim=True), dtype=DTYPE)
+}"""
+NORM = """def @norm[N: Dim](%x: Tensor[(N, SIZE), DTYPE], %w: Tensor[(SIZE,), DTYPE],
+    %b: Tensor[(SIZE,), DTYPE]) {
+    let %wide = cast(%x, dtype=float32);
+    let %centred = %wide - mean(%wide, dim=(1,), keepdim=True);
+    let %variance = mean(%centred * %centred, dim=(1,), keepdim=True);
+    let %normal = %centred * rsqrt(%variance + 0.00001f32);
+    cast(%normal * cast(%w, dtype=float32) + cast(%b, dtype=float32), dtype=DTYPE)
+}"""
+COLUMNS = """def @columns[N: Dim](%x: Tensor[(N, SIZE), DTYPE]) { sum(%x, dim=(0,)) }"""
+
+
+def alternatives(source: str) -> Iterator[Kernel]:
+    """Give all kernels of a function."""
+    function = kernel(source)
+    lowered = lower(function)(Layout((Form.CONTIGUOUS,) * len(function.params)))
+    while True:
+        yield from lowered.kernels
+        if lowered.otherwise is None:
+            return
+        lowered = lowered.otherwise
+
+
+@pytest.fixture(scope="module")
+def pool() -> Generator[ProcessPoolExecutor]:
+    with compiling() as found:
+        yield found
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("source", "size"),
+    [
+        (ADD, 0),
+        (BIAS, 0),
+        (SOFTMAX, 1024),
+        (SOFTMAX, 1000),
+        (SOFTMAX, 128),
+        (SOFTMAX, 50304),
+        (NORM, 768),
+        (NORM, 4096),
+        (NORM, 32768),
+        (COLUMNS, 1024),
+    ],
+    ids=lambda value: (
+        value.split("[")[0].removeprefix("def @") if isinstance(value, str) else value
+    ),
+)
+def test_rows_move_in_the_widest_accesses(
+    pool: ProcessPoolExecutor, source: str, size: int, dtype: str
+) -> None:
+    source = source.replace("SIZE", str(size)).replace("DTYPE", dtype)
+    for made in alternatives(source):
+        found = pool.submit(accesses, made).result()
+        assert {kind for kind, _ in found} == {"ld", "st"}
+        whole = "_of_pieces" not in made.text  # what pieces found is little, and lies as it comes
+        narrow = [access for access in found if access[1] < WIDEST]
+        if whole and "columns" not in made.name:
+            assert not narrow, (narrow, made.text)
+        else:
+            assert ("ld", WIDEST) in found or "x_ptr" not in made.text, made.text
