@@ -121,6 +121,8 @@ class Entry:
         try:
             with torch.no_grad():
                 result = compiled(*host)
+            if self._made is not None and compiled.gives_fresh:
+                return result
             owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
             return self.finish(result, host, owner, given)
         finally:

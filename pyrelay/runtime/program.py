@@ -19,14 +19,18 @@ from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
 from ..passes.blame import blame_callers
+from ..passes.calls import combine_calls
 from ..passes.cells import cells_to_values
 from ..passes.commute import pool_first
+from ..passes.dce import remove_dead
+from ..passes.deferred import defer_sums
 from ..passes.effects import with_flavours
 from ..passes.factored import factored, gives_fresh
 from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
+from ..passes.pieces import join_pieces
 from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.simplify import simplify
 from .evaluator import evaluate
@@ -101,19 +105,25 @@ class Program:
 
     @cached_property
     def simplified(self) -> Module:
-        """The program that is compiled."""
+        """The program that is compiled to calls of operators, as few as there can be."""
+        joined = join_pieces(self.anf, self.view.concerns)
+        if joined is self.anf:
+            derived = self.derived
+        else:
+            derived = self._step(Stage.DERIVED, joined, self._derive)
+        module = self._step(Stage.FLAVOURED, derived, self._simplify_for_calls)
         if self._gradients is None:
-            return self._whole
+            return module
         path = self._gradients
 
         def run(module: Module) -> Module:
             return with_flavours(factored(module, self.entry, path))
 
-        return self._step(Stage.FLAVOURED, self._whole, run)
+        return self._step(Stage.FLAVOURED, module, run)
 
     @cached_property
     def _whole(self) -> Module:
-        """The program that is compiled, but for gradients that leave it as factors."""
+        """The program that is cut into kernels, which computes nothing for the sake of calls."""
         return self._step(Stage.FLAVOURED, self.derived, self._simplify)
 
     @cached_property
@@ -135,6 +145,15 @@ class Program:
     def _simplify(self, module: Module) -> Module:
         fixed = self.view.concerns
         return with_flavours(update_in_place(simplify(module, self.entry, _fold, fixed), fixed))
+
+    def _simplify_for_calls(self, module: Module) -> Module:
+        fixed = self.view.concerns
+        simple = simplify(module, self.entry, _fold, fixed)
+        deferred = defer_sums(simple, fixed)
+        if deferred is not simple:
+            simple = simplify(deferred, self.entry, _fold, fixed)
+        combined = remove_dead(combine_calls(simple, fixed), self.entry)
+        return with_flavours(update_in_place(combined, fixed))
 
     def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
         """Give the next stage: timed, and verified and written to a file where options say so."""

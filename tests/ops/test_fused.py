@@ -41,6 +41,7 @@ CALLED: Final = {
     "next_element": "takes what a caller's iterator gives",
     "initial": "makes a parameter, once",
     "stack_rows": "walks a list",
+    "collect": "walks a list",
     "unstack": "makes a list",
     "overwrite": "is what a kernel stores, said by its caller",
 }

@@ -60,6 +60,8 @@ def _embedding_grad(p: Pullback) -> tuple[None, Value]:
 
 
 def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
+    if isinstance(numbers, int) and numbers >= 0:
+        return table[numbers].clone()  # without a tensor for the number
     numbers = as_positions(torch, numbers, table)
     return torch.embedding(table, numbers)
 

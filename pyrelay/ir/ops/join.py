@@ -214,6 +214,13 @@ def _split_type(call: RuleCall) -> Type:
     )
 
 
+def _split(torch: Any, x: Any, sizes: Any, dim: int) -> Any:
+    # torch.split is written in Python, and slower.
+    if isinstance(sizes, tuple):
+        return x.split_with_sizes(sizes, dim)
+    return tuple(torch.split(x, sizes, dim))
+
+
 def _split_grad(p: Pullback) -> tuple[Value]:
     return (cat(p.g, dim=p.attrs["dim"]),)
 
@@ -231,7 +238,7 @@ split: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
-        lambda torch, x, sizes, dim: tuple(torch.split(x, sizes, dim)),
+        _split,
         MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),
     ),
     grad=_split_grad,

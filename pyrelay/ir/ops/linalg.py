@@ -257,6 +257,13 @@ def _linear_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
     return found + bias if is_given(bias) else found
 
 
+def _linear(torch: Any, x: Any, weight: Any, bias: Any) -> Any:
+    if x.ndim == 1 and weight.ndim == 2:
+        # One call of a matrix with a vector; `linear` makes it a product of matrices.
+        return torch.mv(weight, x) if bias is None else torch.addmv(bias, weight, x)
+    return torch.nn.functional.linear(x, weight, bias)
+
+
 linear: Final = Op(
     name="linear",
     doc="`input @ weight.T + bias`; the weight is (out_features, in_features).",
@@ -270,7 +277,7 @@ linear: Final = Op(
     effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Contraction(
-        lambda torch, x, weight, bias: torch.nn.functional.linear(x, weight, bias),
+        _linear,
         fused=MadeOf(_linear_code),
         methods=(Method("onednn", _linear_onednn, _fits_onednn),),
     ),

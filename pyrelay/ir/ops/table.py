@@ -13,6 +13,8 @@ from . import (
     activation,
     arithmetic,
     classes,
+    collect,
+    combined,
     compare,
     conv,
     conv_transpose,
@@ -293,6 +295,8 @@ ALL: Final[tuple[Op, ...]] = (
 """Every operator that a program may call."""
 
 GENERATED: Final[tuple[Op, ...]] = (
+    collect.collect,
+    combined.add_product,
     descent.descend_in_place,
     descent.overwrite,
     einsum.contract,

@@ -1,0 +1,183 @@
+"""Terms of sums, as what they are made of: parts from which many terms are added up at once.
+
+The gradient of a layer's weight is a sum of products of two matrices, one product a call of the
+layer. All of them are one product: of the left matrices side by side, and the right ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from ...ir.dims import ONE, Dim
+from ...ir.expr import Call, Expr, Var, type_of
+from ...ir.op import Op, View
+from ...ir.ops.arithmetic import add
+from ...ir.ops.embedding import embedding_grad
+from ...ir.ops.linalg import matmul
+from ...ir.ops.reduce import sum_
+from ...ir.ops.view import flatten, transpose
+from ...ir.types import Substitution, TensorType, Type
+
+if TYPE_CHECKING:
+    from ...ir.build import Value
+
+Definitions: TypeAlias = Mapping[Var, Expr]
+
+MOST_WHOLE: Final = 1
+"""Terms of a higher rank that are nothing special are added as they come: keeping all of them
+could take much more memory than their sum."""
+
+
+SUMMING: Final = (add, matmul, sum_, embedding_grad)
+"""The operators of terms and of sums."""
+
+
+class Form(Enum):
+    """What a term is made of."""
+
+    WHOLE = "itself"
+    SUM = "a tensor, summed over dims"
+    PRODUCT = "two matrices"
+    ROWS = "rows of a table and their numbers"
+
+
+class Side(Enum):
+    """How a matrix of a product comes from its part."""
+
+    VECTOR = "one row or column, from a vector"
+    MATRIX = "as it is"
+    TURNED = "transposed"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What terms of one sum have in common; `how` tells what the form leaves open."""
+
+    form: Form
+    types: tuple[TensorType, ...]
+    """Of the parts."""
+    how: tuple[Any, ...] = ()
+
+    def under(self, sizes: Substitution) -> Kind:
+        """Give the kind with sizes replaced."""
+        types = tuple(TensorType(tuple(map(sizes.dim, t.shape)), t.dtype) for t in self.types)
+        if self.form is not Form.ROWS:
+            return Kind(self.form, types, self.how)
+        how = tuple((n, sizes.dim(v) if isinstance(v, Dim) else v) for n, v in self.how)
+        return Kind(self.form, types, how)
+
+    def total(self, parts: Sequence[Value]) -> Value:
+        """Give the sum of terms, from their parts side by side in a new first dim."""
+        match self.form:
+            case Form.WHOLE:
+                return parts[0].sum((0,))
+            case Form.SUM:
+                return parts[0].sum((0, *(d + 1 for d in self.how)))
+            case Form.ROWS:
+                attrs = dict(self.how)
+                return embedding_grad(parts[0], parts[1], **attrs)
+            case Form.PRODUCT:
+                left, right = (_rows(p, side) for p, side in zip(parts, self.how, strict=True))
+                return left.transpose(0, 1) @ right
+
+
+def term_of(term: Expr, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+    """Give the kind and the parts of a term; None if it is better added as it comes."""
+    if not isinstance(term, Var) or not isinstance(term.ty, TensorType):
+        return None
+    found = _special(defined.get(term), defined)
+    if found is not None:
+        return found
+    return (Kind(Form.WHOLE, (term.ty,)), (term,)) if term.ty.rank <= MOST_WHOLE else None
+
+
+def _special(value: Expr | None, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+    match value:
+        case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
+            if _rank(left) != 2 or _rank(right) != 2:
+                return None
+            left, first = _left(left, defined)
+            right, second = _right(right, defined)
+            return Kind(Form.PRODUCT, (_type(left), _type(right)), (first, second)), (left, right)
+        case Call(callee, (Var() as whole,)) if callee is sum_:
+            return _sum(value, whole, defined)
+        case Call(callee, (Var() as rows, Var() as numbers)) if callee is embedding_grad:
+            if not isinstance(numbers.ty, TensorType):
+                return None
+            attrs = tuple(value.attrs.items())
+            return Kind(Form.ROWS, (_type(rows), _type(numbers)), attrs), (rows, numbers)
+        case _:
+            return None
+
+
+def _sum(value: Call, whole: Var, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
+    dims, keeps, dtype = (value.attrs[n] for n in ("dim", "keepdim", "dtype"))
+    if keeps or dtype is not None or dims is None:
+        return None
+    vector = _vector(whole, defined)
+    if vector is not None and value.ty == vector.ty:
+        return Kind(Form.WHOLE, (_type(vector),)), (vector,)
+    places = tuple(d % _rank(whole) for d in dims)
+    return Kind(Form.SUM, (_type(whole),), places), (whole,)
+
+
+def _left(var: Var, defined: Definitions) -> tuple[Var, Side]:
+    """Give the part that the left matrix of a product comes from: its columns are added up, so
+    they are wanted as rows."""
+    vector = _vector(var, defined) if _type(var).shape[1] == ONE else None
+    if vector is not None:
+        return vector, Side.VECTOR
+    match defined.get(var):
+        case Call(callee, (Var() as source, *_)) if callee is transpose:
+            return source, Side.MATRIX
+        case _:
+            return var, Side.TURNED
+
+
+def _right(var: Var, defined: Definitions) -> tuple[Var, Side]:
+    vector = _vector(var, defined) if _type(var).shape[0] == ONE else None
+    return (var, Side.MATRIX) if vector is None else (vector, Side.VECTOR)
+
+
+def _vector(var: Var, defined: Definitions) -> Var | None:
+    """Give the vector of which a matrix of one row or one column is a view."""
+    count = _type(var).shape[0] * _type(var).shape[-1]
+    source: Expr = var
+    while isinstance(source, Var):
+        if _type(source).shape == (count,):
+            return source
+        match defined.get(source):
+            case Call(Op(lowering=View()), (inner, *_)) as view if _is_whole(view, inner):
+                source = inner
+            case _:
+                return None
+    return None
+
+
+def _is_whole(view: Call, inner: Expr) -> bool:
+    """Tell whether a view of a vector or of one row or column shows all elements, in order."""
+    shapes = [t.shape for t in (type_of(view), type_of(inner)) if isinstance(t, TensorType)]
+    long = [[d for d in shape if d != ONE] for shape in shapes]
+    return len(long) == 2 and len(long[0]) == 1 and long[0] == long[1]
+
+
+def _rows(parts: Value, side: Side) -> Value:
+    """Give matrices, one after the other in a new dim, as one with the rows of all."""
+    if side is Side.VECTOR:
+        return parts
+    turned = parts.transpose(1, 2) if side is Side.TURNED else parts
+    return flatten(turned, start_dim=0, end_dim=1)
+
+
+def _rank(var: Var) -> int:
+    return _type(var).rank
+
+
+def _type(var: Var) -> TensorType:
+    ty: Type = type_of(var)
+    assert isinstance(ty, TensorType)
+    return ty
