@@ -43,11 +43,10 @@ from ..translate.scope import is_frozen
 from ..translate.signature import Signature
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
-from .schema import Leaf, Schema
+from .schema import INT_RANGE, Leaf, Schema
 from .values import Cell
 
 _SHOWN: Final = 4
-_INT_RANGE: Final = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ class Binder:
             return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
         if isinstance(value, float):
             self.wrong(parameter, value)
-        if value not in _INT_RANGE:
+        if value not in INT_RANGE:
             self.wrong(parameter, value, "it does not fit into 64 bits")
         return value
 

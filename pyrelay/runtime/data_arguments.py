@@ -19,7 +19,7 @@ from ..ir.dims import Dim
 from ..ir.types import Substitution, Type, TypeVar
 from ..prelude.values import List
 from .representation import some_value
-from .schema import Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
+from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
 from .structure import tensors
 
 if TYPE_CHECKING:
@@ -122,7 +122,10 @@ class DataWalk:
         return found
 
     def _fits(self, value: Any, leaf: Leaf) -> bool:
-        """Tell whether a leaf certainly is what it should be: a scalar of the right dtype."""
+        """Tell whether a leaf certainly is what it should be: a scalar of the right dtype, or an
+        integer."""
+        if type(value) is int:
+            return leaf.scalar is torch.int64 and value in INT_RANGE
         if leaf.scalar is None or not isinstance(value, torch.Tensor):
             return False
         binder = self._binder

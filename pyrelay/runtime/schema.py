@@ -40,6 +40,9 @@ from .representation import (
 if TYPE_CHECKING:
     import torch
 
+INT_RANGE: Final = range(-(2**63), 2**63)
+"""The integers that an argument may be."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
