@@ -12,7 +12,6 @@ from collections.abc import Generator
 from pathlib import Path
 from unittest.mock import patch
 
-import numpy as np
 import pytest
 
 assert "triton" not in sys.modules, "run tests/kernels in a process of its own"
@@ -26,11 +25,7 @@ def looked_at() -> Generator[None]:
     from pyrelay.lower_triton.prepare import Storage
     from tests.kernels.running import ACCESSES, GUARDS
 
-    with (
-        patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)),
-        ACCESSES.watching(),
-        np.errstate(all="ignore"),
-    ):
+    with patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)), ACCESSES.watching():
         yield
     ACCESSES.clear()
     GUARDS.check()
