@@ -13,6 +13,7 @@ import pytest
 from pyrelay.config import Options
 from tests.golden import Golden
 from tests.pages import errors_page, operators_page
+from tests.tolerances import table
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
@@ -58,3 +59,7 @@ def test_every_page_can_be_found() -> None:
     for page in PAGES:
         name = page.relative_to(ROOT / "docs").as_posix()
         assert name == "README.md" or f"]({name})" in index
+
+
+def test_the_page_about_the_inside_shows_the_tolerances_of_lowerings() -> None:
+    assert table() in (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")

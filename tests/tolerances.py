@@ -2,6 +2,7 @@
 
 The reference is the evaluator, or torch called operator by operator. Ints, bools and texts are
 equal everywhere. Where a test compares with a formula of its own, or must allow more, it says so.
+docs/inside.md shows the table.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ PROGRAMS: Final[Mapping[torch.dtype, Allowed]] = {
     torch.float64: (1e-9, 1e-11),
     torch.float32: (1e-4, 1e-5),
 }
-"""Of the results of whole programs under any lowering. Sums are regrouped,
-composites written out, and what a program subtracts loses the digits that were equal."""
+"""Of the results of whole programs by any two lowerings."""
 
 KERNELS: Final[Mapping[torch.dtype, Allowed]] = {
     torch.float64: (1e-11, 1e-12),
@@ -27,9 +27,29 @@ KERNELS: Final[Mapping[torch.dtype, Allowed]] = {
     torch.float16: (4e-3, 4e-3),
     torch.bfloat16: (3e-2, 3e-2),
 }
-"""Of the results of one kernel, by `triton` and `triton-interpret`. It adds in blocks and has
-functions of its own; what lies between two operators is kept in float32 where torch rounds it to a
-half type."""
+"""Of the results of one kernel and of the same operators in torch."""
+
+WHY: Final = {
+    "a program, by any two lowerings": (
+        PROGRAMS,
+        "sums are regrouped, composites written out; a difference loses the digits that were equal",
+    ),
+    "a kernel, and its operators in torch": (
+        KERNELS,
+        "sums of blocks, functions of our own; what torch rounds to a half type stays float32",
+    ),
+}
+
+
+def table() -> str:
+    """Give the tolerances as a table for people."""
+    dtypes = tuple(KERNELS)
+    names = [str(d).removeprefix("torch.") for d in dtypes]
+    lines = [f"| of | {' | '.join(names)} | because |", "|---" * (len(dtypes) + 2) + "|"]
+    for name, (allowed, why) in WHY.items():
+        pairs = ["{:g} + {:g}".format(*allowed[d]) if d in allowed else "" for d in dtypes]
+        lines.append(f"| {name} | {' | '.join(pairs)} | {why} |")
+    return "\n".join(lines)
 
 
 def assert_program(found: Any, expected: Any) -> None:
