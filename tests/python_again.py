@@ -12,20 +12,22 @@ from typing import Any
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.expr import type_of
 from pyrelay.ir.module import Module
+from pyrelay.ir.op import Op
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import dim_names
 from pyrelay.ir.verify import Stage
 from pyrelay.passes.normal_form import to_anf
 from pyrelay.runtime.program import Program
 from pyrelay.translate.printing.file import File
+from pyrelay.translate.printing.sayable import sayable
 from tests.python_text import assert_reads_back
 
 _STEP = Program._step
 
 LONGEST = 60_000
 """The text of longer programs takes too long to compile twice in every test."""
-REFUSED = ("which is no name of a module",)
-"""What stays refused: operators that no file can import, such as those of captured numbers."""
+REFUSED = ("the type of the parameter",)
+"""What stays refused: parameters that no annotation says."""
 NOT_COMPARED = ("same_boxes",)
 """Local functions there take data at sizes of its own: annotated they are used at one size."""
 
@@ -33,6 +35,13 @@ _seen: set[str] = set()
 _compiling: list[str] = []
 """What is being compiled again, whose programs are not printed once more."""
 _folder = Path(tempfile.mkdtemp(prefix="printed"))
+
+
+class _Given:
+    """An operator under a name, as `@relay.operator` gives it."""
+
+    def __init__(self, op: Op) -> None:
+        self.__relay__ = op
 
 
 def _check(typed: Module, entry: str) -> None:
@@ -43,9 +52,11 @@ def _check(typed: Module, entry: str) -> None:
         return
     _seen.add(text)
     _compiling.append(entry)
-    names = File(to_anf(typed)).functions
+    file = File(sayable(to_anf(typed)))
+    names = file.functions
+    given = {name: _Given(op) for op, name in file.given.items()}
     try:
-        printed = assert_reads_back(typed, names[entry or next(iter(names))], _folder)
+        printed = assert_reads_back(typed, names[entry or next(iter(names))], _folder, given)
     except CheckError as error:
         if any(what in str(error) for what in REFUSED):
             return

@@ -53,8 +53,8 @@ def as_python(typed: Module) -> str:
     return to_python(to_anf(typed), {v for n in nodes for v in bound_vars(n)})
 
 
-def load(text: str, folder: Path) -> dict[str, Any]:
-    """Import a file of this text; give its names."""
+def load(text: str, folder: Path, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Import a file of this text, which is given some names; give its names."""
     name = f"printed_{next(_NUMBERS)}"
     file = folder / f"{name}.py"
     file.write_text(text, encoding="utf-8")
@@ -62,15 +62,16 @@ def load(text: str, folder: Path) -> dict[str, Any]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    vars(module).update(given or {})
     sys.modules[name] = module
     spec.loader.exec_module(module)
     del sys.modules[name]
     return vars(module)
 
 
-def compiled(text: str, entry: str, folder: Path) -> Module:
+def compiled(text: str, entry: str, folder: Path, given: Mapping[str, Any] | None = None) -> Module:
     """Give the typed module of a function of printed Python."""
-    function = load(text, folder)[entry]
+    function = load(text, folder, given)[entry]
     assert isinstance(function, RelayFunction)
     return function.module
 
@@ -179,11 +180,13 @@ def _mentioned(module: Module, entry: str) -> Module:
     return Library(lambda: module).link(Module({entry: module.functions[entry]}, {}))
 
 
-def assert_reads_back(typed: Module, entry: str, folder: Path) -> str:
+def assert_reads_back(
+    typed: Module, entry: str, folder: Path, given: Mapping[str, Any] | None = None
+) -> str:
     """Check that the Python of a typed module compiles to it; give the Python."""
     text = as_python(typed)
     typed = renamed(typed, File(to_anf(typed)).functions)
-    again = compiled(text, entry, folder)
+    again = compiled(text, entry, folder, given)
     said = sayable(to_anf(typed))
     typed, again = (_mentioned(with_classes(m), entry) for m in (said, again))
     same = alpha_equal(canonical(again), canonical(typed))

@@ -71,7 +71,8 @@ def _bool(_: RuleCall, __: AnyDType) -> AnyDType:
 
 def _numeric(call: RuleCall, dtype: AnyDType) -> AnyDType:
     if isinstance(dtype, DType) and dtype == bool_:
-        call.clash(f"`{call.said}` takes numbers, not Bool", 0)
+        way = "make it a number: `int(b)` for one bool, relay.cast(b, relay.int64) for a tensor"
+        call.clash(f"`{call.said}` takes numbers, not Bool", 0, help=way)
     return dtype
 
 

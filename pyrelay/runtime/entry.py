@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
 
+from ..ir.ops.host import IntegerOverflow
+from ..ir.traverse import spine
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter
 from .autograd import call_joined, requires_grad, tensors
 from .devices import Holder, one_device
+from .failure import located
 from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
@@ -161,7 +164,11 @@ class Entry:
             ty, numbers = self.program.type.result, self._numbers
             finish = converter(ty, numbers, self._exports, self._schema, joined=joined)
             self._finish[joined] = finish
-        return finish(result, host if given is None else given, owner)
+        try:
+            return finish(result, host if given is None else given, owner)
+        except IntegerOverflow as error:
+            _, end = spine(self.program.function.body)
+            raise located(error, end.span) from None
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
         """Tell whether all results are tensors that certainly share storage with nothing."""

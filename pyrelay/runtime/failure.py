@@ -15,6 +15,7 @@ from ..diagnostics.catalogue.run import (
     DivisionByZero,
     FunctionsCompared,
     IndexOutOfRange,
+    IntegerTooBig,
     ListIsEmpty,
     OperatorFailed,
     Raised,
@@ -51,6 +52,8 @@ def _problem(error: Exception, span: Span) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
     if type(error) in _BY_CLASS:
         return _BY_CLASS[type(error)](span)
+    if isinstance(error, OverflowError) or "Overflow when unpacking long" in message:
+        return IntegerTooBig(span)
     match error:
         case ElementError(position=position, wanted=wanted, actual=actual, way=way):
             return WrongElement(span, position, wanted, actual, way)

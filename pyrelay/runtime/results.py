@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 
 import torch
 
+from ..ir.ops.host import IntegerOverflow
 from ..ir.types import (
     AdtType,
     DType,
@@ -117,6 +118,13 @@ class _Call:
         return frozenset(t.untyped_storage().data_ptr() for t in given)
 
 
+def _as_tensor(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
+    try:
+        return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
+    except (ValueError, RuntimeError) as error:
+        raise IntegerOverflow(str(error)) from None
+
+
 def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
     match leaf.type:
         case TensorType(()) | SizeType() if leaf.python and not (
@@ -127,9 +135,9 @@ def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
             if isinstance(value, torch.Tensor):
                 return call.fresh(value)
             assert isinstance(dtype, DType)
-            return torch.tensor(value, dtype=torch_dtype(dtype), device=call.owner.device)
+            return _as_tensor(value, dtype, call.owner.device)
         case SizeType():
-            return torch.tensor(int(value), dtype=torch_dtype(int64), device=call.owner.device)
+            return _as_tensor(int(value), int64, call.owner.device)
         case FnType() as ty:
             return _function(value, ty, leaf.numbers, call)
         case RefType():

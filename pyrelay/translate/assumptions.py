@@ -27,7 +27,10 @@ from .data import DataConstructor
 from .environment import Bound
 from .mentions import unit
 from .narrowing import (
+    Facts,
+    entry_of,
     fields_bound,
+    node_of,
     none,
     note,
     note_class,
@@ -116,16 +119,44 @@ def open_constructed(
     cx: Context, target: ast.Name, value: ast.expr, made: Expr, code: Code
 ) -> None:
     """Note what a name is that has just been given a new value of one class of a union."""
-    if target.id not in cx.opened or not isinstance(value, ast.Call):
-        return
-    known = static_value(cx, value.func)
-    if known is None or not is_data_class(known.value):
+    if target.id not in cx.opened:
         return
     span = cx.span(value)
-    found = cx.constructor(known.value, span)
+    cls = _class_made(cx, value)
+    found = None if cls is None else cx.constructor(cls, span)
     if found is None or len(_members(cx, [found])) == 1:
         return
     _open(cx, target, found, made, excluded_before(cx, (found,), span), code, span)
+
+
+def _class_made(cx: Context, value: ast.expr) -> type | None:
+    """Give the class that an expression makes a value of, on all its ways; None if of several."""
+    found: dict[type, None] = {}
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.IfExp):
+            pending += (current.body, current.orelse)
+            continue
+        known = static_value(cx, current.func) if isinstance(current, ast.Call) else None
+        if known is None or not is_data_class(known.value):
+            return None
+        found[known.value] = None
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def know(cx: Context, facts: Facts, place: ast.expr, code: Code) -> None:
+    """Let what is known of classes hold from here on. The fields of a name whose attributes are
+    read become variables, if its class is known."""
+    for path in sorted(facts, key=len):
+        node = node_of(path, place)
+        note_not(cx, node, facts[path])
+        found = only_class(cx, node) if isinstance(node, ast.Name) else None
+        entry = entry_of(cx, node)
+        if found is None or entry is None or entry.atom is None or path[0] not in cx.opened:
+            continue
+        span = cx.span(place)
+        _open(cx, node, found, entry.atom, excluded_before(cx, (found,), span), code, span)
 
 
 def _open(

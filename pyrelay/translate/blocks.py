@@ -10,15 +10,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Final, Protocol, TypeAlias, final
 
 from ..diagnostics.catalogue.signatures import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, Flavour, LetBlock, Tuple, Var
 from .context import Context
+from .data import DataConstructor
 from .environment import Bound, either
 from .flow import Flow
 from .mentions import value_of
+from .narrowing import Facts, Path, both, facts_of
 
 
 @final
@@ -107,6 +110,26 @@ class FunctionEnd:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Before:
+    """The names in front of a branch: a mark in their log, and those that the branch assigns."""
+
+    mark: int
+    assigned: tuple[str, ...]
+
+    def tested(self, cx: Context) -> list[str]:
+        """Give the names that stand for the values they had, of which tests have told something."""
+        found: list[str] = []
+        for name, before in cx.env.changed(self.mark).items():
+            entry = cx.env.find(name)
+            if not isinstance(entry, Bound) or not isinstance(before, Bound):
+                continue
+            if name not in self.assigned and entry.atom is not None and entry.atom is before.atom:
+                found.append(name)
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Arrivals:
     """What names stand for where control arrives, from all places it comes from."""
 
@@ -114,6 +137,10 @@ class Arrivals:
     """The names that have no value on some path."""
     known: dict[str, Bound] = field(default_factory=dict[str, Bound])
     """What is known of the others on every path."""
+    before: Before | None = None
+    """What is around the branch whose paths end here."""
+    facts: list[Facts] = field(default_factory=list[Facts])
+    """What is known of classes, on each path."""
 
     def values(self, cx: Context, names: Sequence[str], span: Span) -> tuple[Expr, ...]:
         """Give the values of names where one path ends; a placeholder for one that has none, which
@@ -127,7 +154,20 @@ class Arrivals:
             else:
                 self.missing.add(name)
                 found.append(Constant(0, span=span))
+        self._note_facts(cx, names)
         return tuple(found)
+
+    def _note_facts(self, cx: Context, names: Sequence[str]) -> None:
+        """Note what this path has told of the names joined, and of those it has only tested."""
+        if self.before is None:
+            return
+        found: dict[Path, tuple[DataConstructor, ...]] = {}
+        tested = self.before.tested(cx)
+        for name in (*names, *tested):
+            entry = cx.env.find(name)
+            if isinstance(entry, Bound):
+                found |= facts_of(cx, name, entry)
+        self.facts.append(found)
 
     def _add(self, name: str, entry: Bound) -> None:
         before = self.known.get(name)
@@ -135,16 +175,24 @@ class Arrivals:
 
     def joined(self, other: Arrivals) -> Arrivals:
         """Give the arrivals from here and from there."""
-        both = Arrivals(self.missing | other.missing, dict(self.known))
+        facts = [*self.facts, *other.facts]
+        found = Arrivals(self.missing | other.missing, dict(self.known), None, facts)
         for name, entry in other.known.items():
-            both._add(name, entry)
-        return both
+            found._add(name, entry)
+        return found
+
+    @property
+    def agreed(self) -> Facts:
+        """What is known of classes on all paths."""
+        return reduce(both, self.facts) if self.facts else {}
 
     def entry(self, name: str, var: Var) -> Bound:
         """Give what a name stands for after the join, held by a new variable."""
         known = self.known.get(name, Bound())
-        # What tests told of it holds where they stand.
-        return replace(known, atom=var, static=None, parts=None, excluded=())
+        # What tests told of it holds where they stand; what all have told is in `agreed`.
+        return replace(
+            known, atom=var, static=None, constructor=None, parts=None, told=None, excluded=()
+        )
 
 
 @final

@@ -11,7 +11,8 @@ from typing import TypeAlias
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Expr, Flavour, LetBlock, Var
 from ..ir.traverse import Steps
-from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, cursor
+from .assumptions import know
+from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, cursor
 from .cases import Arm, match_cases
 from .conditions import branch
 from .context import Context
@@ -27,7 +28,8 @@ def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Strai
     """Translate a branch after which control goes on, and bind the names that are read later."""
     names = frame.flow.joined(stmt)
     span = head_span(cx, stmt)
-    ends = [Give(names) for _ in bodies(stmt)]
+    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    ends = [Give(names, Arrivals(before=before)) for _ in bodies(stmt)]
 
     def arm(body: Sequence[ast.stmt], end: Give) -> Arm:
         def translate() -> Steps[Expr]:
@@ -40,7 +42,9 @@ def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Strai
     arms = [arm(body, end) for body, end in zip(bodies(stmt), ends, strict=True)]
     value = yield _ways(cx, stmt, arms, span)
     why = _one_way(stmt, span, [e.arrivals for e in ends])
-    bind_joined(cx, names, _joined([e.arrivals for e in ends]), value, code, why)
+    joined = _joined([e.arrivals for e in ends])
+    bind_joined(cx, names, joined, value, code, why)
+    know(cx, joined.agreed, _tested(stmt), code)
 
 
 def leave(
@@ -55,7 +59,8 @@ def leave(
     # Several ways may go on: what follows becomes a function that all of them call.
     after = Var("after_match" if isinstance(stmt, ast.Match) else "after_if", span=span)
     names = frame.flow.joined(stmt)
-    ends = [CallWith(after, names) for _ in bodies(stmt)]
+    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    ends = [CallWith(after, names, (), Arrivals(before=before)) for _ in bodies(stmt)]
     arms = [
         _arm(cx, cursor(body), replace(frame, end=end), block)
         for body, end in zip(bodies(stmt), ends, strict=True)
@@ -64,7 +69,7 @@ def leave(
     arrivals = [e.arrivals for e in ends]
     every = CallWith(after, names, (), _joined(arrivals))
     why = _one_way(stmt, span, arrivals)
-    joined = yield join_function(cx, every, rest, frame, block, why)
+    joined = yield join_function(cx, every, rest, frame, block, (why, _tested(stmt)))
     return LetBlock((Binding(after, joined),), whole, Flavour.REC, span=span)
 
 
@@ -72,6 +77,10 @@ def _ways(cx: Context, stmt: Branching, arms: Sequence[Arm], span: Span) -> Step
     if isinstance(stmt, ast.Match):
         return (yield match_cases(cx, stmt, arms, span))
     return (yield branch(cx, stmt.test, arms[0], arms[1], span))
+
+
+def _tested(stmt: Branching) -> ast.expr:
+    return stmt.subject if isinstance(stmt, ast.Match) else stmt.test
 
 
 def _joined(arrivals: Sequence[Arrivals]) -> Arrivals:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
@@ -17,6 +18,7 @@ from ..diagnostics.catalogue.signatures import (
     BadValue,
     NotStatic,
 )
+from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, RefCreate
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Op
@@ -36,7 +38,7 @@ from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
-from .habits import OF_NAMESPACES, OF_VALUES
+from .habits import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES
 from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
@@ -206,9 +208,17 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
         assert why is not None
         return cx.refuse(why(span))
     if callable(function):
-        instead = "call it outside of compiled code, and pass the result as an argument"
-        return cx.refuse(CapturedObject(span, name, "Python callable", instead))
+        return _refuse_callable(cx, function, name, span)
     return refuse_value(cx, function, name, span)
+
+
+def _refuse_callable(cx: Context, function: Any, name: str, span: Span) -> Expr:
+    """Report a function of Python that is not in the language."""
+    builtin = OF_BUILTINS.get(getattr(function, "__name__", ""))
+    if builtin is not None and function is getattr(builtins, function.__name__, None):
+        return cx.refuse(Unsupported(span, f"`{name}`", builtin))
+    instead = "call it outside of compiled code, and pass the result as an argument"
+    return cx.refuse(CapturedObject(span, name, "Python callable", instead))
 
 
 def _is_torch(function: Any) -> bool:
@@ -305,6 +315,8 @@ def _size(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
 def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
     """Give the mistake of a method or attribute that tensors do not have."""
     name, instead = node.attr, None
+    if name in OF_CONTAINERS:
+        return UnknownAttribute(cx.span(node), "compiled code", name, None, OF_CONTAINERS[name])
     if name.endswith("_") and name.rstrip("_") in METHODS:
         instead = f"tensors never change: write `x = x.{name.rstrip('_')}(...)`"
     else:

@@ -29,15 +29,17 @@ from ..ir.expr import (
 )
 from ..ir.traverse import Steps, takes_all
 from .atoms import placeholder
-from .conditions import excluded_before, is_assert_never
+from .conditions import excluded, excluded_before, is_assert_never
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound, Holder, Unbound
 from .flow import is_never
 from .narrowing import (
+    entry_of,
     fields_bound,
     is_none,
     is_some,
+    not_of,
     note,
     note_class,
     note_not,
@@ -64,6 +66,7 @@ def match_cases(cx: Context, stmt: ast.Match, arms: Sequence[Arm], span: Span) -
             continue
         yield cases.add(case, arm)
     cx.env.undo(before)
+    cases.complete(span)
     found: Expr = Match(value, tuple(cases.clauses), span=span)
     for binding in reversed(cases.functions):
         found = LetBlock((binding,), found, Flavour.REC, span=span)
@@ -95,12 +98,16 @@ class _Cases:
         """The classes that unguarded cases take whole."""
         self._is_there = False
         """Whether a case takes None, so that the values left are not."""
+        self._is_whole = False
+        """Whether a case takes all that is left."""
 
     def add(self, case: ast.match_case, arm: Arm) -> Steps[None]:
         """Add the clauses of a case; what it tells of the subject holds for the cases after it."""
         cx = self._cx
         found = yield alternatives(cx, case.pattern)
         left: DataConstructor | None = None
+        takes_rest = any(takes_all(f.pattern) for f in found)
+        self._is_whole = self._is_whole or (case.guard is None and takes_rest)
         if len(found) == 1 and takes_all(found[0].pattern):
             left = only_class(cx, self._subject)
             found = [self._told(found[0], left)]
@@ -119,6 +126,12 @@ class _Cases:
             self._is_there = self._is_there or any(is_none(f.pattern) for f in found)
             if left is not None:
                 self.clauses.extend(excluded_before(cx, self._taken, cx.span(case.pattern)))
+
+    def complete(self, span: Span) -> None:
+        """Add the clauses for the classes that tests before the match have excluded."""
+        entry = entry_of(self._cx, self._subject)
+        others = () if entry is None or self._is_whole else not_of(self._cx, entry)
+        self.clauses.extend(excluded([c for c in others if c not in self._taken], span))
 
     def _told(self, found: Alternative, left: DataConstructor | None) -> Alternative:
         """Give the pattern that takes everything as one for what the cases before have left: the
@@ -141,7 +154,7 @@ class _Cases:
             entry = cx.env.find(name)
             assert isinstance(entry, Bound)
             known = parts(constructor, fields, entry.holder)
-            cx.env.set(name, replace(entry, parts=known))
+            cx.env.set(name, replace(entry, constructor=constructor, parts=known))
         if found.constructor is not None and testable(cx, self._subject) is not None:
             pattern = opened(pattern, found.constructor)
             note_class(cx, self._subject, found.constructor, class_pattern(pattern).fields)

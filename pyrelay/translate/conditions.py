@@ -185,6 +185,7 @@ def _of_class(
         body = yield inside(cx, then)
         clauses.append(Clause(of_class(found[0], place, fields), body))
     elif found:
+        note_not(cx, node, [c for c in cx.program.data.members(found[0]) if c not in found])
         shared, enter = yield _shared(cx, then, "then", span)
         calls = yield in_turn(enter() for _ in found)
         clauses += (Clause(of_class(c, place), b) for c, b in zip(found, calls, strict=True))
@@ -218,10 +219,14 @@ def excluded_before(cx: Context, classes: Sequence[DataConstructor], span: Span)
     """Give the clauses for the other classes of a union, which tests before have excluded and no
     value is of."""
     # Written out, so that None of an optional is a missing case.
+    return excluded([c for c in cx.program.data.members(classes[0]) if c not in classes], span)
+
+
+def excluded(classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
+    """Give the clauses for classes that no value is of, as tests have told."""
     return [
         Clause(of_class(c, NOWHERE), Call(fail, (), {"message": _EXCLUDED}, span=span))
-        for c in cx.program.data.members(classes[0])
-        if c not in classes
+        for c in classes
     ]
 
 

@@ -72,6 +72,8 @@ class Bound:
     holder: Holder | None = None
     stream: tuple[Any, ...] | None = None
     """The description of its elements, of an iterable."""
+    constructor: DataConstructor | None = None
+    """Its class, where a test has told it."""
     parts: Mapping[str, Bound] | None = None
     """What the fields stand for, of a value whose class a test has told."""
     told: Mapping[str, Bound] | None = None
@@ -132,6 +134,13 @@ class Environment:
     def mark(self) -> int:
         """Give a place in the log to return to."""
         return len(self._log)
+
+    def changed(self, mark: int) -> dict[str, Entry | None]:
+        """Give what the names that have changed since a mark stood for there."""
+        before: dict[str, Entry | None] = {}
+        for name, entry in self._log[mark:]:
+            before.setdefault(name, entry)
+        return before
 
     def undo(self, mark: int) -> None:
         """Forget all changes since a mark."""

@@ -12,12 +12,13 @@ from typing import Any, Final
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.source import Span
-from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple
+from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple, Var
 from ..ir.ops.captured import CAPTURED
 from ..ir.ops.field import field
 from ..ir.ops.host import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
+from ..ir.types import AdtType
 from .atoms import again, atom, into, is_placeholder, placeholder
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
@@ -97,11 +98,12 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
 def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     """Translate an attribute of a value: of a tensor, a field of a record, what a cell holds."""
     read = _ATTRIBUTES.get(node.attr)
-    if read is None and not may_be_field(node.attr, cx.annotations.namespace):
-        return cx.refuse(unknown_method(cx, node))
     value = yield cx.expression(node.value)
     if is_placeholder(value):
         return value
+    is_data = isinstance(value, Var) and isinstance(value.ty, AdtType)
+    if read is None and not is_data and not may_be_field(node.attr, cx.annotations.namespace):
+        return cx.refuse(unknown_method(cx, node))
     if read is None:
         return Call(field, (value,), {"name": node.attr}, span=cx.span(node))
     return read(value, cx.span(node))

@@ -252,6 +252,9 @@ def _plus(left: Expr, right: Expr, span: Span) -> Expr:
 
 
 def _enumerate(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+    if [k.arg for k in node.keywords] == ["start"] and len(node.args) == 1:
+        args = [*node.args, node.keywords[0].value]
+        node = ast.copy_location(ast.Call(node.func, args, []), node)
     if not _arguments(cx, node, "enumerate", 1, 2):
         return _nothing(cx, node)
     span = cx.span(node)

@@ -18,7 +18,8 @@ from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, Tupl
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
-from .blocks import Arrivals, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
+from .assumptions import know
+from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .conditions import branch, inside
 from .context import Context
 from .environment import Bound, Holder, Unbound
@@ -50,7 +51,8 @@ class _Head:
 def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Steps[None]:
     """Translate a loop that no `return` leaves, and bind the names that are read after it."""
     head = yield _head(cx, stmt, code, frame)
-    leave = Give(frame.flow.joined(stmt))
+    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    leave = Give(frame.flow.joined(stmt), Arrivals(before=before))
 
     def exit_() -> Steps[Expr]:
         yield from ()
@@ -60,6 +62,7 @@ def loop(cx: Context, stmt: Loop, code: Code, frame: Frame, block: Block) -> Ste
     code.define([Binding(head.function, function)])
     call = Call(head.function, head.initial, span=head.span)
     bind_joined(cx, leave.names, leave.arrivals, call, code, _no_round(cx, stmt))
+    know(cx, leave.arrivals.agreed, _deciding(stmt), code)
 
 
 def tail_loop(
@@ -84,15 +87,22 @@ def tail_loop(
         function = yield _function(cx, head, frame, block, go_on)
         return _closed(head, function)
     after = Var("after_loop", span=head.span)
-    leave = CallWith(after, frame.flow.joined(stmt))
+    before = Before(cx.env.mark(), frame.flow.assigned[stmt])
+    leave = CallWith(after, frame.flow.joined(stmt), (), Arrivals(before=before))
 
     def exit_() -> Steps[Expr]:
         yield from ()
         return leave.finish(cx, head.span)
 
     function = yield _function(cx, head, replace(frame, end=leave), block, exit_)
-    joined = yield join_function(cx, leave, rest, frame, block, _no_round(cx, stmt))
+    why = (_no_round(cx, stmt), _deciding(stmt))
+    joined = yield join_function(cx, leave, rest, frame, block, why)
     return LetBlock((Binding(after, joined),), _closed(head, function), Flavour.REC, span=head.span)
+
+
+def _deciding(stmt: Loop) -> ast.expr:
+    """Give the expression that decides whether a loop goes on."""
+    return stmt.iter if isinstance(stmt, ast.For) else stmt.test
 
 
 def _closed(head: _Head, function: Function) -> Expr:
@@ -106,17 +116,20 @@ def join_function(
     rest: Cursor,
     frame: Frame,
     block: Block,
-    why: Callable[[str], Unbound],
+    head: tuple[Callable[[str], Unbound], ast.expr],
 ) -> Steps[Function]:
-    """Translate what follows a join as a function of the names joined there."""
-    span = end.function.span
+    """Translate what follows a join as a function of the names joined there. `head` is what to say
+    of a name without a value, and the expression that decides where control comes from."""
+    span, (why, place) = end.function.span, head
     mark = cx.env.mark()
     # Marked as inferred, so that inference does not take it for a function to copy for each call.
     params = tuple(Var(n, UNKNOWN, span=span) for n in end.names)
     for name, var in zip(end.names, params, strict=True):
         missing = name in end.arrivals.missing
         cx.env.set(name, why(name) if missing else end.arrivals.entry(name, var))
-    body = yield block(cx, rest, frame)
+    code = Code()
+    know(cx, end.arrivals.agreed, place, code)
+    body = code.close((yield block(cx, rest, frame)))
     cx.env.undo(mark)
     return Function(params, body, name=end.function.name, span=span)
 

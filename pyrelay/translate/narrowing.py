@@ -9,8 +9,9 @@ change, and is no such part.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from ..diagnostics.source import Span
 from ..ir.expr import BindPattern, ConstructorPattern, Expr, Pattern, Var, Wildcard
@@ -19,6 +20,11 @@ from ..prelude.library import OPTION
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound, Holder
+
+Path: TypeAlias = tuple[str, ...]
+"""A name, and the parts on the way to a part of its value."""
+Facts: TypeAlias = Mapping[Path, tuple[DataConstructor, ...]]
+"""The classes that values are not of."""
 
 
 def entry_of(cx: Context, node: ast.expr) -> Bound | None:
@@ -90,7 +96,8 @@ def note_class(
     """Note that a value is of a class, and which variables hold its fields."""
     entry = testable(cx, node)
     if entry is not None:
-        note(cx, node, replace(entry, parts=parts(found, fields, entry.holder)))
+        known = parts(found, fields, entry.holder)
+        note(cx, node, replace(entry, constructor=found, parts=known))
 
 
 def parts(
@@ -109,6 +116,51 @@ def note_not(cx: Context, node: ast.expr, classes: Sequence[DataConstructor]) ->
     entry = testable(cx, node)
     if entry is not None:
         note(cx, node, replace(entry, excluded=(*entry.excluded, *classes)))
+
+
+def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
+    """Give the classes that tests have told a value is not of."""
+    if entry.constructor is None:
+        return entry.excluded
+    union = cx.program.data.members(entry.constructor)
+    return tuple(c for c in union if c != entry.constructor)
+
+
+def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
+    """Give what is known of the classes of a name and of its parts."""
+    found: dict[Path, tuple[DataConstructor, ...]] = {}
+    pending: list[tuple[Path, Bound]] = [((name,), entry)]
+    while pending:
+        path, known = pending.pop()
+        others = not_of(cx, known)
+        if others:
+            found[path] = others
+        inside = {**(known.parts or {}), **(known.told or {})}
+        pending += (((*path, key), part) for key, part in inside.items())
+    return found
+
+
+def both(left: Facts, right: Facts) -> Facts:
+    """Give what is known in both of two cases."""
+    found: dict[Path, tuple[DataConstructor, ...]] = {}
+    for path, classes in left.items():
+        shared = tuple(c for c in classes if c in right.get(path, ()))
+        if shared:
+            found[path] = shared
+    return found
+
+
+def node_of(path: Path, place: ast.expr) -> ast.expr:
+    """Give the expression that a path is, as if it stood at a place."""
+    found: ast.expr = ast.Name(path[0], ast.Load())
+    for key in path[1:]:
+        if key.startswith("["):
+            found = ast.Subscript(found, ast.Constant(int(key[1:-1])), ast.Load())
+        else:
+            found = ast.Attribute(found, key, ast.Load())
+    for node in ast.walk(found):
+        ast.copy_location(node, place)
+    return found
 
 
 def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:

@@ -161,6 +161,26 @@ class OperatorFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class IntegerTooBig:
+    """An integer has outgrown the 64 bits that an element of a tensor has.
+
+    Single integers are Python's own while the program computes with them alone, so they grow as
+    they do there; `Int` is an element of a tensor, and so is a number that meets a tensor.
+    """
+
+    span: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL512",
+            title="an integer does not fit into 64 bits",
+            primary=Label(self.span, "it becomes a tensor here"),
+            help="compute with a float where numbers grow so large; `-> int` returns one whole",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ListIsEmpty:
     """A list is empty where the program needs an element of it.
 

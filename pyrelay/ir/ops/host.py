@@ -310,6 +310,10 @@ class SizesDiffer(ValueError):  # noqa: N818  becomes a diagnostic at the call
         self.right = right
 
 
+class IntegerOverflow(OverflowError):  # noqa: N818  the program's, not the compiler's
+    """An integer does not fit into an element of a tensor."""
+
+
 class AssertionFailed(AssertionError):  # noqa: N818  it is no mistake of the compiler
     """What `check` raises: an assertion of the program does not hold."""
 

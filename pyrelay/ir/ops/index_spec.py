@@ -31,6 +31,7 @@ from ..types import (
     TensorType,
     TupleType,
     Type,
+    TypeHole,
     bool_,
     is_float,
     show,
@@ -82,18 +83,23 @@ def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
 
 def index_types(call: RuleCall) -> tuple[Type, ...]:
     """Give the types of the run-time indices: sizes, or integer or bool tensors."""
-    call.tensors(1)
     ty = call.type(1)
     assert isinstance(ty, TupleType)
     found = tuple(call.solver.resolve(f) for f in ty.fields)
     for part in found:
+        if not isinstance(part, TensorType | SizeType | TypeHole):
+            raise _no_index(part, found)
+    call.tensors(1)
+    for part in found:
         if isinstance(part, TensorType) and _is_fractional(call, part.dtype):
-            call.clash(
-                f"an index is an integer, a slice or a mask, not {show(part)}",
-                1,
-                help="cast it: relay.cast(i, relay.int64)",
-            )
+            raise _no_index(part, found, help="cast it: relay.cast(i, relay.int64)")
     return found
+
+
+def _no_index(part: Type, indices: tuple[Type, ...], help: str | None = None) -> Clash:  # noqa: A002
+    words = f"an index is an integer, a slice or a mask, not {show(part)}"
+    alone = len(indices) == 1
+    return Clash(words, labels={1: f"this is {show(part)}" if alone else words}, help=help)
 
 
 def _is_fractional(call: RuleCall, dtype: AnyDType) -> bool:

@@ -96,11 +96,11 @@ def origin(var: Var) -> Span:
 
 def _operand_types(solver: Solver, call: OperatorCall) -> tuple[Label, ...]:
     found: list[Label] = []
-    call_span = call.call.span
-    for operand, ty in zip(call.call.args, call.types, strict=True):
+    for param, operand, ty in zip(call.op.operands, call.call.args, call.types, strict=False):
         ty = solver.resolve(ty)
-        if isinstance(operand, Tuple) and isinstance(ty, TupleType) and operand.span == call_span:
-            # What the user wrote as several arguments.
+        # What the user wrote as several arguments, or as an index.
+        is_apart = param.name == "indices" or operand.span == call.call.span
+        if isinstance(operand, Tuple) and isinstance(ty, TupleType) and is_apart:
             for field, part in zip(operand.fields, ty.fields, strict=True):
                 found.extend(_places(field, f"this is {show(solver.resolve(part))}"))
         else:

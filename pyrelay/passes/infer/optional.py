@@ -26,10 +26,11 @@ def joined_optional(left: Type, right: Type) -> Type | None:
     """Give the optional that two values, of which one may be None, have in common; None where
     neither is optional."""
     for one, other in ((left, right), (right, left)):
-        if inner_of(one) is not None and inner_of(other) is None:
-            return one
+        if inner_of(one) is not None:
+            return one if inner_of(other) is None else None
+    for one, other in ((left, right), (right, left)):
         if one == UNIT and other != UNIT and not isinstance(other, TypeHole):
-            return AdtType(OPTION, (other,)) if inner_of(other) is None else None
+            return AdtType(OPTION, (other,))
     return None
 
 

@@ -11,8 +11,10 @@ from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import Function
 from ...ir.op import Clash, Stuck
-from ...ir.types import DTypeHole, TypeHole
-from .constraints import Constraint
+from ...ir.types import AdtType, DTypeHole, TypeHole
+from ...prelude.library import OPTION
+from .constraints import Constraint, JoinConstraint
+from .maybe_none import Sources, maybe_none, must_wait, sources_of
 from .operators import StaticNeeded, WidthsMixed
 from .solver import Endless, Place, Solver
 
@@ -65,7 +67,14 @@ class Worklist:
     def _settle_one(self, *, guessing: bool = False) -> bool:
         self._solver.guessing = guessing
         for _ in range(len(self._stuck)):
-            constraint = self._stuck.pop(next(iter(self._stuck)))
+            constraint = next(iter(self._stuck.values()))
+            if isinstance(constraint, JoinConstraint) and not guessing:
+                if self._make_optional(constraint):
+                    return True
+                if must_wait(self._solver, constraint, self._sources()):
+                    self._stuck[id(constraint)] = self._stuck.pop(id(constraint))
+                    continue
+            del self._stuck[id(constraint)]
             self._solver.settling = True
             before = len(self.problems)
             progressed = self._try(constraint)
@@ -73,6 +82,16 @@ class Worklist:
             if progressed or len(self.problems) > before:
                 return True
         return False
+
+    def _make_optional(self, join: JoinConstraint) -> bool:
+        """Make the arms of a join optional that get None and a value; tell whether there is one."""
+        found = maybe_none(self._solver, join, self._sources())
+        for hole in found:
+            self._solver.unify(hole, AdtType(OPTION, (self._solver.fresh(),)))
+        return bool(found)
+
+    def _sources(self) -> Sources:
+        return sources_of(self._solver, self._stuck.values())
 
     def unsolved(self) -> list[Constraint]:
         """Give the constraints that never found out enough, in program order."""

@@ -52,7 +52,7 @@ from .contents import (
     type_variables,
 )
 from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
-from .imports import home, is_own
+from .imports import described_home, home, is_own
 from .names import Identifiers
 from .untold import untold
 
@@ -92,9 +92,15 @@ class File:
                 self._constants[constant] = self.names.fresh("constant")
         self._own: Final = {
             found: self.names.fresh(found.name)
-            for op in operators(module)
+            for op in dict.fromkeys(operators(module))
             if is_own(op) and (found := home(op)) is not None
         }
+        self.given: Final = {
+            op: self.names.fresh(op.name)
+            for op in dict.fromkeys(operators(module))
+            if is_own(op) and home(op) is None
+        }
+        """The operators that no file can import, which are given to this one."""
 
     def function(self, name: str, span: Span) -> ast.expr:
         """Give the mention of a global function. Raises CheckError for one whose type arguments
@@ -273,13 +279,10 @@ class File:
         """Give the mention of a tensor."""
         return self.use(self._constants[data])
 
-    def operator(self, op: Op, span: Span) -> ast.expr:
-        """Give the mention of an operator of a user's own. Raises CheckError for one that cannot
-        be imported."""
+    def operator(self, op: Op) -> ast.expr:
+        """Give the mention of an operator of a user's own."""
         found = home(op)
-        if found is None:
-            refuse(span, f"the operator `{op.name}`, which is no name of a module")
-        return self.use(self._own[found])
+        return self.use(self.given[op] if found is None else self._own[found])
 
     # The text
 
@@ -298,12 +301,25 @@ class File:
         for data, kept in self._constants.items():
             if kept in self._used:
                 body.append(syntax.assign(kept, self._tensor(data)))
-        groups = [*self._imports(), body, *classes]
-        return "\n\n".join(
-            "\n".join(ast.unparse(ast.fix_missing_locations(s)).strip() for s in g)
-            for g in groups
-            if g
+        imports, rest = (
+            [
+                "\n".join(ast.unparse(ast.fix_missing_locations(s)).strip() for s in g)
+                for g in groups
+                if g
+            ]
+            for groups in (self._imports(), [body, *classes])
         )
+        return "\n\n".join([*imports, *self._wanted(), *rest])
+
+    def _wanted(self) -> list[str]:
+        """Give the comment on what the file needs and cannot import."""
+        wanted = [
+            f"# {kept}: {place}"
+            for op, kept in self.given.items()
+            if kept in self._used and (place := described_home(op))
+        ]
+        head = "# Define or import these here; no module has them as a name:"
+        return ["\n".join([head, *wanted])] if wanted else []
 
     def _classes(self, adt: AdtDef) -> Iterator[list[ast.stmt]]:
         """Give the definition of a data type. Raises CheckError."""

@@ -32,3 +32,11 @@ def home(op: Op) -> Import | None:
         return None
     found = getattr(module, op.name, None)
     return Import(module.__name__, op.name) if meaning(found) is op else None
+
+
+def described_home(op: Op) -> str:
+    """Give where an operator that cannot be imported was declared, in words."""
+    function = inspect.unwrap(op.lowering.body) if isinstance(op.lowering, Library) else None
+    named = getattr(function, "__qualname__", op.name)
+    module = getattr(function, "__module__", None)
+    return f"the operator `{named}` of `{module}`"

@@ -95,7 +95,7 @@ def _named(
     for name, value in written(op, call.attrs).items():
         keywords[name] = attribute(file, value, call.span, sizes)
     if is_own(op):
-        return syntax.call(file.operator(op, call.span), args, keywords)
+        return syntax.call(file.operator(op), args, keywords)
     name = "stack" if op is stack_rows else op.name  # what `stack` of a list means
     return syntax.call(syntax.attribute(file.use("relay"), name), args, keywords)
 

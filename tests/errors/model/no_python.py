@@ -1,30 +1,18 @@
-"""A function that calls an operator of the user's own is printed as Python."""
+"""A function of a text whose parameter no annotation of Python says is printed as Python."""
 
-from typing import Any
+from pathlib import Path
 
-import torch
+from pyrelay import relay
 
-from pyrelay import Dim, Float, Tensor, relay
-from pyrelay.ir.rules import same_as_operand
-
-N = Dim("N")
-
-
-def made() -> Any:
-    """Give a function over an operator that no module has."""
-
-    @relay.operator(type_rule=same_as_operand(), samples=())
-    def halved(x: torch.Tensor) -> torch.Tensor:
-        """Halve."""
-        return x / 2
-
-    @relay
-    def quarter(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
-        return halved(halved(x))
-
-    return quarter
+TEXT = """#[pyrelay = "1"]
+def @inner(%x: prelude.Option[prelude.Option[float32]]) -> float32 {
+  match (%x) { _ => { 0.0 } }
+}
+"""
 
 
-def main() -> None:
+def main(folder: Path) -> None:
     """Print it."""
-    made().show("python")
+    file = folder / "inner.relay"
+    file.write_text(TEXT)
+    relay.parse(file)["inner"].show("python")

@@ -245,3 +245,134 @@ def content_of_a_cell(c: Ref[Tree]) -> Float:
         c.value = Empty()
         return t.value
     return 0.0
+
+
+@relay
+def assigned_on_both_arms(x: Float) -> Float:
+    y = 1.0
+    if x > 2.0:
+        t = Leaf(x)
+        y = 2.0
+    else:
+        t = Leaf(2.0 * x)
+    return t.value * 3.0 + y
+
+
+@relay
+def assigned_by_an_expression(x: Float) -> Float:
+    t = Leaf(x) if x > 2.0 else Leaf(2.0 * x) if x > 1.5 else Leaf(4.0 * x)
+    return t.value * 3.0
+
+
+@relay
+def narrowed_on_both_arms(t: Tree) -> Float:
+    scale = 1.0
+    if scale > 0.0 and isinstance(t, Node):
+        t = t.left
+        if not isinstance(t, Leaf):
+            return -1.0
+    else:
+        assert isinstance(t, Leaf)
+        scale = 2.0
+    return t.value * scale
+
+
+@relay
+def tested_on_both_arms(r: Record) -> Float:
+    scale = 3.0
+    tree = r.tree
+    if r.pair[1] > 0.0:
+        if not isinstance(tree, Leaf):
+            raise ValueError("no leaf")
+        scale = 2.0
+    else:
+        assert isinstance(tree, Leaf)
+    return tree.value * scale
+
+
+@relay
+def joined_by_match(t: Tree, flag: bool = True) -> Float:
+    match t:
+        case Leaf(x):
+            u = Node(t, Leaf(x))
+        case Node(left, _):
+            u = Node(left, left)
+        case Empty():
+            u = Node(Empty(), Empty())
+    left = u.left
+    if isinstance(left, Empty):
+        return 0.5
+    if not isinstance(left, Leaf):
+        return 0.25
+    return left.value + 0.0 if flag else 1.0
+
+
+@relay
+def after_a_refusal(t: Tree) -> Float:
+    if not isinstance(t, Leaf):
+        return 7.0
+    if t.value > 2.0:
+        return 8.0
+    return t.value
+
+
+@relay
+def after_a_raise(t: Tree) -> Float:
+    if not isinstance(t, (Leaf, Empty)):
+        raise TypeError("a node")
+    if isinstance(t, Empty):
+        return 0.0
+    return t.value
+
+
+@relay
+def after_a_loop(t: Tree) -> Float:
+    depth = 0.0
+    while isinstance(t, Node):
+        t = t.left
+        depth += 1.0
+    if isinstance(t, Empty):
+        return -depth
+    return t.value + depth
+
+
+@relay
+def excluded_on_both_arms(t: Tree) -> Float:
+    if isinstance(t, Node):
+        t = t.left
+        if isinstance(t, (Node, Empty)):
+            return 1.0
+        bonus = 1.0
+    elif isinstance(t, Empty):
+        return 2.0
+    else:
+        bonus = 4.0
+    match t:
+        case Leaf(value):
+            return value + bonus
+
+
+@relay
+def sizes_of_both(t: Table, flag: bool = True) -> Float:
+    if flag:
+        if isinstance(t, NoRows):
+            return 0.0
+        k = 1.0
+    else:
+        assert isinstance(t, Rows)
+        k = 2.0
+    return (t.rows @ t.rows.T).sum() * k
+
+
+@relay
+def learnt_of_a_part(r: Record) -> Float:
+    if r.pair[1] > 0.0:
+        if not isinstance(r.tree, Leaf):
+            return 1.0
+        k = 2.0
+    else:
+        assert isinstance(r.tree, Leaf)
+        k = 3.0
+    match r.tree:
+        case Leaf(v):
+            return v * k

@@ -72,6 +72,16 @@ ARGUMENTS: dict[str, Any] = {
     "asserted_in_a_loop": lambda m: [[], trees(m)[:1] * 2, trees(m)],
     "asserted_of_a_call": lambda _: [2.0],
     "rebound_after_a_test": records,
+    "assigned_on_both_arms": lambda _: [1.0, 3.0],
+    "assigned_by_an_expression": lambda _: [1.0, 3.0],
+    "narrowed_on_both_arms": trees,
+    "tested_on_both_arms": records,
+    "joined_by_match": trees,
+    "after_a_refusal": trees,
+    "after_a_raise": trees,
+    "after_a_loop": trees,
+    "excluded_on_both_arms": trees,
+    "learnt_of_a_part": records,
 }
 
 
@@ -79,7 +89,7 @@ def outcome(run: Any, arg: Any) -> float | str:
     """Give what a program gives, or the words with which it stops."""
     try:
         return float(run(arg))
-    except (AssertionError, RunError) as error:
+    except (AssertionError, ValueError, TypeError, RunError) as error:
         words = error.diagnostics[0].title if isinstance(error, RunError) else str(error)
         return words.split(": ")[-1] or "the assertion does not hold"
 
@@ -155,4 +165,43 @@ def test_what_may_be_another_value_is_not_told(body: str, tmp_path: Any) -> None
 def test_every_program_is_tested() -> None:
     names = {n for n, f in vars(programs).items() if isinstance(f, RelayFunction)}
     here = {"asserted_in_a_branch", "asserted_size", "content_of_a_cell", "doubled"}
+    here |= {"sizes_of_both"}
     assert names == ARGUMENTS.keys() | here
+
+
+def test_a_class_known_on_both_arms_keeps_its_sizes() -> None:
+    rows = torch.arange(6.0).reshape(3, 2)
+    for flag, scale in ((True, 1.0), (False, 2.0)):
+        found = programs.sizes_of_both(programs.Rows(rows), flag)
+        assert torch.allclose(found, scale * (rows @ rows.T).sum())
+    assert float(programs.sizes_of_both(programs.NoRows(), True)) == 0.0
+    with pytest.raises(RunError, match="the assertion does not hold"):
+        programs.sizes_of_both(programs.NoRows(), False)
+
+
+@pytest.mark.parametrize(
+    "name", ["narrowed_on_both_arms", "after_a_loop", "excluded_on_both_arms", "joined_by_match"]
+)
+def test_gradients_flow_through_what_both_arms_know(name: str) -> None:
+    function = getattr(programs, name)
+    tree = programs.Node(programs.Leaf(2.0), programs.Empty())
+    bigger = programs.Node(programs.Leaf(2.125), programs.Empty())
+    slope = (float(function(bigger)) - float(function(tree))) / 0.125
+    found = relay.grad(function, wrt="t")(tree)
+    assert float(found.left.value) == pytest.approx(slope)
+
+
+def test_what_one_arm_alone_knows_is_not_told(tmp_path: Any) -> None:
+    text = (
+        "from tests.unit.translate.narrowing_programs import *\n\n\n@relay\n"
+        "def f(t: Tree, x: Float) -> Float:\n"
+        "    if x > 0.0:\n        assert isinstance(t, Leaf)\n"
+        "    else:\n        assert isinstance(t, (Leaf, Node))\n"
+        "    return t.value\n"
+    )
+    file = tmp_path / "one_arm.py"
+    file.write_text(text)
+    module = types.ModuleType("one_arm")
+    exec(compile(text, str(file), "exec"), module.__dict__)
+    with pytest.raises(CheckError):
+        module.f.check()

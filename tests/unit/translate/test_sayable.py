@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import CheckError, Dim, Float, Int, RunError, Tensor, relay
+from pyrelay import Dim, Float, Int, RunError, Tensor, relay
 from pyrelay.decorators import RelayFunction
 from pyrelay.ir.rules import same_as_operand
 from tests.python_text import assert_reads_back, load
@@ -209,23 +209,48 @@ def quarter(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
 
 def test_an_operator_of_ones_own_is_imported(tmp_path: Path) -> None:
     printed = assert_reads_back(quarter.module, "quarter", tmp_path)
-    assert f"from {__name__} import halved" in printed
+    assert f"from {__name__} import halved\n" in printed
     again = load(printed, tmp_path)["quarter"]
     assert torch.equal(again(torch.ones(2)), quarter(torch.ones(2)))
 
 
-def test_one_that_no_module_has_is_refused() -> None:
+def test_one_that_no_module_has_is_asked_for_by_name(tmp_path: Path) -> None:
     @relay.operator(type_rule=same_as_operand(), samples=())
-    def doubled(x: torch.Tensor) -> torch.Tensor:
+    def doubled(x: torch.Tensor, *, times: int = 1) -> torch.Tensor:
         """Double."""
-        return x * 2
+        return x * 2**times
 
     @relay
     def twice(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
-        return doubled(x)
+        return doubled(doubled(x), times=2)
 
-    with pytest.raises(CheckError, match="`doubled`, which is no name of a module"):
-        twice.show("python")
+    printed = twice.show("python")
+    assert "no module has them as a name:\n# doubled: the operator `test_one_that" in printed
+    given = {"doubled": doubled}
+    assert assert_reads_back(twice.module, "twice", tmp_path, given) == printed
+    again = load(printed, tmp_path, given)["twice"]
+    assert torch.equal(again(torch.ones(2)), twice(torch.ones(2)))
+
+
+def test_two_operators_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    def scaled(by: float) -> Any:
+        @relay.operator(type_rule=same_as_operand(), samples=())
+        def times(x: torch.Tensor) -> torch.Tensor:
+            """Scale."""
+            return x * by
+
+        return times
+
+    first, second = scaled(2.0), scaled(3.0)
+
+    @relay
+    def both(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+        return first(x) + second(x)
+
+    given = {"times": first, "times_1": second}
+    printed = assert_reads_back(both.module, "both", tmp_path, given)
+    again = load(printed, tmp_path, given)["both"]
+    assert torch.equal(again(torch.ones(2)), torch.full((2,), 5.0))
 
 
 @relay
