@@ -192,9 +192,9 @@ class Binder:
             return self._as_tensor(parameter, value.item(), ty)
         if isinstance(value, np.ndarray):
             array = cast("np.ndarray[Any, Any]", value)
-            # torch warns of arrays that may not be written; arguments never are, unknown to it.
-            shared = array if array.flags.writeable else array.copy()
-            return torch.from_numpy(shared).to(self.device)
+            if array.dtype.kind not in "biufc":
+                self.wrong(parameter, value)
+            return torch.from_numpy(_shareable(array)).to(self.device)
         if not hasattr(value, "__dlpack__"):
             is_list = isinstance(value, list | tuple)
             self.wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
@@ -343,6 +343,14 @@ def _describe_items(items: Sequence[Any]) -> str:
 def _cast_help(name: str, dtype: DType) -> str:
     methods = {"float32": "float()", "float64": "double()", "int64": "long()", "bool": "bool()"}
     return f"cast it: {name}.{methods.get(dtype.name, f'to(torch.{dtype.name})')}"
+
+
+def _shareable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Give an array as one that torch takes: elements in the machine's byte order that do not run
+    backwards, and that may be written, or torch warns; arguments never are."""
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    is_plain = native.flags.writeable and all(s >= 0 for s in native.strides)
+    return native if is_plain else native.copy()
 
 
 def _list_help(name: str, ty: TensorType) -> str:

@@ -65,6 +65,10 @@ def gradient_call(cx: Context, node: ast.Call, intrinsic: Intrinsic) -> Steps[Ex
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(cx.span(node))
+    if len(node.args) > 1 and static_value(cx, node.args[1]) is None:
+        what = f"an argument of the function in `relay.{rule.value}`"
+        instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
+        return cx.refuse(Unsupported(cx.span(node.args[1]), what, instead))
     function = yield cx.expression(bound["f"])
     wrt, single = _wrt(cx, bound)
     has_aux = _flag(cx, bound.get("has_aux"))

@@ -58,6 +58,16 @@ def test_tensors_arrays_and_dlpack_are_taken() -> None:
     assert torch.equal(double(Foreign()), x * 2)
 
 
+def test_arrays_that_run_backwards_or_in_another_byte_order_are_taken() -> None:
+    array = np.arange(3, dtype=np.float32)
+    assert torch.equal(double(array[::-1]), torch.tensor([4.0, 2.0, 0.0]))
+    assert torch.equal(double(array.astype(">f4")), torch.tensor([0.0, 2.0, 4.0]))
+    assert torch.equal(identity(array[::-1]), torch.tensor([2.0, 1.0, 0.0]))
+    for wrong in (np.array(["a", "b"]), np.array([None])):
+        with pytest.raises(RunError, match=r"`double` got Tensor"):
+            double(wrong)
+
+
 def test_wrong_arguments_are_refused_with_the_way_out() -> None:
     with pytest.raises(RunError, match=r"cast it: x\.float\(\)"):
         double(torch.arange(3))
