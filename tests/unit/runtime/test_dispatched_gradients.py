@@ -3,65 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import (
-    Dim,
-    Float,
-    Int,
-    Model,
-    Tensor,
-    dispatch,
-    relay,
-    relay_model,
-)
-from pyrelay.dispatch.registry import REGISTRY
+from pyrelay import Dim, Float, Int, Model, Tensor, dispatch, relay, relay_model
 from tests.tolerances import assert_program
+from tests.unit.runtime.dispatching import Counting, Seen, X, area
 
-N, M, K = Dim("N"), Dim("M"), Dim("K")
-Counting = dispatch.mode("Counting")
-X = torch.linspace(-1, 1, 12).reshape(4, 3)
-
-
-@pytest.fixture(autouse=True)
-def unchanged() -> Iterator[None]:
-    before = REGISTRY.table
-    yield
-    assert REGISTRY.table.registrations == before.registrations
-
-
-@relay
-def wave(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 3)]:
-    return relay.tanh(x) * 2.0 + 1.0
-
-
-@relay
-def mixed(x: Tensor[Float, (N,)], i: Tensor[Int, (N,)]) -> Tensor[Float, (N,)]:
-    return relay.abs(x) + relay.abs(i).float()
-
-
-@relay
-def area(x: Tensor[Float, (N, M)]) -> Float:
-    return relay.sum(relay.tanh(x @ x.T))
-
-
-def triple(x: torch.Tensor) -> torch.Tensor:
-    return x * 3
-
-
-class Seen:
-    """A boxed fallback that notes the names of the operators it is called for."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-
-    def __call__(self, call: dispatch.OperatorCall) -> Any:
-        self.names.append(call.name)
-        return call.redispatch()
+N = Dim("N")
 
 
 def test_the_derivative_stays_that_of_the_operator() -> None:
