@@ -6,6 +6,11 @@ made of is computed on the way in, and what is made of the sums on the way out, 
 registers. Several sums over the same places have an accumulator each; those that sum over as many
 places share a loop, and with it what they read.
 
+Reductions of what is made of the sums have whole rows in a tile; reductions beside them, of what
+one operand is made of, go along in the loop. What has an element for each row alone is stored by
+the programs of the first tiles. The reduced dims of the group's domain are the columns here,
+whichever operand they are of.
+
 Sums are float32, for float64 operands float64, for whole numbers what the result is. The products
 of float32 operands are those of float32 unless the option `tf32` allows fewer bits; half operands
 are multiplied as they are.
@@ -17,17 +22,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, final
 
-from ..ir.dims import ONE, ZERO, Dim
+from ..ir.dims import ONE, ZERO, Dim, product
 from ..ir.expr import Var, type_of
 from ..ir.types import DType, bfloat16, float32, float64, is_float
-from ..passes.regions.groups import Group, Output, Product
+from ..passes.regions.groups import Domain, Group, Product, Reduced
+from ..passes.regions.places import linear
 from ..passes.regions.reading import dtype_of, shape_of
-from ..passes.regions.sorts import Sort, Sorts, sorts_of
+from ..passes.regions.sorts import ROW, Sort, Sorts, sorts_of
 from .block import Block
+from .combining import Row
 from .emit import KernelText
 from .expressions import type_text
 from .indexing import Axis
 from .kernel import Kernel, Layout, Lowered, NoKernel, Tiles
+from .reductions import Reduction, combining_dtype, first_of, result_terms
 from .supplier import TermSupplier
 from .terms import Term, is_half, widened
 from .text import Text
@@ -57,20 +65,25 @@ class _Contraction:
         self._is_blocks: Final = is_blocks
         self._dtype: Final = _dtype_of_products(group.products)
         self._accumulated: Final = _accumulated(group.products[0], self._dtype)
+        self._reduced: Final[dict[Var, Reduction]] = {}
         leaves = {p.var: self._sum_at for p in group.products}
+        leaves |= {r.var: self._reduced_at for r in (*group.beside, *group.reductions)}
         self._supplier: Final = TermSupplier(group.function, layout, leaves)
         self._places: Final = self._supplier.places
-        self.sorts: Final = _sorts(group.products[0])
         first = group.products[0]
+        self._is_turned: Final = is_turned(group)
+        self.sorts: Final = sorts_in(group)
         at = self._coordinates()
         self._index: Final = tuple(at[c] for c in first.result)
-        self._shape: Final = tuple(first.sizes[c] for c in first.result)
+        shape = tuple(first.sizes[c] for c in first.result)
+        self._domain: Final = group.domain or Domain(shape, ())
         self._along: Final[dict[Dim, tuple[str, Dim]]] = {}
         self._results: Final = {
             p.var: self._supplier.terms.make("result", dtype=self._accumulated, detail=(i,))
             for i, p in enumerate(group.products)
         }
         self._sums: Final = tuple(map(self._sum, group.products))
+        self._reductions: Final = [self._reduction(r) for r in (*group.beside, *group.reductions)]
 
     def _coordinates(self) -> dict[str, Dim]:
         """Give the coordinate of each dim of the result, by the letter of the first sum."""
@@ -85,21 +98,22 @@ class _Contraction:
         index = self._places.relocated((flat,), (sort.count,), sort.sizes)
         return dict(zip(sort.letters, index, strict=True))
 
-    def _sum(self, product: Product) -> _Sum:
-        sorts = _sorts(product)
+    def _sum(self, made: Product) -> _Sum:
+        sorts = _sorts(made)
         count = sorts.summed.count
         if count not in self._along:
             name = f"k{len(self._along) + 1}" if self._along else "k"
             self._along[count] = (name, self._places.coordinate(name, count))
         name, flat = self._along[count]
-        at = dict(zip(product.result, self._index, strict=True)) | self._spread(flat, sorts.summed)
-        first, second = (self._operand(product, i, at) for i in sorts.order)
-        return _Sum(product, sorts, name, (first, second), self._results[product.var])
+        at = dict(zip(made.result, self._index, strict=True)) | self._spread(flat, sorts.summed)
+        order = sorts.order[::-1] if self._is_turned else sorts.order
+        first, second = (self._operand(made, i, at) for i in order)
+        return _Sum(made, sorts, name, (first, second), self._results[made.var])
 
-    def _operand(self, product: Product, number: int, at: dict[str, Dim]) -> Term:
-        atom = product.operands[number]
+    def _operand(self, made: Product, number: int, at: dict[str, Dim]) -> Term:
+        atom = made.operands[number]
         shape = shape_of(type_of(atom))
-        pairs = zip(product.subscripts[number], shape, strict=True)
+        pairs = zip(made.subscripts[number], shape, strict=True)
         term = self._supplier.element(atom, [ZERO if s == ONE else at[c] for c, s in pairs])
         return self._supplier.elements(self._dtype, ()).cast(term, widened(self._dtype))
 
@@ -108,31 +122,66 @@ class _Contraction:
             raise NoKernel("another element of the sum is used than the one at hand")
         return self._results[var]
 
+    def _reduction(self, reduced: Reduced) -> Reduction:
+        """Give a reduction of what is made of the sums, or beside them."""
+        if reduced in self._group.beside:
+            own = reduced.domain
+            sizes = tuple(own.shape[i] for i in own.reduced)
+            count = product(sizes)
+            _, flat = self._along[count]
+            along = self._places.relocated((flat,), (count,), sizes)
+            at = own.at(self._places.relocated(self._kept, self._domain.kept, own.kept), along)
+        else:
+            at = self._place(shape_of(type_of(reduced.operand)))
+        dtype = combining_dtype(reduced)
+        term = self._supplier.element(reduced.operand, at)
+        operand = self._supplier.elements(dtype, ()).cast(term, dtype)
+        made = result_terms(self._supplier.terms, reduced, len(self._results) + len(self._reduced))
+        found = self._reduced[reduced.var] = Reduction(reduced, operand, *made)
+        return found
+
+    @property
+    def _kept(self) -> tuple[Dim, ...]:
+        return tuple(c for i, c in enumerate(self._index) if i not in self._domain.reduced)
+
+    def _place(self, shape: Sequence[Dim]) -> tuple[Dim, ...]:
+        """Give where a value of a shape has its element for the place at hand."""
+        return self._domain.place(self._places, self._index, shape)
+
+    def _reduced_at(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
+        found = self._reduced[var]
+        at = self._places.simplified(linear(index, shape_of(first_of(type_of(found.reduced.call)))))
+        if at != self._places.simplified(linear(self._kept, self._domain.kept)):
+            raise NoKernel(f"`{var.name}` is needed of another row than the one at hand")
+        first, *others = found.results
+        return (first, *others) if others else first
+
     def kernel(self) -> Kernel:
         """Give the kernel, without configurations."""
-        stored = [(o, self._output_index(o)) for o in self._group.outputs]
+        stored = [(o, self._place(shape_of(type_of(o.value)))) for o in self._group.outputs]
         results = [self._supplier.element(o.value, index) for o, index in stored]
         operands = [t for s in self._sums for t in s.sides]
         kernel = KernelText(self._group.function, self._supplier.terms, self._places)
         kernel.take("batch", "m", "n", "k", "inside", "total", "start", "tile", "tiles_n", "width")
         kernel.take("first", "height")
-        kernel.count([*operands, *results])
+        kernel.count([*operands, *(r.operand for r in self._reductions), *results])
         kernel.filled.update(o for o in operands if o.op == "load")
         block = self._tile(kernel)
         self._loops(kernel, block)
+        columns = kernel.dims.size(self.sorts.columns.count)
+        row = Row(block, "n[None, :]", columns)
+        for reduction in self._reductions[len(self._group.beside) :]:
+            row.whole(reduction, f"n[None, :] < {columns.inside(1)}")
         for (output, index), term in zip(stored, results, strict=True):
             pointer, at = self._supplier.target(kernel, output, index)
-            block.store(pointer, at, term)
+            is_whole = self._domain.is_whole(shape_of(type_of(output.value)))
+            block.store(pointer, at, term, None if is_whole else "tile % width // height == 0")
         tiles = (
             Tiles(self.sorts.rows.count, "BLOCK_M"),
             Tiles(self.sorts.columns.count, "BLOCK_N"),
         )
         grid = (tiles, (Tiles(self.sorts.batch.count, None),))
         return kernel.finish(block.lines, grid, ())
-
-    def _output_index(self, output: Output) -> tuple[Dim, ...]:
-        shape = shape_of(type_of(output.value))
-        return self._places.relocated(self._index, self._shape, shape)
 
     def _tile(self, kernel: KernelText) -> Block:
         """Begin the code: which tile of the result a program computes."""
@@ -168,6 +217,9 @@ class _Contraction:
         for found in self._sums:
             name = totals[found] = "total" if not totals else kernel.fresh("total")
             block.line(f"{name} = tl.zeros((BLOCK_M, BLOCK_N), {dtype})")
+        for reduction in self._reductions:
+            for term in reduction.results:
+                block.set_axes(term, ("m", "batch"))
         for count, (along, _) in self._along.items():
             sums = {s: name for s, name in totals.items() if s.along == along}
             self._loop(kernel, block, count, sums)
@@ -178,6 +230,10 @@ class _Contraction:
     def _loop(self, kernel: KernelText, block: Block, size: Dim, sums: dict[_Sum, str]) -> None:
         count = kernel.dims.size(size)
         along = next(iter(sums)).along
+        row = Row(block, "k[None, :]", count, ["BLOCK_M", "BLOCK_K"])
+        beside = [r for r in self._reductions if r.reduced in self._group.beside]
+        here = [r for r in beside if product(r.reduced.reduced_sizes) == size]
+        row.start(here)
         sides = [
             ("k[None, :]", "m", "(BLOCK_M, BLOCK_K)"),
             ("k[:, None]", "n", "(BLOCK_K, BLOCK_N)"),
@@ -193,12 +249,15 @@ class _Contraction:
                 if term not in written:
                     written[term] = self._side(side, term, inside, (own, along), shape)
             texts.append([written[s.sides[number]] for s in sums])
+            if number == 0:
+                row.step(side, here, inside[1:-1], "start == 0")
             inner += side.lines
         for total, a, b in zip(sums.values(), *texts, strict=True):
             inner.append(self._added(total, a, b))
         block.line(f"for start in range(0, {count}, BLOCK_K):")
         for line in inner:
             block.line(f"    {line}")
+        row.finish(here, "1")
 
     def _added(self, total: str, a: str, b: str) -> str:
         """Give the line that adds the products of two blocks to a sum."""
@@ -235,11 +294,28 @@ class _Contraction:
         return f', input_precision="{"tf32" if self._layout.is_tf32 else "ieee"}"'
 
 
-def _sorts(product: Product) -> Sorts:
-    found = sorts_of(product)
-    if isinstance(found, str):
-        raise NoKernel(found)
-    return found
+def _sorts(found: Product) -> Sorts:
+    sorts = sorts_of(found)
+    if isinstance(sorts, str):
+        raise NoKernel(sorts)
+    return sorts
+
+
+def is_turned(group: Group) -> bool:
+    """Tell whether the rows of the sums are the columns of the kernel: the reduced dims."""
+    first = _sorts(group.products[0])
+    if group.domain is None:
+        return False
+    tags = {name for i, (name, _) in enumerate(first.structure) if i in group.domain.reduced}
+    return ROW in tags
+
+
+def sorts_in(group: Group) -> Sorts:
+    """Give the dims of the sums of a group, by sort, as the kernel has them. Raises NoKernel."""
+    first = _sorts(group.products[0])
+    if not is_turned(group):
+        return first
+    return replace(first, rows=first.columns, columns=first.rows)
 
 
 def _dtype_of_products(found: Sequence[Product]) -> DType:
@@ -250,17 +326,19 @@ def _dtype_of_products(found: Sequence[Product]) -> DType:
     return dtype
 
 
-def _accumulated(product: Product, dtype: DType) -> DType:
+def _accumulated(made: Product, dtype: DType) -> DType:
     """Give the dtype of sums of products."""
     if not is_float(dtype):
-        return dtype_of(type_of(product.var))
+        return dtype_of(type_of(made.var))
     return float64 if dtype == float64 else float32
 
 
 def lower_contraction(group: Group, layout: Layout) -> Lowered:
     """Give the kernels of a group around sums of products, for few rows, for few columns, and for
     any. Raises NoKernel."""
-    sorts = _sorts(group.products[0])
+    sorts = sorts_in(group)
+    if (group.reductions or group.beside) and sorts.rows.count == ONE:
+        raise NoKernel("there is one row")
     has_blocks = is_float(_dtype_of_products(group.products))
     texts: dict[bool, Kernel] = {}
     chosen: Lowered | None = None
@@ -268,7 +346,8 @@ def lower_contraction(group: Group, layout: Layout) -> Lowered:
         if manner.is_blocks not in texts:
             made = _Contraction(group, layout, is_blocks=manner.is_blocks)
             texts[manner.is_blocks] = made.kernel()
-        configs = configs_of(manner, sorts, len(group.products))
+        whole = bool(group.reductions)
+        configs = configs_of(manner, sorts, len(group.products), has_whole_rows=whole)
         kernel = replace(texts[manner.is_blocks], configs=configs)
         chosen = Lowered((kernel,), manner.limits(sorts), chosen)
     assert chosen is not None

@@ -13,7 +13,7 @@ from ..ir.types import DType, TupleType, Type, bool_, int32, int64, is_float
 from ..passes.regions.groups import Reduced
 from ..passes.regions.reading import dtype_of
 from .scalars import highest, lowest
-from .terms import Term, widened
+from .terms import Term, Terms, widened
 
 if TYPE_CHECKING:
     from .online import Online
@@ -63,6 +63,17 @@ def combining_dtype(reduced: Reduced) -> DType:
     if reduced.combine in ("and", "or"):
         return bool_
     return widened(dtype_of(first_of(type_of(reduced.call))))
+
+
+def result_terms(terms: Terms, reduced: Reduced, number: int) -> tuple[Term | None, Term | None]:
+    """Give the terms of the value and of the position that a reduction gives, as far as it does;
+    `number` tells it from others."""
+    is_position = reduced.combine in _POSITIONS
+    dtype = combining_dtype(reduced)
+    value = None if is_position else terms.make("result", dtype=dtype, detail=(number, 0))
+    has_position = is_position or reduced.with_positions
+    position = terms.make("result", dtype=int64, detail=(number, 1)) if has_position else None
+    return value, position
 
 
 def part_dtypes(reduction: Reduction) -> tuple[DType, ...]:

@@ -13,13 +13,12 @@ from typing import Final, final
 
 from ..ir.dims import Dim, product
 from ..ir.expr import Var, type_of
-from ..ir.types import int64
 from ..passes.regions.groups import Domain, Group, Output, Reduced
 from ..passes.regions.places import linear
 from ..passes.regions.reading import shape_of
 from .kernel import Layout, NoKernel
 from .online import Deviations, online_of
-from .reductions import Reduction, combining_dtype, first_of
+from .reductions import Reduction, combining_dtype, first_of, result_terms
 from .supplier import TermSupplier
 from .terms import Term
 
@@ -138,12 +137,7 @@ class _RowReader:
         operand = self._supplier.element(reduced.operand, self._place(shape, is_whole=True))
         dtype = combining_dtype(reduced)
         operand = self._supplier.elements(dtype, ()).cast(operand, dtype)
-        number = len(self._made)
-        make = self._supplier.terms.make
-        is_position = reduced.combine in ("argmax", "argmin")
-        value = None if is_position else make("result", dtype=dtype, detail=(number, 0))
-        has_position = is_position or reduced.with_positions
-        position = make("result", dtype=int64, detail=(number, 1)) if has_position else None
+        value, position = result_terms(self._supplier.terms, reduced, len(self._made))
         online = online_of(reduced.combine, operand, self._leaders(), self._is_known)
         found = Reduction(reduced, operand, value, position, online)
         after = operand if online is None else online.leader.operand

@@ -57,17 +57,21 @@ def manners(sorts: Sorts, *, has_blocks: bool) -> tuple[Manner, ...]:
     return (*found, last)
 
 
-def configs_of(manner: Manner, sorts: Sorts, sums: int) -> tuple[Config, ...]:
+def configs_of(
+    manner: Manner, sorts: Sorts, sums: int, *, has_whole_rows: bool
+) -> tuple[Config, ...]:
     """Give sizes of tiles for so many sums over the same places, none larger than the result where
-    its size is known: large tiles read operands less often, small ones are more programs."""
+    its size is known: large tiles read operands less often, small ones are more programs. A tile
+    may have to hold whole rows of the result."""
     found: dict[Config, None] = {}
     counts = (sorts.rows.count, sorts.columns.count, sorts.summed.count)
     least = _SMALLEST if manner.is_blocks else 1
     known = [_block(c, least) for c in counts]
-    for m, n, k, warps, stages in _BLOCKS if manner.is_blocks else _one_by_one(manner, sums):
-        if m * n * sums > _ACCUMULATED:
+    for m, n, k, warps, stages in _BLOCKS if manner.is_blocks else _one_by_one(manner):
+        rows, columns = min(m, known[0]), known[1] if has_whole_rows else min(n, known[1])
+        if rows * columns * sums > _ACCUMULATED:
             continue
-        sizes = (min(m, known[0]), min(n, known[1]), min(k, max(known[2], _SMALLEST)))
+        sizes = (rows, columns, min(k, max(known[2], _SMALLEST)))
         named = zip(("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP"), (*sizes, 8), strict=True)
         found[Config(tuple(named), warps, stages)] = None
     return tuple(found)
@@ -86,7 +90,7 @@ _BLOCKS: Final = (
 products of about 1,000 x 1,000 on, which is where products of our own pay."""
 
 
-def _one_by_one(manner: Manner, sums: int) -> list[tuple[int, int, int, int, int]]:
+def _one_by_one(manner: Manner) -> list[tuple[int, int, int, int, int]]:
     """Give tiles for products that are made one by one: long ones, that much is read at once."""
     found: list[tuple[int, int, int, int, int]] = []
     for other in (32, 16, 64):

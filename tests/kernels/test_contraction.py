@@ -151,3 +151,48 @@ def test_several_sums_over_the_same_places_are_one_kernel(golden: Golden) -> Non
     assert last.text.count("for start in") == 2
     sizes = [dict(c.constants) for c in last.configs]
     assert all(4 * s["BLOCK_M"] * s["BLOCK_N"] <= 128 * 128 for s in sizes)
+
+
+ACROSS = """def @across[N: Dim](%x: Tensor[(N, 33), float32], %w: Tensor[(10, 33), float32],
+    %b: Tensor[(10,), float32]) {
+    let %t = transpose(%w, dim0=0, dim1=1);
+    let %y = matmul(%x, %t) + %b;
+    let %peak = amax(%y, dim=(1,), keepdim=True);
+    let %e = exp(%y - %peak);
+    let %total = sum(%e, dim=(1,), keepdim=True);
+    (%e / %total, argmax(%y, dim=1), log(%total) + %peak) }"""
+DOWN = """def @down[M: Dim](%x: Tensor[(7, 33), float32], %w: Tensor[(33, M), float32]) {
+    let %y = tanh(matmul(%x, %w));
+    let %s = sum(%y, dim=(0,));
+    (%y * %s, %s) }"""
+BESIDE = """def @beside[N: Dim](%g: Tensor[(N, 20), float32], %x: Tensor[(N, 35), float32],
+    %w: Tensor[(20, 35), float32], %b: Tensor[(20,), float32]) {
+    let %t = transpose(%g, dim0=0, dim1=1);
+    let %d = matmul(%t, %x);
+    let %s = sum(%g, dim=(0,));
+    let %_ = overwrite(%w, %w - %d * 0.1f32);
+    let %_ = overwrite(%b, %b - %s * 0.1f32);
+    amax(%g, dim=(0,)) }"""
+TURNED = """def @turned[N: Dim](%g: Tensor[(N, 20), float32], %x: Tensor[(N, 35), float32]) {
+    let %t = transpose(%x, dim0=0, dim1=1);
+    (matmul(%t, %g), sum(%g, dim=(0,)), mean(%g * %g, dim=(0,))) }"""
+
+
+@pytest.mark.parametrize("rows", [3, 40])
+def test_rows_of_sums_are_reduced_in_their_kernel(rows: int) -> None:
+    check(ACROSS, torch.randn(rows, 33), torch.randn(10, 33), torch.randn(10))
+    check(DOWN, torch.randn(7, 33), torch.randn(33, rows))
+
+
+@pytest.mark.parametrize("rows", [0, 3, 40])
+def test_operands_are_reduced_beside_the_sums(rows: int) -> None:
+    g, x = torch.randn(rows, 20), torch.randn(rows, 35)
+    check(TURNED.replace("mean", "sum"), g, x)
+    if rows:
+        check(BESIDE, g, x, torch.randn(20, 35), torch.randn(20))
+        check(BESIDE, torch.randn(20, rows).T, x, torch.randn(35, 20).T, torch.randn(20))
+
+
+def test_the_text_of_a_gradient_of_a_layer(golden: Golden) -> None:
+    golden("beside.txt", alternatives(BESIDE)[-1].text)
+    golden("across.txt", alternatives(ACROSS)[-1].text)

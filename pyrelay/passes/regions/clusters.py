@@ -10,7 +10,7 @@ from ...ir.expr import Var
 from .items import Item
 
 if TYPE_CHECKING:
-    from .groups import Domain, Kind, Space
+    from .groups import Domain, Kind, Product, Space
 
 
 @final
@@ -27,10 +27,16 @@ class Cluster:
     """What is read of other groups, and whether each element only where it belongs."""
     writes: set[Var] = field(default_factory=set[Var])
     """The parameters that are overwritten."""
-    sums: int = 0
-    """How many sums of products there are."""
+    products: list[Product] = field(default_factory=list["Product"])
+    """The sums of products."""
     space: Space | None = None
     """What they are over."""
+    whole_reads: set[Var] = field(default_factory=set[Var])
+    """What is read for a value with an element for each place, not for each kept one."""
+    has_whole: bool = False
+    """Such a value is computed, and it is no reduction."""
+    is_staged: bool = False
+    """A reduction is of what is computed in the group itself."""
     is_needed: bool = False
     """Something in it may be used by the bodies of what is evaluated as it stands."""
     into: Cluster | None = None
@@ -64,11 +70,14 @@ class Cluster:
         """Take over the members of a group of lower order, and who comes after it."""
         self.members = [*other.members, *self.members]
         self.calls += other.calls
-        self.sums += other.sums
+        self.products += other.products
         self.space = self.space or other.space
         for leaf, own in other.reads.items():
             self.reads[leaf] = self.reads.get(leaf, True) and own
         self.writes |= other.writes
+        self.whole_reads |= other.whole_reads
+        self.has_whole |= other.has_whole
+        self.is_staged |= other.is_staged
         self.is_needed |= other.is_needed
         self._bound = min(self._bound, other._bound)
         for user in other._users:

@@ -14,7 +14,7 @@ from ...ir.bounds import at_most
 from ...ir.dims import ONE, ZERO, Dim, product
 from ...ir.expr import Expr, Var, type_of
 from ...ir.types import SizeType, Type
-from .groups import Group, Kind
+from .groups import Domain, Group, Kind
 from .items import estimate
 from .reading import Reader, bindings_of, dtype_of, shape_of
 from .recording import FOUND, Recording, read_scatter
@@ -118,15 +118,27 @@ def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
         for operand, letters in zip(made.operands, made.subscripts, strict=True):
             pairs = zip(letters, shape_of(type_of(operand)), strict=True)
             reader.element(operand, tuple(ZERO if s == ONE else at[n] for n, s in pairs))
-    for output in group.outputs:
-        own = shape_of(type_of(output.value))
-        reader.element(output.value, places.relocated(index, shape, own))
+    domain = group.domain or Domain(shape, ())
+    for value in (*(r.operand for r in group.reductions), *(o.value for o in group.outputs)):
+        reader.element(value, domain.place(places, index, shape_of(type_of(value))))
+    kept = tuple(c for i, c in enumerate(index) if i not in domain.reduced)
+    for found in group.beside:
+        own = found.domain
+        reduced = tuple(own.shape[i] for i in own.reduced)
+        count = product(reduced)
+        flat = places.coordinate(f"k{count}_", count)
+        at = own.at(
+            places.relocated(kept, domain.kept, own.kept),
+            places.relocated((flat,), (count,), reduced),
+        )
+        reader.element(found.operand, at)
     return _sum(product(tuple(p.sizes.values())) for p in group.products)
 
 
 def _combined(group: Group) -> Dim:
     """Give how many elements are combined by reductions, sums of products and scatters."""
-    total = _sum(product(shape_of(type_of(r.operand))) for r in group.reductions)
+    reductions = (*group.reductions, *group.beside)
+    total = _sum(product(shape_of(type_of(r.operand))) for r in reductions)
     total = total + 2 * _sum(product(tuple(p.sizes.values())) for p in group.products)
     if group.scattered is not None:
         call = group.scattered.call

@@ -21,9 +21,32 @@ from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
 from ...ir.op import Effect
 from ...ir.types import SizeType, TensorType, TupleType
 from .clusters import Cluster
-from .fitting import KINDS, READS_ELSEWHERE, READS_WHOLE, joined, misfit, space_of_item, why_outside
+from .fitting import (
+    KINDS,
+    READS_ELSEWHERE,
+    READS_WHOLE,
+    Loop,
+    joined,
+    loops_of,
+    misfit,
+    reduced_domain,
+    space_of_item,
+    take_sum,
+    why_not_overwritten,
+    why_outside,
+)
 from .groups import Domain, Kind, Space
-from .items import COMPUTED, Item, Role, elements, has_bodies, mentioned, size_in_bytes, uses_of
+from .items import (
+    COMPUTED,
+    Item,
+    Role,
+    elements,
+    has_bodies,
+    mentioned,
+    size_in_bytes,
+    uses_of,
+    with_whole_tuples,
+)
 from .looking import Look, own_domain, read_element
 from .reading import Reader, Unreadable, shape_of
 from .recording import Recording
@@ -59,7 +82,7 @@ class Grouping:
     def __init__(self, items: Sequence[Item], needed: Iterable[Var], effects: Effects) -> None:
         """`needed` are the variables that are used after the items."""
         needed = tuple(needed)
-        items = _with_whole_tuples(items, needed)
+        items = with_whole_tuples(items, needed)
         self._notes: Final[list[Note]] = []
         self.home: Final[dict[Var, Cluster]] = {}
         self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
@@ -70,7 +93,7 @@ class Grouping:
         self._orders = 0
         self._barrier = 0
         self._all: Final[list[Cluster]] = []
-        self._siblings: Final[dict[tuple[Var, Dim | Space | None], Cluster]] = {}
+        self._siblings: Final[dict[tuple[Var, Dim | Space | Loop | None], Cluster]] = {}
         self._readers: Final[dict[Var, list[Cluster]]] = {}
         self._written: Final[dict[Var, Cluster]] = {}
         self._unsealed: Final[list[Cluster]] = []
@@ -272,9 +295,8 @@ class Grouping:
         key = _space(item, look.domain)
         found: dict[Cluster, None] = {}
         for leaf in look.own:
-            sibling = self._siblings.get((leaf, key))
-            if sibling is not None:
-                found[sibling.final] = None
+            siblings = (self._siblings.get((leaf, k)) for k in (key, *loops_of(item, look.domain)))
+            found |= {s.final: None for s in siblings if s is not None}
         return sorted(found, key=lambda c: -c.order)
 
     def _join(self, item: Item, cluster: Cluster, after: int, look: Look) -> bool:
@@ -300,26 +322,35 @@ class Grouping:
 
     def _fits(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
         """Give how a value is computed over the places of a group, or why it is not."""
-        domain = cluster.domain
         why = misfit(item, cluster, look.domain)
         if why is not None:
             return why
-        if item.role is Role.REDUCTION and cluster.kind is Kind.POINTWISE:
-            domain = look.domain
-        look = look if look.domain == domain else self._look(item, domain)
-        for leaf, own in look.own.items():
+        found = self._look_in(item, cluster, look)
+        if isinstance(found, str):
+            return found
+        for leaf, own in found.own.items():
             if not own and self.home_of(leaf) is cluster:
                 return READS_WHOLE if item.role is Role.PRODUCT else READS_ELSEWHERE
             if leaf in cluster.writes:
                 return "it reads what is overwritten there"
         if item.role is not Role.OVERWRITE:
-            return look
-        target = _target(item)
-        if not look.own.get(target, True) or not cluster.reads.get(target, True):
-            return "it overwrites what is read at other places"
-        if cluster.kind is Kind.ROWS and domain.is_whole(shape_of(type_of(target))):
-            return "it overwrites what a reduction may read"
-        return look
+            return found
+        return why_not_overwritten(_target(item), cluster, found) or found
+
+    def _look_in(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
+        """Give what a value is made of at the places of a group; why it has none there."""
+        domain = cluster.domain
+        if item.role is Role.REDUCTION and cluster.kind is Kind.POINTWISE:
+            domain = look.domain
+        elif item.role is Role.REDUCTION and cluster.kind is Kind.CONTRACTION:
+            made = any(self.home_of(leaf) is cluster for leaf in look.own)
+            reduced = reduced_domain(cluster, look.domain, of_sums=made)
+            if isinstance(reduced, str):
+                return reduced
+            if not made:  # it goes over other places than the result has
+                return replace(look, own=dict.fromkeys(look.own, False))
+            domain = reduced
+        return look if look.domain == domain else self._look(item, domain)
 
     def _look(self, item: Item, domain: Domain) -> Look:
         """Read the element of a value for each place of a domain."""
@@ -340,15 +371,26 @@ class Grouping:
         cluster.members.append(item)
         cluster.calls += look.calls
         if item.role is Role.PRODUCT:
-            cluster.sums += 1
-            cluster.space = space_of_item(item)
+            take_sum(item, cluster)
+        elif item.role is Role.REDUCTION:
+            cluster.is_staged |= any(self.home_of(leaf) is cluster for leaf in look.own)
         cluster.is_needed |= self.uses[item.var].outside
         if cluster.kind is Kind.POINTWISE and item.role is Role.REDUCTION:
             cluster.kind, cluster.domain = Kind.ROWS, look.domain
+        elif item.role is Role.REDUCTION and cluster.kind is Kind.CONTRACTION:
+            made = any(self.home_of(leaf) is cluster for leaf in look.own)
+            reduced = reduced_domain(cluster, own_domain(item), of_sums=made)
+            assert isinstance(reduced, Domain)
+            cluster.domain = reduced
+        elif cluster.domain.is_whole(own_domain(item).shape) and item.role in _PLACED:
+            cluster.has_whole = True
+            cluster.whole_reads.update(look.own)
         self.home[item.var] = cluster
         count, key = product(look.domain.shape), _space(item, look.domain)
+        loops = loops_of(item, look.domain)
         for leaf, own in look.own.items():
             self._use(leaf, cluster, own=own)
+            self._siblings.update({(leaf, loop): cluster for loop in loops})
             if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
                 self._siblings[leaf, key] = cluster
         if item.role is Role.OVERWRITE:
@@ -374,6 +416,8 @@ class Grouping:
         inner = {v: own for v, own in cluster.reads.items() if self.home_of(v) is other}
         reads = {v: own for v, own in cluster.reads.items() if v not in inner}
         if not all(inner.values()) or any(not other.reads.get(v, True) for v in cluster.writes):
+            return
+        if joint[1].reduced and not cluster.writes.isdisjoint(other.whole_reads):
             return
         if other.calls + cluster.calls > MOST_CALLS or len({*reads, *other.reads}) > MOST_OPERANDS:
             return
@@ -408,25 +452,14 @@ _TRIED: Final = 4
 """How many groups of each sort are looked at for a value."""
 
 
+_PLACED: Final = (Role.ELEMENT, Role.OVERWRITE)
+"""The roles of what is computed for each place by itself."""
+
+
 def _space(item: Item, domain: Domain) -> Dim | Space | None:
     """Give what groups that may be one have in common: how many places they go over, or what their
     sums of products are over."""
     return space_of_item(item) if item.role is Role.PRODUCT else product(domain.shape)
-
-
-def _with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
-    """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
-    whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
-    whole.update(needed)
-    return [
-        replace(i, role=Role.OPAQUE)
-        if i.role in COMPUTED
-        and isinstance(i.var.ty, TupleType)
-        and i.var.ty.fields
-        and i.var in whole
-        else i
-        for i in items
-    ]
 
 
 def _target(item: Item) -> Var:

@@ -8,7 +8,7 @@ it is; everything that differs between kinds is in the `Group`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, final
@@ -19,10 +19,11 @@ from ...ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reductio
 from ...ir.op import Op
 from ...ir.ops.descent import overwrite
 from ...ir.ops.reducing import reduced_axes
+from ...ir.traverse import children
 from ...ir.types import DType, TupleType
 from .places import Places
 from .reading import bindings_of, dtype_of, results_of, shape_of, straight_line
-from .sorts import Structure, sorts_of
+from .sorts import COLUMN, ROW, Structure, sorts_of
 
 Space: TypeAlias = tuple[DType, Structure]
 """What sums of products in one kernel have in common: their dtype, and the places they are over."""
@@ -83,6 +84,11 @@ class Domain:
         """Tell whether a value of a shape has an element for each place, or each kept one."""
         return product(tuple(shape)) in (product(self.shape), product(self.kept))
 
+    def at(self, kept: Sequence[Dim], reduced: Sequence[Dim]) -> tuple[Dim, ...]:
+        """Give the place with these coordinates of the kept dims, and of the reduced ones."""
+        left, right = iter(kept), iter(reduced)
+        return tuple(next(right if i in self.reduced else left) for i in range(len(self.shape)))
+
     def place(self, places: Places, index: Sequence[Dim], shape: Sequence[Dim]) -> tuple[Dim, ...]:
         """Give where a value of a shape has its element for the place `index` of the domain."""
         if self.is_whole(shape):
@@ -103,6 +109,16 @@ class Reduced:
     operand: Expr
     axes: tuple[int, ...]
     with_positions: bool
+
+    @property
+    def domain(self) -> Domain:
+        """The places that it goes over."""
+        return Domain(shape_of(type_of(self.operand)), self.axes)
+
+    @property
+    def reduced_sizes(self) -> tuple[Dim, ...]:
+        """The sizes of the dims that it goes along."""
+        return tuple(self.domain.shape[i] for i in self.axes)
 
 
 @final
@@ -157,6 +173,9 @@ class Group:
     domain: Domain | None = None
     reductions: tuple[Reduced, ...] = ()
     products: tuple[Product, ...] = ()
+    beside: tuple[Reduced, ...] = ()
+    """Reductions along what the sums of products are summed over, of what one operand is made of:
+    they have an element for each of the kept places of the domain."""
     scattered: Scattered | None = None
 
     @property
@@ -167,7 +186,7 @@ class Group:
     @property
     def leaves(self) -> frozenset[Var]:
         """What is bound inside but not said element by element."""
-        inner = [r.var for r in self.reductions]
+        inner = [r.var for r in (*self.reductions, *self.beside)]
         inner += [p.var for p in self.products]
         inner += [] if self.scattered is None else [self.scattered.var]
         return frozenset(inner)
@@ -187,14 +206,11 @@ def group_of(function: Function) -> Group:
     reductions = tuple(p for p in special if isinstance(p, Reduced))
     others = [p for p in special if not isinstance(p, Reduced)]
     products = tuple(p for p in special if isinstance(p, Product))
-    if not _are_together(products) or (
-        others and (len(others) > len(products or "_") or reductions)
-    ):
+    if len(others) > max(1, len(products)) or (others and reductions and not products):
         raise NoGroup("there are two loops in it")
     match others:
         case [Product(), *_]:
-            _need_one_count(outputs, shape_of(type_of(products[0].var)))
-            return Group(Kind.CONTRACTION, function, outputs, products=products)
+            return _contraction(function, outputs, products, reductions)
         case [Scattered() as found]:
             if [o.value for o in outputs] != [found.var]:
                 raise NoGroup("a scatter gives one value and nothing else")
@@ -288,23 +304,75 @@ def space_of(found: Product) -> Space | None:
     return None if isinstance(sorts, str) else (dtype_of(type_of(found.var)), sorts.structure)
 
 
-def _are_together(products: Sequence[Product]) -> bool:
-    """Tell whether sums of products are over the same places, if there are several."""
-    spaces = set(map(space_of, products))
-    return len(products) < 2 or (len(spaces) == 1 and None not in spaces)
+def _contraction(
+    function: Function,
+    outputs: tuple[Output, ...],
+    products: tuple[Product, ...],
+    reductions: Sequence[Reduced],
+) -> Group:
+    """Give a pass with sums of products, and with reductions of these or beside them. Raises
+    NoGroup."""
+    first = products[0]
+    shape = shape_of(type_of(first.var))
+    space = space_of(first)
+    if len(products) > 1 and (space is None or any(space_of(p) != space for p in products)):
+        raise NoGroup("there are two loops in it")
+    if not reductions:
+        _need_one_count(outputs, shape)
+        return Group(Kind.CONTRACTION, function, outputs, products=products)
+    inner = _depends(function, {p.var for p in products} | {r.var for r in reductions})
+    for domain in () if space is None else domains_of(space, shape):
+        beside = tuple(
+            r
+            for r in reductions
+            if r.operand not in inner and any(lies_beside(r.domain, p, domain) for p in products)
+        )
+        across = tuple(r for r in reductions if r not in beside)
+        if all(r.domain.merged == domain.merged for r in across):
+            _need_covered(outputs, domain)
+            return Group(Kind.CONTRACTION, function, outputs, domain, across, products, beside)
+    raise NoGroup("its reductions go over different dims")
+
+
+def domains_of(space: Space, shape: Sequence[Dim]) -> tuple[Domain, Domain]:
+    """Give the places of the result of a sum of products with its columns reduced, or its rows."""
+    _, structure = space
+    axes = {n: tuple(i for i, (m, _) in enumerate(structure) if m == n) for n in (COLUMN, ROW)}
+    return Domain(tuple(shape), axes[COLUMN]), Domain(tuple(shape), axes[ROW])
+
+
+def lies_beside(own: Domain, found: Product, domain: Domain) -> bool:
+    """Tell whether a reduction over `own` can be made in the loop of a sum of products of whose
+    result the reduced dims of `domain` are not its own: it goes over as many places as the loop
+    does, and keeps as many."""
+    sorts = sorts_of(found)
+    if isinstance(sorts, str) or sorts.batch.count != ONE:
+        return False
+    kept, reduced = product(own.kept), product(tuple(own.shape[i] for i in own.reduced))
+    return kept == product(domain.kept) and reduced == sorts.summed.count and kept != ONE
+
+
+def _depends(function: Function, on: Collection[Var]) -> set[Expr]:
+    """Give what is bound in a function and made of some of its variables, these included."""
+    found: set[Expr] = set(on)
+    for binding in straight_line(function.body)[0]:
+        if not found.isdisjoint(children(binding.value)) or binding.value in found:
+            found.add(binding.var)
+    return found
 
 
 def _rows(function: Function, outputs: tuple[Output, ...], reductions: Sequence[Reduced]) -> Group:
     """Give a pass with reductions; the domain is that of the first. Raises NoGroup."""
-    domains = [Domain(shape_of(type_of(r.operand)), r.axes) for r in reductions]
-    domain = domains[0]
-    if any(d.merged != domain.merged for d in domains):
+    domain = reductions[0].domain
+    if any(r.domain.merged != domain.merged for r in reductions):
         raise NoGroup("its reductions go over different dims")
-    for output in outputs:
-        shape = shape_of(type_of(output.value))
-        if not domain.covers(shape):
-            raise NoGroup("an output has neither the places of the domain nor the kept ones")
+    _need_covered(outputs, domain)
     return Group(Kind.ROWS, function, outputs, domain=domain, reductions=tuple(reductions))
+
+
+def _need_covered(outputs: Sequence[Output], domain: Domain) -> None:
+    if not all(domain.covers(shape_of(type_of(o.value))) for o in outputs):
+        raise NoGroup("an output has neither the places of the domain nor the kept ones")
 
 
 def _need_one_count(outputs: Sequence[Output], shape: tuple[Dim, ...]) -> None:

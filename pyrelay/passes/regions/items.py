@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Final, final
@@ -229,3 +229,18 @@ def _bytes(ty: Type) -> int:
 def binding(item: Item) -> Binding:
     """Give the binding that an item is."""
     return Binding(item.var, item.value)
+
+
+def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
+    """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
+    whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
+    whole.update(needed)
+    return [
+        replace(i, role=Role.OPAQUE)
+        if i.role in COMPUTED
+        and isinstance(i.var.ty, TupleType)
+        and i.var.ty.fields
+        and i.var in whole
+        else i
+        for i in items
+    ]

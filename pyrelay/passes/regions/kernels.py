@@ -66,12 +66,19 @@ class Extraction:
         """Give the kernel function of a group."""
         members = sorted(cluster.members, key=lambda m: self._grouping.position[m.var])
         results = [v for m in members for v in self._stored.get(m.var, ())]
-        inputs, inner = self._code(cluster, [*(m.var for m in members), *results])
+        wanted = [*(m.var for m in members), *results]
+        inputs, inner = self._code(cluster, wanted, frozenset())
+        direct = frozenset(inputs)
+        if any(self._is_view_of(v, direct) for v in inputs):
+            inputs, inner = self._code(cluster, wanted, direct)
         bindings = [Binding(v, self._grouping.bindings[v]) for v in inner]
         return close(bindings, inputs, results, self._assumptions, members[0].value.span)
 
-    def _code(self, cluster: Cluster, wanted: Sequence[Var]) -> tuple[list[Var], list[Var]]:
-        """Give the variables that a group reads, and those that are bound in it, in order."""
+    def _code(
+        self, cluster: Cluster, wanted: Sequence[Var], direct: frozenset[Var]
+    ) -> tuple[list[Var], list[Var]]:
+        """Give the variables that a group reads, and those that are bound in it, in order: views of
+        what is read `direct`ly as well are, so that nothing is read in two ways."""
         grouping = self._grouping
         own = {m.var for m in cluster.members}
         inputs: dict[Var, None] = {}
@@ -83,7 +90,9 @@ class Extraction:
                 continue
             home = grouping.home_of(var) if grouping.is_leaf(var) else None
             is_inner = var in own or (
-                home is cluster if grouping.is_leaf(var) else self._is_inside(var, cluster)
+                home is cluster
+                if grouping.is_leaf(var)
+                else self._is_view_of(var, direct) or self._is_inside(var, cluster)
             )
             if not is_inner:
                 inputs[var] = None
@@ -94,6 +103,18 @@ class Extraction:
             pending += (v for v in reversed(operands) if isinstance(v, Var))
         position = grouping.position
         return list(inputs), sorted(inner, key=position.__getitem__)
+
+    def _is_view_of(self, var: Var, read: frozenset[Var]) -> bool:
+        """Tell whether a variable is a view of one of those that are read, through views alone."""
+        grouping = self._grouping
+        while grouping.roles.get(var) is Role.VIEW:
+            operand = next(iter(children(grouping.bindings[var])), None)
+            if not isinstance(operand, Var):
+                return False
+            if operand in read:
+                return True
+            var = operand
+        return False
 
     def _is_inside(self, var: Var, cluster: Cluster) -> bool:
         """Tell whether a value that is no leaf is computed in a group: all but views of what is

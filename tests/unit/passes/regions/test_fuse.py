@@ -276,3 +276,62 @@ def test_a_kernel_keeps_few_sums() -> None:
         N=3,
     )
     assert sorted(len(g.products) for g in groups(found)) == [4, 8, 8]
+
+
+LAYER = "%x: Tensor[(N, 6), float32], %w: Tensor[(6, 10), float32]"
+
+
+def test_short_rows_of_a_product_are_reduced_in_its_kernel() -> None:
+    softmax = "let %y = matmul(%x, %w); softmax(%y, dim=1)"
+    (group,) = groups(check(f"def @main[N: Dim]({LAYER}) {{ {softmax} }}", N=3))
+    assert group.kind is Kind.CONTRACTION
+    assert [r.combine for r in group.reductions] == ["max", "add"]
+    columns = "let %y = matmul(%x, %w); (%y, sum(%y, dim=(0,)))"
+    known = LAYER.replace("(N, 6)", "(5, 6)")
+    assert kinds(check(f"def @main({known}) {{ {columns} }}")) == [Kind.CONTRACTION]
+
+
+def test_long_rows_of_a_product_are_reduced_in_a_kernel_of_their_own() -> None:
+    for width, why in (
+        ("200", "its rows, of 200 elements, do not fit into tiles of the product"),
+        ("M", "only the run knows whether its rows fit into tiles of the product"),
+    ):
+        found = check(
+            f"def @main[N: Dim, M: Dim](%x: Tensor[(N, 6), float32],"
+            f" %w: Tensor[(6, {width}), float32]) {{ softmax(matmul(%x, %w), dim=1) }}",
+            N=3,
+            M=4,
+        )
+        assert kinds(found) == [Kind.CONTRACTION, Kind.ROWS]
+        assert why in [n.why for n in found.notes]
+
+
+GRADIENTS = """def @main[N: Dim](%m: ref((Tensor[(4, 6), float32], Tensor[(4,), float32])),
+    %g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {
+    let %s = sum(%g, dim=(0,)); let %t = transpose(%g, dim0=0, dim1=1);
+    let %params = ref_read(%m); let %w = %params.0; let %b = %params.1;
+    let %p = (%w, %b); let %f = (%t, %x); let %d = (%f, %s);
+    let! %_ = descend_in_place(%p, %d, lr=0.1);
+    ()
+}"""
+
+
+def test_the_gradients_of_a_layer_are_one_kernel() -> None:
+    (group,) = groups(check(GRADIENTS, N=3))
+    assert group.kind is Kind.CONTRACTION
+    assert len(group.beside) == 1
+    assert sum(o.overwrites is not None for o in group.outputs) == 2
+
+
+def test_what_all_programs_read_is_not_overwritten_by_the_first() -> None:
+    found = check(
+        "def @main[N: Dim](%m: ref((Tensor[(4,), float32], float32)),"
+        " %g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {"
+        " let %s = sum(%g, dim=(0,)); let %t = transpose(%g, dim0=0, dim1=1);"
+        " let %p = ref_read(%m); let %b = %p.0; let %c = reshape(%b, shape=(4, 1));"
+        " let %d = matmul(%t, %x) * %c;"
+        " let %new = %b - %s; let! %_ = overwrite(%b, %new); %d }",
+        N=3,
+    )
+    writers = [g for g in groups(found) if any(o.overwrites is not None for o in g.outputs)]
+    assert [g.kind for g in writers] != [Kind.CONTRACTION]
