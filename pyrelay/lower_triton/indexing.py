@@ -7,7 +7,7 @@ What has no coordinate in it is computed on the host and passed as one integer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, final
@@ -139,6 +139,20 @@ def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimA
 
 def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
     return any(coordinates(name) is not None for name in Dim.atom(atom).names())
+
+
+def steps_of(offset: Dim) -> Iterator[tuple[str, Dim]]:
+    """Give how far apart in memory neighbours along coordinates and sizes are, as far as the dim
+    shows it: `%i % 4` and `%i` step by 1 in `%i % 4 + %i // 4 * 8` and `%i * 1`."""
+    found: dict[str, Dim] = {}
+    for monomial, factor in offset.terms:
+        for place, atom in enumerate(monomial):
+            inner = atom.left if isinstance(atom, DimOp) and atom.kind == "mod" else Dim.atom(atom)
+            if inner.name is None:
+                continue
+            others = (*monomial[:place], *monomial[place + 1 :])
+            found.setdefault(inner.name, Dim(((others, factor),)))
+    yield from found.items()
 
 
 def size_name(dim: Dim) -> str:

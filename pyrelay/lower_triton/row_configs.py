@@ -1,8 +1,9 @@
 """Block sizes of passes with reductions.
 
 A program should have some thousands of elements in flight: fewer do not hide the latency of memory,
-more do not fit into registers. Where the last dim of the domain is reduced (rows), blocks are as
-long as can be along it; where it is kept (columns), neighbouring columns are read together.
+more do not fit into registers. Where operands lie along the reduced dims (rows), blocks are as long
+as can be along them; where some lie along the kept ones (columns), neighbouring columns are read
+together, in squares, so that each operand fills lines of memory in its own direction.
 """
 
 from __future__ import annotations
@@ -22,8 +23,13 @@ _ELEMENTS: Final = 1024
 _PER_WARP: Final = 256
 _MOST_WARPS: Final = 16
 _MOST_ROWS: Final = 128
-_FEW: Final = 128
+_FEW: Final = 256
+"""So many programs are two for each processor of an H200, with 2 MB of float32 in flight of the 3
+MB that its memory asks for; more rows are not cut into pieces."""
 _COLUMNS: Final = 32
+_BLOCK_OF_COLUMNS: Final = 64
+_MERGED: Final = 8192
+"""So many results of pieces are combined at once."""
 """So many neighbouring float32 columns fill a line of memory."""
 
 
@@ -34,18 +40,31 @@ def longest_block(is_column: bool) -> int:
 
 def longest_loop(is_column: bool) -> int:
     """Give how long the rows may be that one program goes through, where there are few."""
-    return 2048 if is_column else 16384
+    return 512 if is_column else 16384
 
 
-def few_rows(kept: Dim, *, is_column: bool) -> bool:
-    """Tell whether there are so few rows that a program for each does not fill a device."""
-    count = kept.constant
-    return count is not None and count < _FEW * (64 if is_column else 1)
+def few_rows(is_column: bool) -> int:
+    """Give how many rows there may be so that a program for each does not fill a device."""
+    return _FEW * (_BLOCK_OF_COLUMNS if is_column else 1)
 
 
 def piece_unit(is_column: bool) -> int:
     """Give how many elements of a row there are in a piece, or a multiple of it."""
-    return 256 if is_column else 2048
+    return 128 if is_column else 2048
+
+
+def shortest_piece(is_column: bool) -> int:
+    """Give how many elements of a row are in a piece at least: several blocks."""
+    return 128 if is_column else 8192
+
+
+def most_pieces(kept: Dim, *, is_column: bool) -> int:
+    """Give into how many pieces a row is cut at most, a power of two: so that all rows give enough
+    programs, and what the pieces of a block of rows found is combined at once."""
+    rows = 8 if kept.constant is None else power_of_two(max(kept.constant, 1))
+    if is_column:
+        return _MERGED // min(max(rows, 8), _BLOCK_OF_COLUMNS)
+    return max(8, 1024 // rows)
 
 
 def one_block_configs(kept: Dim, longest: int, *, is_column: bool) -> tuple[Config, ...]:
@@ -65,7 +84,7 @@ def loop_configs(
     `divides` divides. If blocks of some of these sizes fill a row there are no others, so that
     nothing has to be masked."""
     if is_column:
-        return _distinct(kept, [(64, 32), (32, 64), (128, 16)])
+        return _distinct(kept, [(_BLOCK_OF_COLUMNS, 64), (32, 64), (_BLOCK_OF_COLUMNS, 32)])
     sizes = [size for size in (2048, 4096, 1024) if divides % size == 0]
     filling = [size for size in sizes if is_multiple(reduced, size)]
     return _distinct(kept, [(None, size) for size in filling or sizes])

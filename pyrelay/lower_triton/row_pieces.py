@@ -3,13 +3,12 @@
 One kernel for each stage goes through its piece and keeps what it found in scratch, a number for
 each row and piece; the next begins by combining what the pieces of the stage before found, in the
 same order in every program, so the values never depend on which program was first. There are at
-most `MOST_PIECES` pieces, a whole number of `unit` elements each.
+most `most_pieces` pieces, a whole number of `unit` elements each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from ..ir.bounds import maximum
 from ..ir.dims import ONE, Dim
@@ -19,13 +18,10 @@ from .combining import Row
 from .expressions import literal
 from .kernel import Config, Kernel, Layout, Scratch, Tiles
 from .reductions import Reduction, part_dtypes, part_identities
-from .row_configs import ALONG, ROWS, loop_configs, piece_unit
+from .row_configs import ALONG, ROWS, loop_configs, most_pieces, piece_unit, shortest_piece
 from .row_plan import Plan
 from .row_text import RowText
 from .text import Text, behind, call, infix
-
-MOST_PIECES: Final = 128
-_LEAST_UNITS: Final = 4
 
 
 def in_pieces(group: Group, plan: Plan, layout: Layout) -> tuple[Kernel, ...]:
@@ -36,8 +32,12 @@ def in_pieces(group: Group, plan: Plan, layout: Layout) -> tuple[Kernel, ...]:
 
 def _piece(plan: Plan) -> Dim:
     """Give how many elements of a row a piece has."""
-    unit = piece_unit(plan.is_column)
-    return maximum(Dim.of(_LEAST_UNITS * unit), unit * _ceiling(plan.reduced, MOST_PIECES * unit))
+    unit, least = piece_unit(plan.is_column), shortest_piece(plan.is_column)
+    return maximum(Dim.of(least), unit * _ceiling(plan.reduced, _most(plan) * unit))
+
+
+def _most(plan: Plan) -> int:
+    return most_pieces(plan.kept, is_column=plan.is_column)
 
 
 def _count(plan: Plan) -> Dim:
@@ -166,7 +166,7 @@ def _numbers(plan: Plan) -> dict[Reduction, tuple[int, ...]]:
 
 
 def _configs(plan: Plan, *, has_parts: bool, has_loop: bool = True) -> tuple[Config, ...]:
-    pieces = (("PIECES", MOST_PIECES),) if has_parts else ()
+    pieces = (("PIECES", _most(plan)),) if has_parts else ()
     found: dict[Config, None] = {}
     unit = piece_unit(plan.is_column)
     for config in loop_configs(plan.kept, plan.reduced, is_column=plan.is_column, divides=unit):

@@ -8,19 +8,20 @@ same stage that they are made online with (`online`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, final
 
-from ..ir.dims import Dim, product
+from ..ir.dims import ONE, Dim, product
 from ..ir.expr import Var, type_of
 from ..passes.regions.groups import Domain, Group, Output, Reduced
 from ..passes.regions.places import linear
 from ..passes.regions.reading import shape_of
+from .indexing import steps_of
 from .kernel import Layout, NoKernel
 from .online import Deviations, online_of
 from .reductions import Reduction, combining_dtype, first_of, result_terms
 from .supplier import TermSupplier
-from .terms import Term
+from .terms import Access, Term
 
 KEPT: Final = "%row"
 REDUCED: Final = "%along"
@@ -49,6 +50,7 @@ class Plan:
     kept: Dim
     reduced: Dim
     is_column: bool
+    """Whether operands lie along the kept dims."""
     stages: tuple[tuple[Reduction, ...], ...]
     stored: tuple[Stored, ...]
 
@@ -70,6 +72,13 @@ class Plan:
     def stored_for_rows(self) -> tuple[Stored, ...]:
         """What is stored once for each row."""
         return tuple(s for s in self.stored if not s.is_whole)
+
+    @property
+    def offsets(self) -> list[Dim]:
+        """Where in operands and results it reads and stores."""
+        loads = [t.detail for t in self.supplier.terms.needed(self.roots)]
+        read = [access.offset for access in loads if isinstance(access, Access)]
+        return read + [linear(s.index, shape_of(type_of(s.output.value))) for s in self.stored]
 
     @property
     def roots(self) -> list[Term]:
@@ -114,9 +123,21 @@ class _RowReader:
         stages = tuple(
             tuple(r for r in self._made.values() if self._stage_of(r) == s) for s in range(count)
         )
+        plan = Plan(self._supplier, self._kept_size, self._reduced_size, False, stages, stored)
+        return replace(plan, is_column=self._is_column(plan))
+
+    def _is_column(self, plan: Plan) -> bool:
+        """Tell whether some operand or result lies along the kept dims, one element behind the
+        other; what the dims of the domain say is asked where no access tells."""
+        lie: set[str] = set()
+        for offset in plan.offsets:
+            steps = {name: step for name, step in steps_of(offset) if name in (KEPT, REDUCED)}
+            if len(steps) == 2:
+                lie |= {name for name, step in steps.items() if step == ONE}
+        if lie:
+            return KEPT in lie
         merged = self._domain.merged
-        is_column = bool(merged) and not merged[-1][1]
-        return Plan(self._supplier, self._kept_size, self._reduced_size, is_column, stages, stored)
+        return bool(merged) and not merged[-1][1]
 
     def _domain_index(self) -> tuple[Dim, ...]:
         """Give the place in the domain for coordinates of a kept and a reduced row of places."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
-from ..ir.dims import ONE
+from ..ir.dims import ONE, Dim
 from ..passes.regions.groups import Group
 from .block import Block
 from .combining import Row
@@ -31,8 +31,11 @@ class RowText:
         configs: tuple[Config, ...],
         suffix: str = "",
         roots: Iterable[Term] | None = None,
+        *,
+        is_looped: bool = True,
     ) -> None:
-        """`roots` are the terms that it is asked for; all of the plan if they are not given."""
+        """`roots` are the terms that it is asked for; all of the plan if they are not given. A row
+        that is not looped over is one block."""
         self.plan: Final = plan
         self._configs: Final = configs
         self._layout: Final = layout
@@ -45,7 +48,11 @@ class RowText:
         self.has_rows: Final = any(name == ROWS for name, _ in configs[0].constants)
         row_inside = None if fills(configs, ROWS, plan.kept) else "row_inside"
         self.row_inside: Final = row_inside if self.has_rows else None
-        self.along_inside: Final = None if fills(configs, ALONG, plan.reduced) else "along_inside"
+        # A row that is one block may have no elements, which are a multiple of every size.
+        is_full = fills(configs, ALONG, plan.reduced) and (
+            is_looped or plan.reduced in _along(configs)
+        )
+        self.along_inside: Final = None if is_full else "along_inside"
         row = Axis(KEPT, "row", self.row_inside, is_one=not self.has_rows)
         axes = [*([] if self.is_alone else [row]), Axis(REDUCED, "along", self.along_inside)]
         shape = [ROWS, ALONG] if self.has_rows else [ALONG]
@@ -129,3 +136,7 @@ class RowText:
     def finish(self, *more: tuple[Tiles, ...]) -> Kernel:
         """Give the kernel; `more` are further axes of its grid."""
         return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), self._configs)
+
+
+def _along(configs: tuple[Config, ...]) -> list[Dim]:
+    return [Dim.of(dict(c.constants).get(ALONG, 0)) for c in configs]

@@ -9,6 +9,7 @@ can, or in a last one. Where there are few long rows, several programs take a pi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from ..passes.regions.groups import Group
@@ -47,21 +48,25 @@ def lower_rows(group: Group, layout: Layout) -> Lowered:
 
 
 def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
-    """Give the kernels for rows that take several blocks."""
-    if not few_rows(plan.kept, is_column=plan.is_column):
-        return Lowered((_looped(group, plan, layout),))
-    pieces = Lowered(in_pieces(group, plan, layout))
+    """Give the kernels for rows that take several blocks: a loop, or pieces where there are few
+    rows and they are long."""
+    loop = Lowered((_looped(group, plan, layout),))
+    few, count = few_rows(plan.is_column), plan.kept.constant
     most, size = longest_loop(plan.is_column), plan.reduced.constant
+    if (count is not None and count > few) or (size is not None and size <= most):
+        return loop
+    pieces = Lowered(in_pieces(group, plan, layout))
+    if count is None:
+        pieces = replace(pieces, limits=((plan.kept, few),), otherwise=loop)
     if size is not None:
-        return pieces if size > most else Lowered((_looped(group, plan, layout),))
-    loop = _looped(group, plan, layout)
-    return Lowered((loop,), limits=((plan.reduced, most),), otherwise=pieces)
+        return pieces
+    return replace(loop, limits=((plan.reduced, most),), otherwise=pieces)
 
 
 def _one_block(group: Group, plan: Plan, layout: Layout, longest: int) -> Kernel:
     """Give the kernel for rows of at most so many elements: each is one block."""
     configs = one_block_configs(plan.kept, longest, is_column=plan.is_column)
-    text = RowText(group, plan, layout, configs)
+    text = RowText(group, plan, layout, configs, is_looped=False)
     text.begin()
     text.outer.line(f"along = {text.places(None)}")
     if text.along_inside is not None:

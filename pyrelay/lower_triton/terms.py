@@ -7,7 +7,7 @@ Terms point only at terms made before them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
@@ -125,6 +125,16 @@ class Terms:
                 return dtype
             case _:
                 return None
+
+    def needed(self, roots: Iterable[Term]) -> list[Term]:
+        """Give the roots and all terms that they need, each once."""
+        seen = dict.fromkeys(roots)
+        pending = list(seen)
+        while pending:
+            missing = [t for t in self.before(pending.pop()) if t not in seen]
+            seen |= dict.fromkeys(missing)
+            pending += missing
+        return list(seen)
 
     def before(self, term: Term) -> tuple[Term, ...]:
         """Give the terms that one needs: its operands, and the coordinates in its dims."""

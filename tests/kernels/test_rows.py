@@ -9,7 +9,7 @@ import torch
 
 from pyrelay.ir.dims import ONE, Dim
 from pyrelay.lower_triton import row_pieces, rows
-from pyrelay.lower_triton.kernel import Config, Form, Layout
+from pyrelay.lower_triton.kernel import Config, Form, Layout, Tiles
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
@@ -107,6 +107,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "longest_block", lambda is_column: 32)
     monkeypatch.setattr(rows, "longest_loop", lambda is_column: 64)
     monkeypatch.setattr(row_pieces, "piece_unit", lambda is_column: 16)
+    monkeypatch.setattr(row_pieces, "shortest_piece", lambda is_column: 64)
 
 
 ALL = """def @all[N: Dim, M: Dim](%x: Tensor[(N, M), DTYPE]) {
@@ -248,3 +249,39 @@ def test_kernels_look_like_this(name: str, source: str, golden: Golden) -> None:
         made = made.otherwise
     found = dict.fromkeys(k.text for k in (*short, *made.kernels))
     golden(f"{name}.txt", "\n\n".join(found))
+
+
+ACROSS = """def @across[N: Dim, M: Dim](
+    %x: Tensor[(M, N), float32], %y: Tensor[(N, M), float32]) {
+    let %z = transpose(%x, dim0=0, dim1=1) + %y;
+    (sum(%z, dim=(1,)), amax(transpose(%x, dim0=0, dim1=1), dim=(1,)))
+}"""
+
+
+@pytest.mark.usefixtures("short_blocks")
+@pytest.mark.parametrize("shape", [(1, 1), (3, 40), (40, 3), (70, 30), (20, 300)])
+def test_operands_may_lie_across_each_other(shape: tuple[int, int]) -> None:
+    check(ACROSS, torch.randn(shape[::-1]), torch.randn(shape))
+
+
+def test_blocks_are_squares_where_an_operand_lies_across() -> None:
+    (found,) = kernels(ACROSS.replace("M)", "64)").replace("(M,", "(64,").replace(", M: Dim", ""))
+    blocks = dict(found.configs[0].constants)
+    assert min(blocks["ROWS"], blocks["ALONG"]) >= 32
+
+
+def test_many_programs_go_through_few_columns() -> None:
+    """The sum over a batch has few results, and reads as much as a device can."""
+    source = COLUMNS.replace("(N, M)", "(65536, 512)").replace("N: Dim, M: Dim", "")
+    first, last = kernels(source.replace("[]", ""))
+    assert first.grid[1] == (Tiles(Dim.of(128), None),)
+    assert "atomic" not in first.text + last.text
+
+
+def test_rows_of_no_elements_are_not_read() -> None:
+    source = """def @none[N: Dim](%x: Tensor[(N, 1024), float32], %y: Tensor[(0, 4), float32]) {
+        (sum(%x), sum(%y))
+    }"""
+    for function in (source.replace("(sum(%x), sum(%y))", f"sum({name})") for name in ("%x", "%y")):
+        for count in (0, 1):
+            check(function, torch.randn(count, 1024), torch.randn(0, 4))
