@@ -18,6 +18,7 @@ from ..ir.module import Module
 from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
+from ..passes.ahead import compute_ahead
 from ..passes.blame import blame_callers
 from ..passes.calls import combine_calls
 from ..passes.cells import cells_to_values
@@ -149,9 +150,9 @@ class Program:
     def _simplify_for_calls(self, module: Module) -> Module:
         fixed = self.view.concerns
         simple = simplify(module, self.entry, _fold, fixed)
-        deferred = defer_sums(simple, fixed)
-        if deferred is not simple:
-            simple = simplify(deferred, self.entry, _fold, fixed)
+        batched = defer_sums(compute_ahead(simple, fixed), fixed)
+        if batched is not simple:
+            simple = simplify(batched, self.entry, _fold, fixed)
         combined = remove_dead(combine_calls(simple, fixed), self.entry)
         return with_flavours(update_in_place(combined, fixed))
 
