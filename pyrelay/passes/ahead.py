@@ -182,7 +182,7 @@ def _found(result: Var, call: Call, counter: tuple[Var, Dim], loop: _Loop) -> _L
     at = loop.made.get(position) if isinstance(position, Var) else None
     if not isinstance(at, Tuple) or at.fields != (counter[0],):
         return None
-    if rows not in loop.constant or not isinstance(rows, Var):
+    if not isinstance(rows, Var) or rows not in loop.constant:
         return None
     if not isinstance(rows.ty, TensorType) or rows.ty.shape[0] != counter[1]:
         return None

@@ -38,6 +38,12 @@ def one_device(function: str, holders: Sequence[Holder], values: Sequence[Any]) 
     return next(iter(found.values()), CPU)
 
 
+def told_device(values: Sequence[Any]) -> torch.device | None:
+    """Give the device of all tensors among (nested) values; None if there are none, or several."""
+    found = _devices(values)
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
 def _devices(values: Sequence[Any]) -> dict[str, torch.device]:
     found: dict[str, torch.device] = {}
     pending = list(values)

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
 
+from ..diagnostics.diagnostic import RunError
 from ..ir.ops.host import IntegerOverflow
 from ..ir.traverse import spine
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter
 from .autograd import call_joined, requires_grad, tensors
-from .devices import Holder, one_device
+from .devices import Holder, one_device, told_device
 from .failure import located
 from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
 from .reference import Reference, separate
@@ -73,6 +74,10 @@ class Entry:
         self._walked: Final = [
             isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
         ]
+        self._telling: Final = [
+            i for i, p in enumerate(parameters) if not self._walked[i] and p.type != ITERABLE
+        ]
+        """The arguments that tell the device without a walk."""
         self._plans: Final[dict[Key, Plan]] = {}
         self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
         self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
@@ -113,8 +118,8 @@ class Entry:
 
     def _run_data(self, values: Sequence[Any]) -> Any:
         """Run the program on arguments of which some are data: each call walks over them."""
-        device = self._device_of(values)
-        binder, host = self._bound(values, device)
+        binder, host = self._bound_data(values)
+        device = binder.device
         # What the walk over data has met is not looked for again.
         rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
         given = (tuple(binder.leaves), *rest)
@@ -231,6 +236,18 @@ class Entry:
         kept = [i for i, p in enumerate(self.parameters) if p.type != ITERABLE]
         holders = [self._holders[i] for i in kept]
         return one_device(self.name, holders, [values[i] for i in kept])
+
+    def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:
+        """Bind arguments of which some are data. Where other arguments tell the device, data are
+        walked once: what they hold is compared with it then."""
+        device = told_device([values[i] for i in self._telling])
+        if device is None:
+            return self._bound(values, self._device_of(values))
+        try:
+            return self._bound(values, device)
+        except RunError:
+            self._device_of(values)  # the mistake may be that arguments are on several devices
+            raise
 
     def _bind(self, values: Sequence[Any], device: torch.device) -> list[Any]:
         return self._bound(values, device)[1]
