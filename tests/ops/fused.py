@@ -9,14 +9,14 @@ import torch
 
 from pyrelay.ir.build import Value
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.expr import Call, Constant, Expr, Tuple, TupleGet
+from pyrelay.ir.expr import Call, Expr
 from pyrelay.ir.op import Op, Sample
 from pyrelay.ir.ops import pool
 from pyrelay.lower_torch.apply import apply_op
-from pyrelay.lower_torch.constants import is_host_number, tensor_constant
 from pyrelay.lower_torch.elements import NotSaidError, fused_value
 from tests.ops.materials import tensors
 from tests.ops.programs import CPU, Program, call_program
+from tests.ops.straight import atoms
 
 
 def program_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Program, Value]:
@@ -57,16 +57,7 @@ def fused_result(
     program, result = call_program(op, sample, names)
     values: dict[Expr, Any] = dict(zip(program.params, args, strict=True))
 
-    def atom(expr: Expr) -> Any:
-        match expr:
-            case Tuple(fields):
-                return tuple(map(atom, fields))
-            case TupleGet(value, index):
-                return atom(value)[index]
-            case Constant():
-                return expr.value if is_host_number(expr) else tensor_constant(expr, CPU)
-            case _:
-                return values[expr]
+    atom = atoms(values)
 
     def size(dim: Dim) -> int:
         return dim.evaluate(program.solver.sizes)
