@@ -23,6 +23,7 @@ from ..passes.regions.reading import bindings_of
 from .build import interprets, triton_module
 from .kernel import Form, Kernel, Layout, Lowered, NoKernel
 from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
+from .sharing import extent, is_shared
 from .start import Launch, are_aligned
 
 MOST_SHAPES: Final = 256
@@ -40,8 +41,9 @@ class KernelCall:
 
     Called with its operands (tensors, and numbers of rank 0) it gives its result, or a tuple of
     its results, in fresh storage but for what it overwrites. `in_torch` does the same as calls of
-    torch, and does it where no text is made for the function; it is one of the ways to choose from
-    if `may_prefer_torch`. Raises NoTriton, and NoKernel where there is no `in_torch`.
+    torch, and does it where no text is made for the function, or where an operand that is
+    overwritten lies in the storage of another; it is one of the ways to choose from if
+    `may_prefer_torch`. Raises NoTriton, and NoKernel where there is no `in_torch`.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class KernelCall:
         in_torch: Callable[..., Any] | None = None,
         *,
         may_prefer_torch: bool = False,
+        written: Sequence[int] = (),
     ) -> None:
+        """`written` are the positions of the operands that it overwrites."""
         self._function: Final = function
         self._lower: Final = lower
         self._device: Final = device
@@ -63,6 +67,7 @@ class KernelCall:
         self._types: Final = [type_of(p) for p in function.params]
         self._counts: Final = _counts(function)
         self._gives: Final = function.body.ty
+        self._written: Final = tuple(written)
         self._lowered: Final[dict[Layout, Lowered]] = {}
         self._prepared: Final[dict[tuple[Any, ...], Prepared]] = {}
         self.refused: str | None = None
@@ -71,7 +76,7 @@ class KernelCall:
     def __call__(self, *operands: Any) -> Any:
         """Run the kernels of the group."""
         prepared = self.prepared(operands)
-        if prepared is None or prepared.in_torch:
+        if prepared is None or prepared.in_torch or self._is_shared(operands):
             assert self._in_torch is not None
             return self._in_torch(*operands)
         made = [s.make(self._device) for s in prepared.storage]
@@ -79,6 +84,10 @@ class KernelCall:
         if isinstance(prepared.results, int):
             return made[prepared.results]
         return tuple([made[i] for i in prepared.results])
+
+    def _is_shared(self, operands: Sequence[Any]) -> bool:
+        """Tell whether kernels could read what they have written."""
+        return bool(self._written) and is_shared(operands, self._written)
 
     def prepared(self, operands: Sequence[Any]) -> Prepared | None:
         """Give the kernels, ready for the sizes of operands; None where there is no text."""
@@ -145,7 +154,7 @@ class KernelCall:
 
     def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
         tensors = [o for o in operands if isinstance(o, torch.Tensor)]
-        most = max([0, *map(_extent, tensors), *sizes.known(self._counts)])
+        most = max([0, *map(extent, tensors), *sizes.known(self._counts)])
         return Layout(
             tuple(map(_form, operands)),
             is_wide=most >= _WIDE,
@@ -201,17 +210,23 @@ def start_at(
 ) -> None:
     """Start kernels, on the current stream of a device, on addresses and numbers. `is_aligned` says
     that all the addresses are."""
-    driver = _driver()
-    with _on(device, driver):
-        stream = driver.get_current_stream(driver.get_current_device())
+    with on(device):
+        stream = current_stream()
         for launch in launches:
             launch.start(values, stream, is_aligned=is_aligned)
 
 
-def _on(device: torch.device, driver: Any) -> AbstractContextManager[Any]:
-    if device.index in (None, driver.get_current_device()):
+def on(device: torch.device) -> AbstractContextManager[Any]:
+    """Give what makes a device the current one."""
+    if device.index in (None, _driver().get_current_device()):
         return _HERE
     return torch.cuda.device(device)
+
+
+def current_stream() -> int:
+    """Give the current stream of the current device, as a number."""
+    driver = _driver()
+    return driver.get_current_stream(driver.get_current_device())
 
 
 _HERE: Final = nullcontext()
@@ -253,9 +268,3 @@ def _form(value: Any) -> Form:
     if not isinstance(value, torch.Tensor):
         return Form.NUMBER
     return Form.CONTIGUOUS if value.is_contiguous() else Form.STRIDED
-
-
-def _extent(tensor: torch.Tensor) -> int:
-    """Give how many elements lie between the first and the last of a tensor."""
-    reach = sum((s - 1) * abs(d) for s, d in zip(tensor.shape, tensor.stride(), strict=True))
-    return max(reach + 1, tensor.numel())

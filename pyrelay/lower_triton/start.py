@@ -45,6 +45,11 @@ class Started:
     fixed: tuple[int | None, ...]
     holes: tuple[tuple[int, int, Any], ...]
 
+    def placed(self, numbers: Sequence[int]) -> Started:
+        """Give the same where the values have other numbers."""
+        holes = tuple((place, numbers[number], dtype) for place, number, dtype in self.holes)
+        return Started(self.fixed, holes)
+
     def arguments(self, values: Sequence[Any]) -> list[Any]:
         """Give the arguments of one call."""
         found: list[Any] = list(self.fixed)
@@ -62,6 +67,7 @@ class Launch:
     ) -> None:
         self.kernel: Final = kernel
         self.grid: Final = grid
+        self._config: Final = config
         self._started: Final = started
         self._function: Final = function_of(kernel)
         self._named: Final[dict[str, Any]] = dict(config.constants) | launch_options(config)
@@ -69,15 +75,25 @@ class Launch:
         order: Sequence[str] = self._function.arg_names[len(kernel.names) :]
         self._constants: Final = tuple(constants[name] for name in order)
         self._pointers: Final = tuple(place for place, _, dtype in started.holes if dtype)
-        self._compiled: Final[dict[tuple[int, ...], _Compiled]] = {}
+        self._compiled: dict[tuple[int, ...], _Compiled] = {}
         self._hooks: Final = triton_module().knobs.runtime
+
+    def placed(self, numbers: Sequence[int]) -> Launch:
+        """Give the same kernel where the values of a call have other numbers."""
+        made = Launch(self.kernel, self._config, self.grid, self._started.placed(numbers))
+        made._compiled = self._compiled
+        return made
 
     def interpret(self, tensors: Sequence[Any]) -> None:
         """Run the kernel in Triton's interpreter, as silent about infinities as a device is."""
         import numpy as np  # only the interpreter computes with it
 
+        args = self._started.arguments(tensors)
+        for place, _, dtype in self._started.holes:
+            if dtype is None:
+                args[place] = int(args[place])  # some interpreters take no bools
         with np.errstate(all="ignore"):
-            self._function[self.grid](*self._started.arguments(tensors), **self._named)
+            self._function[self.grid](*args, **self._named)
 
     def start(self, addresses: Sequence[Any], stream: int, *, is_aligned: bool) -> None:
         """Start the kernel on the current device. `is_aligned` says that all addresses are."""

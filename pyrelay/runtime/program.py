@@ -33,6 +33,7 @@ from ..passes.infer import infer, unreachable_cases
 from ..passes.normal_form import to_anf
 from ..passes.pieces import join_pieces
 from ..passes.regions.pipeline import Regions, make_regions
+from ..passes.regions.segments import in_segments
 from ..passes.simplify import simplify
 from .evaluator import evaluate
 from .host import CompiledProgram, Instead, compile_module
@@ -72,7 +73,7 @@ class Program:
         self.data: Final = data
         self.entry: Final = entry
         self._gradients: Final = gradients
-        self._compiled: Final[dict[tuple[torch.device, str, bool], Executable]] = {}
+        self._compiled: Final[dict[tuple[torch.device, str, bool, bool, bool], Executable]] = {}
         self._views: Final = Views(self)
 
     @classmethod
@@ -195,7 +196,8 @@ class Program:
 
     def as_it_is(self, device: torch.device) -> Executable:
         """Give what runs the program on a device under the view of this program."""
-        key = (device, current().lowering, may_choose())
+        options = current()
+        key = (device, options.lowering, may_choose(), options.tf32, options.graphs)
         known = self._compiled.get(key)
         if known is None:
             known = self._compiled[key] = self._compile(device)
@@ -214,9 +216,9 @@ class Program:
             case Lowering.EVALUATOR:
                 return EvaluatedProgram(lambda args: self._evaluate(args, device))
             case Lowering.REGIONS if self.view == NOTHING:
-                return self._cut(device, None)
+                return self._cut(self.regions, device, None)
             case Lowering.TRITON if self.view == NOTHING:
-                return self._cut(device, Kernels(self.regions, self.cut, device))
+                return self._launched(device)
             case Lowering.REGIONS | Lowering.TRITON:
                 return self.as_torch(device)  # what is dispatched is called, one by one
 
@@ -234,11 +236,20 @@ class Program:
         for an operator may give anything."""
         return not self.view and gives_fresh(self.simplified.functions[self.entry])
 
-    def _cut(self, device: torch.device, instead: Instead | None) -> CompiledProgram:
+    def _launched(self, device: torch.device) -> CompiledProgram:
+        """Give the program as host code that calls kernels."""
+        cut = self.cut
+        launched = in_segments(cut)
+        module = self._step(Stage.REGIONS, self.regions, lambda _: launched.module)
+        return self._cut(module, device, Kernels(cut, launched, device))
+
+    def _cut(
+        self, module: Module, device: torch.device, instead: Instead | None
+    ) -> CompiledProgram:
         """Give the program as host code that calls kernel and region functions, or what is called
         instead of them."""
         data = self.data.representations
-        return compile_module(self.regions, self.entry, device, data, instead=instead)
+        return compile_module(module, self.entry, device, data, instead=instead)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

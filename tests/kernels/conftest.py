@@ -22,10 +22,16 @@ os.environ["PYRELAY_LOWERING"] = "triton-interpret"
 @pytest.fixture(autouse=True)
 def looked_at() -> Generator[None]:
     """Look at all that kernels do to memory; new storage is poison, between guards."""
+    from pyrelay.lower_triton import tape
     from pyrelay.lower_triton.prepare import Storage
     from tests.kernels.running import ACCESSES, GUARDS
 
-    with patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)), ACCESSES.watching():
+    with (
+        patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)),
+        patch.object(tape, "make_arena", GUARDS.arena),
+        patch.object(tape, "slot_of", GUARDS.slot(tape.slot_of, ACCESSES.fresh)),
+        ACCESSES.watching(),
+    ):
         yield
     ACCESSES.clear()
     GUARDS.check()

@@ -12,6 +12,7 @@ from typing import Any, Final, final
 import torch
 
 from pyrelay.lower_triton.prepare import Storage
+from pyrelay.lower_triton.tape import Slot
 
 WIDTH: Final = 256
 """Bytes on each side: a power of two, so that what lies between is aligned as it would be."""
@@ -68,6 +69,25 @@ class Guards:
             return made
 
         return make
+
+    def arena(self, count: int, device: torch.device) -> torch.Tensor:
+        """Give the arena of a run, in the place of `tape.make_arena`."""
+        return self.empty((count,), torch.uint8, device)
+
+    def slot(
+        self, slot_of: Callable[..., torch.Tensor], note: Callable[[torch.Tensor], None]
+    ) -> Callable[..., torch.Tensor]:
+        """Give what gives a value its place in the arena, in the place of `tape.slot_of`: poison,
+        so that a value that is still needed there would show."""
+
+        def poisoned(arena: torch.Tensor, slot: Slot) -> torch.Tensor:
+            made = slot_of(arena, slot)
+            made.copy_(self.empty(made.shape, made.dtype, made.device))
+            if not slot.storage.starts_zero:
+                note(made)
+            return made
+
+        return poisoned
 
     def check(self) -> None:
         """Fail if something was written beside a tensor; forget those that were made."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import torch
 
-from pyrelay.lower_triton import launch, start
+from pyrelay.lower_triton import launch, start, tape
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.start import Address
 from tests.kernels.test_launch import CPU, SCALE, SUM, function_of, scaled, summed
@@ -75,7 +75,8 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         return Jit(kernel.name, names, made.compilations, made.starts)
 
     monkeypatch.setattr(start, "function_of", function)
-    monkeypatch.setattr(launch, "interprets", lambda: False)
+    for place in (launch, tape):
+        monkeypatch.setattr(place, "interprets", lambda: False)
     monkeypatch.setattr(launch, "_driver", lambda: made)
     return made
 

@@ -17,7 +17,7 @@ from ...ir.bounds import at_most
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
 from ...ir.op import Op
-from ...ir.storage import makes_storage
+from ...ir.storage import makes_storage, overwritten_operand
 from ...ir.types import TensorType
 from .cost import size_of
 from .items import estimate, mentioned
@@ -121,7 +121,7 @@ class _Planner:
     def _shown(self, value: Expr) -> tuple[Var, ...]:
         """Give the planned values whose storage what an expression gives may share."""
         match value:
-            case Call(Op() as op) if makes_storage(op):
+            case Call(Op() as op) if makes_storage(op) and overwritten_operand(op) is None:
                 return ()
             case _:
                 return self._held(value)
