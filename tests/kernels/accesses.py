@@ -18,8 +18,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from pyrelay.lower_triton import build
 from pyrelay.lower_triton.kernel import Kernel, Read, Scratch, Written
+from pyrelay.lower_triton.start import Launch
 
 
 @final
@@ -227,33 +227,20 @@ class Accesses:
 
             return access
 
-        run = interpreter.InterpretedFunction.run
+        interpret = Launch.interpret
 
-        def launched(function: Any, *args: Any, grid: Any, **named: Any) -> Any:
-            kernel = _kernel_of(function)
-            if kernel is None:
-                return run(function, *args, grid=grid, **named)
-            self._open = _Launch(kernel, args, self._fresh)
+        def launched(launch: Launch, tensors: Sequence[Any]) -> None:
+            args = launch._started.arguments(tensors)
+            self._open = _Launch(launch.kernel, args, self._fresh)
             try:
-                found = run(function, *args, grid=grid, **named)
-                self.launches.append(self._open.end(int(np.prod(grid))))
+                interpret(launch, tensors)
+                self.launches.append(self._open.end(int(np.prod(launch.grid))))
             finally:
                 self._open = None
-            return found
 
         accesses = patch.multiple(builder, **{name: seen(name) for name in touch})
-        with patch.object(interpreter.InterpretedFunction, "run", launched), accesses:
+        with patch.object(Launch, "interpret", launched), accesses:
             yield
-
-
-def _kernel_of(function: Any) -> Kernel | None:
-    """Give the kernel of a function; none of one that a test wrote by hand."""
-    for kernel in build.built_kernels()[len(_KERNELS) :]:
-        _KERNELS[kernel] = build.load(kernel.text, kernel.name)
-    return next((k for k, made in _KERNELS.items() if made is function), None)
-
-
-_KERNELS: Final[dict[Kernel, Any]] = {}
 
 
 def _program(builder: Any) -> int:
