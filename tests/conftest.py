@@ -34,15 +34,20 @@ FORCED = os.environ.get("PYRELAY_LOWERING", "auto")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the tests run by the lowering that was asked for."""
-    if FORCED != "auto":
+    """Have the tests run by the lowering that was asked for. Those of kernels ask for their own,
+    which the workers of a process that runs them find among the variables that it was given."""
+    if FORCED != "auto" and not _are_of_kernels(config):
         config.pluginmanager.import_plugin("tests.lowerings")
+
+
+def _are_of_kernels(config: pytest.Config) -> bool:
+    return any("kernels" in a for a in config.args)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what cannot run here: where torch is not installed the test files that import it,
     and the kernels' tests, for which a process must be started."""
-    if collection_path == KERNELS and not any("kernels" in a for a in config.args):
+    if collection_path == KERNELS and not _are_of_kernels(config):
         return True
     is_test = collection_path.suffix == ".py" and not HAS_TORCH
     return True if is_test and needs_torch(collection_path) else None
