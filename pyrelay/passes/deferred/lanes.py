@@ -13,8 +13,10 @@ from typing import final
 
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function, GlobalVar, Var
+from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
 from ..fixed import Fixed, nothing_fixed
+from ..sizes import needed, shown, uncovered
 from .flow import Flow, Leaf, flow_of
 from .terms import SUMMING, Kind, term_of
 
@@ -47,10 +49,26 @@ def lanes_of(group: Mapping[str, Function], fixed: Fixed = nothing_fixed) -> lis
             if not is_sum or (param, ()) in taken:
                 continue
             lane = _lane(flow, param)
-            if lane is not None:
+            if lane is not None and _are_told(group, taken | lane.leaves):
                 found.append(lane)
                 taken |= lane.leaves
     return found
+
+
+def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
+    """Tell whether no function needs a size that only parameters which become lists show."""
+    for function in group.values():
+        lists = [p for p in function.params if (p, ()) in gone]
+        lost = {dim for p in lists for dim in shown(p.ty)}
+        left = {dim for p in function.params if p not in lists for dim in shown(p.ty)}
+        if lost <= left:
+            continue
+        wanted = {dim for node in post_order(function.body) for dim in needed(node)}
+        for dim in wanted:
+            missing = set(uncovered(dim, left))
+            if missing & lost or (missing and dim in lost):
+                return False
+    return True
 
 
 def _keeps_sizes(call: Call, group: Mapping[str, Function]) -> bool:
