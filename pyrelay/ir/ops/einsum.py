@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import ascii_letters
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..dims import ONE, Dim
 from ..op import (
@@ -25,8 +25,10 @@ from ..op import (
 )
 from ..rules import broadcast_dims, common_dtype
 from ..types import TensorType, TupleType, Type, show
-from . import create
+from . import create, reduce, view
+from .linalg import diagonal
 from .operands import as_tensors, fields
+from .pairing import count, left_labels, order_of
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -142,19 +144,56 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
     return torch.einsum(equation, *as_tensors(torch, operands))
 
 
-def _as_product(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
-    """Give one sum of products of two operands, if the equation is such: no label twice in a term,
-    none summed that only one operand has, and no operand a vector."""
+def _as_products(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
+    """Give an einsum as sums of products of two operands each, in the order that is cheapest
+    (`pairing`). What only one operand has is summed first, a repeated label is a diagonal."""
     (pack,) = args
     assert isinstance(pack.ty, TupleType)
     types = [t for t in pack.ty.fields if isinstance(t, TensorType)]
-    if len(types) != 2 or len(types) != len(pack.ty.fields):
+    if len(types) != len(pack.ty.fields) or len({t.dtype for t in types}) != 1:
         return None
-    (left, right), result = explicit(attrs["equation"], [t.rank for t in types])
-    repeats = any(len(set(term)) != len(term) for term in (left, right))
-    if repeats or not set(left) ^ set(right) <= set(result) or min(t.rank for t in types) < 2:
-        return None
-    return contract(pack[0], pack[1], equation=f"{left},{right}->{result}")
+    terms, result = explicit(attrs["equation"], [t.rank for t in types])
+    factors: list[_Factor] = []
+    for number, term in enumerate(terms):
+        others = "".join((*(t for i, t in enumerate(terms) if i != number), result))
+        factors.append(_without_lonely(*_without_diagonals(pack[number], term), others))
+    sizes: dict[str, int] = {}
+    for value, term in factors:
+        for label, size in zip(term, value.shape, strict=True):
+            sizes[label] = max(sizes.get(label, 0), count(size))
+    alive: dict[int, _Factor] = dict(enumerate(factors))
+    order = order_of([t for _, t in factors], result, sizes)
+    for number, pair in enumerate(order, len(factors)):
+        (left, one), (right, two) = (alive.pop(i) for i in pair)
+        needed = result + "".join(t for _, t in alive.values())
+        kept = left_labels(one, two, needed) if alive else result
+        made = contract(left, right, equation=f"{one},{two}->{kept}")
+        alive[number] = (made, kept)
+    ((total, term),) = alive.values()
+    turn = tuple(term.index(c) for c in result)
+    return total if list(turn) == sorted(turn) else view.permute(total, dims=turn)
+
+
+_Factor: TypeAlias = "tuple[Value, str]"
+"""An operand and the labels of its dims."""
+
+
+def _without_diagonals(value: Value, term: str) -> _Factor:
+    while len(set(term)) < len(term):
+        label = next(c for c in term if term.count(c) > 1)
+        first = term.index(label)
+        second = term.index(label, first + 1)
+        value = diagonal(value, dim1=first, dim2=second)
+        term = term[:first] + term[first + 1 : second] + term[second + 1 :] + label
+    return value, term
+
+
+def _without_lonely(value: Value, term: str, others: str) -> _Factor:
+    """Give an operand summed over the dims that nothing else has."""
+    dims = tuple(i for i, label in enumerate(term) if label not in others)
+    if dims:
+        value = reduce.sum_(value, dim=dims, dtype=value.dtype)
+    return value, "".join(c for c in term if c in others)
 
 
 def _contract_type(call: RuleCall) -> Type:
@@ -202,7 +241,7 @@ einsum: Final = Op(
     type_rule=_einsum_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
-    lowering=Contraction(_einsum, is_fresh=False, fused=MadeOf(_as_product)),
+    lowering=Contraction(_einsum, is_fresh=False, fused=MadeOf(_as_products)),
     grad=_einsum_grad,
     hidden=(),
     hyper=(),
@@ -221,6 +260,12 @@ einsum: Final = Op(
             ((TensorSpec((2, 3)), TensorSpec((3, 4)), TensorSpec((4, 2))),),
             {"equation": "ij,jk,kl->il"},
         ),
+        Sample(
+            ((TensorSpec((2, 3)), TensorSpec((3,)), TensorSpec((2,)), TensorSpec((3, 4))),),
+            {"equation": "ij,j,i,jk->ki"},
+        ),
+        Sample(((TensorSpec((2, 3)), TensorSpec((4, 4))),), {"equation": "ij,kk->j"}),
+        Sample(((TensorSpec((2,)), TensorSpec((3,))),), {"equation": "i,j->ji"}),
         Sample(((TensorSpec((0, 4)), TensorSpec((4, 5))),), {"equation": "ij,jk->ik"}),
         Sample(
             ((TensorSpec((4, 3), contiguous=False), TensorSpec((3,))),), {"equation": "ij,j->i"}

@@ -85,6 +85,13 @@ def explain(regions: Regions, entry: str) -> str:
     if stored:
         lines += ["", "stored between kernels"]
         lines += _laid_out(list(dict.fromkeys(stored)))
+    apart = [
+        (f"`{a.second.name}`", f"reads `{a.shared.name}` as `{a.first.name}` does:", a.why)
+        for a in regions.apart
+    ]
+    if apart:
+        lines += ["", "products that read the same in several kernels"]
+        lines += _laid_out(list(dict.fromkeys(apart)))
     return "\n".join(lines) + "\n"
 
 

@@ -65,11 +65,11 @@ def misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
         case Kind.CONTRACTION, Role.REDUCTION:
             return None  # see `reduced_domain`
         case Kind.ROWS, Role.REDUCTION if own.merged != domain.merged:
-            return "its reductions go over other dims"
+            return "it is reduced along other dims than the kernel's rows"
         case _, Role.REDUCTION if not domain.is_whole(own.shape):
-            return "it goes over another number of places"
+            return "it has another number of elements than the kernel goes over"
         case _ if not domain.covers(own.shape):
-            return "it goes over another number of places"
+            return "it has another number of elements than the kernel goes over"
         case _:
             return None
 
@@ -78,6 +78,16 @@ def _may_add(item: Item, cluster: Cluster) -> bool:
     """Tell whether a group may have one more sum of products."""
     space = space_of_item(item)
     return space is not None and space == cluster.space and len(cluster.products) < MOST_SUMS
+
+
+def why_apart(item: Item, cluster: Cluster) -> str:
+    """Give why a sum of products is not in the kernel of another that reads the same."""
+    space = space_of_item(item)
+    if space is None or space != cluster.space:
+        return "its rows or columns are others"
+    if len(cluster.products) >= MOST_SUMS:
+        return f"a kernel keeps at most {MOST_SUMS} sums of products in registers"
+    return "the kernel has as many operators or operands as it may"
 
 
 def _goes_along(item: Item, cluster: Cluster) -> bool:

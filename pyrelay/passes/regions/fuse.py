@@ -34,9 +34,10 @@ from ..effects import with_flavours
 from ..splice import Splicer
 from .closing import Functions, call_of
 from .found import takes_found_sizes_as_equal
-from .grouping import Grouping, Note
+from .grouping import Grouping
 from .items import Item, Role, has_bodies, mentioned, role_of
 from .kernels import Extraction
+from .notes import Apart, Note
 from .parts import computes, updates_a_part
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ KERNEL: Final = "kernel."
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Fused:
-    """A module with kernel functions, and why what is stored between them is."""
+    """A module with kernel functions, why what is stored between them is, and why products that
+    read the same are apart."""
 
     module: Module
     kernels: tuple[str, ...]
     notes: tuple[Note, ...]
+    apart: tuple[Apart, ...]
 
 
 def fuse(module: Module) -> Fused:
@@ -64,14 +67,15 @@ def fuse(module: Module) -> Fused:
     kernels = Functions(KERNEL, module.functions)
     effects = Effects(module)
     notes: list[Note] = []
+    apart: list[Apart] = []
     functions = {
         name: function
         if takes_found_sizes_as_equal(module, function)
-        else _Fuse(module, function, kernels, effects, notes).walked(function)
+        else _Fuse(module, function, kernels, effects, notes, apart).walked(function)
         for name, function in module.functions.items()
     }
     made = with_flavours(module.with_functions({**functions, **kernels.functions}))
-    return Fused(made, tuple(kernels.functions), tuple(notes))
+    return Fused(made, tuple(kernels.functions), tuple(notes), tuple(apart))
 
 
 @final
@@ -85,6 +89,7 @@ class _Fuse(Splicer):
         kernels: Functions,
         effects: Effects,
         notes: list[Note],
+        apart: list[Apart],
     ) -> None:
         super().__init__(module)
         self._needed: Final = needed_elsewhere(function)
@@ -92,6 +97,7 @@ class _Fuse(Splicer):
         self._kernels: Final = kernels
         self._effects: Final = effects
         self._notes: Final = notes
+        self._apart: Final = apart
 
     def splice(self, expr: Expr, code: Code) -> Steps[Expr]:
         """Add the bindings of a body to `code`, with kernels in place of what they compute."""
@@ -126,6 +132,7 @@ class _Fuse(Splicer):
             needed = [i.var for i in items if i.var in self._needed]
             grouping = Grouping(items, needed, self._effects)
             self._notes.extend(grouping.notes)
+            self._apart.extend(grouping.apart)
             _Emission(grouping, needed, self._assumptions, self._kernels, code).run()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Final, final
 
@@ -32,6 +32,7 @@ from .fitting import (
     reduced_domain,
     space_of_item,
     take_sum,
+    why_apart,
     why_not_overwritten,
     why_outside,
 )
@@ -48,6 +49,7 @@ from .items import (
     with_whole_tuples,
 )
 from .looking import Look, own_domain, read_element
+from .notes import Apart, Note
 from .reading import Reader, Unreadable, shape_of
 from .recording import Recording
 
@@ -66,16 +68,6 @@ FREE_OPERATIONS: Final = 1 << 24
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Why a value is stored: what uses it, and why that is not computed together with it."""
-
-    var: Var
-    user: Var
-    why: str
-
-
-@final
 class Grouping:
     """The groups of one body. `clusters` gives them, and what is no group, in order."""
 
@@ -84,6 +76,8 @@ class Grouping:
         needed = tuple(needed)
         items = with_whole_tuples(items, needed)
         self._notes: Final[list[Note]] = []
+        self.apart: Final[list[Apart]] = []
+        self._products: Final[dict[Var, tuple[Item, Cluster]]] = {}
         self.home: Final[dict[Var, Cluster]] = {}
         self.bindings: Final[dict[Var, Expr]] = {i.var: i.value for i in items}
         self.roles: Final = {item.var: item.role for item in items}
@@ -268,7 +262,20 @@ class Grouping:
                     if other is not cluster and other.order < cluster.order:
                         self._merge(other, cluster)
                 return
+        if item.role is Role.PRODUCT:
+            self._note_apart(item, look)
         self._add(item, self._new(KINDS[item.role], look.domain), look)
+
+    def _note_apart(self, item: Item, look: Look) -> None:
+        """Note why a sum of products is not with the last one that reads the same, if neither needs
+        the other."""
+        after = max((h.order for h in self._homes(look)), default=0)
+        for leaf in look.own:
+            other, cluster = self._products.get(leaf, (item, None))
+            if cluster is not None and self._first_user(cluster.final) > after:
+                why = why_apart(item, cluster.final)
+                self.apart.append(Apart(other.var, item.var, leaf, why))
+                return
 
     def _homes(self, look: Look) -> dict[Cluster, None]:
         """Give what must be evaluated before a value."""
@@ -304,9 +311,9 @@ class Grouping:
         # What overwrites may be in the last group that reads.
         is_last = cluster.order > after or (item.role is Role.OVERWRITE and cluster.order == after)
         if not is_last and self._first_user(cluster) < inf:
-            found = "something else needs it before its other operands are there"
+            found = "something needs it before its other operands are there"
         elif cluster.calls + look.calls > MOST_CALLS or len(cluster.reads) >= MOST_OPERANDS:
-            found = "the kernel is large enough"
+            found = f"its kernel has {MOST_CALLS} operators or {MOST_OPERANDS} operands already"
         else:
             found = self._fits(item, cluster, look)
         if isinstance(found, str):
@@ -391,6 +398,8 @@ class Grouping:
         for leaf, own in look.own.items():
             self._use(leaf, cluster, own=own)
             self._siblings.update({(leaf, loop): cluster for loop in loops})
+            if item.role is Role.PRODUCT:
+                self._products[leaf] = item, cluster
             if item.role is Role.PRODUCT or product(shape_of(type_of(leaf))) == count:
                 self._siblings[leaf, key] = cluster
         if item.role is Role.OVERWRITE:

@@ -12,19 +12,21 @@ from .outline import outline
 
 if TYPE_CHECKING:
     from ...ir.module import Module
-    from .grouping import Note
+    from .notes import Apart, Note
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
     """A program whose tensor code is in functions of its own: the names of the kernel functions and
-    of the region functions that call them, and why what is stored between kernels is."""
+    of the region functions that call them, why what is stored between kernels is, and why products
+    that read the same are in several."""
 
     module: Module
     kernels: tuple[str, ...]
     regions: tuple[str, ...]
     notes: tuple[Note, ...]
+    apart: tuple[Apart, ...]
 
 
 def make_regions(module: Module, entry: str) -> Regions:
@@ -32,4 +34,4 @@ def make_regions(module: Module, entry: str) -> Regions:
     regions."""
     fused = fuse(take_apart(decompose(module, entry), entry))
     made, regions = outline(fused.module, fused.kernels)
-    return Regions(made, fused.kernels, regions, fused.notes)
+    return Regions(made, fused.kernels, regions, fused.notes, fused.apart)

@@ -265,6 +265,9 @@ def test_products_of_one_tensor_are_one_kernel_if_they_have_the_same_places() ->
         N=3,
     )
     assert sorted(len(g.products) for g in groups(found)) == [1, 2]
+    (apart,) = found.apart
+    assert apart.shared.name == "x"
+    assert apart.why == "its rows or columns are others"
 
 
 def test_a_kernel_keeps_few_sums() -> None:
@@ -276,6 +279,10 @@ def test_a_kernel_keeps_few_sums() -> None:
         N=3,
     )
     assert sorted(len(g.products) for g in groups(found)) == [4, 8, 8]
+    assert len(found.apart) == 2
+    assert {a.why for a in found.apart} == {
+        "a kernel keeps at most 8 sums of products in registers"
+    }
 
 
 LAYER = "%x: Tensor[(N, 6), float32], %w: Tensor[(6, 10), float32]"
