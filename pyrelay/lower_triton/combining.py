@@ -36,12 +36,13 @@ class Row:
         self._axis: Final = "0" if len(shape) == 1 else "1, keep_dims=True"
         self._shape: Final = f"[{', '.join(shape)}]"
         self._names: Final[dict[Reduction, tuple[str, ...]]] = {}
+        self._written: Final[dict[Block, str]] = {}
 
     def whole(self, reduction: Reduction, mask: str | None) -> None:
         """Combine a row that is one block."""
         value = self._masked(self._outer, reduction, mask)
         if reduction.is_pair:
-            self._give_pair(reduction, value, self._place(mask))
+            self._give_pair(reduction, value, self._places(self._outer, mask))
         else:
             self._give(reduction, self._final(reduction, value))
 
@@ -99,7 +100,8 @@ class Row:
         value = self._masked(loop, reduction, mask)
         best, place = self._names[reduction]
         function = loop.kernel.function(self._pair_function(reduction))
-        loop.line(f"{best}, {place} = {call(function, best, place, value, self._place(mask))}")
+        places = self._places(loop, mask)
+        loop.line(f"{best}, {place} = {call(function, best, place, value, places)}")
 
     def _step_exponentials(
         self, loop: Block, reduction: Reduction, largest: str, value: Text, mask: str | None
@@ -187,12 +189,10 @@ class Row:
                 self._outer.line(f"{best}, {place} = {pair}")
                 found[reduction] = Text(best), Text(place)
                 continue
-            part = Text(self._part(reduction, reductions, found, taken, count))
-            if _followers(reduction, reductions):
-                name = self._outer.kernel.fresh(f"{reduction.reduced.var.name}_part")
-                self._outer.line(f"{name} = {part}")
-                part = Text(name)
-            found[reduction] = (part,)
+            part = self._part(reduction, reductions, found, taken, count)
+            name = self._outer.kernel.fresh(f"{reduction.reduced.var.name}_part")
+            self._outer.line(f"{name} = {part}")
+            found[reduction] = (Text(name),)
         return found
 
     def _part(
@@ -249,11 +249,19 @@ class Row:
             is_whole = is_whole or not reduction.is_pair  # pairs must be as large as their places
         return text if is_whole else call("tl.broadcast_to", text, self._shape)
 
-    def _place(self, mask: str | None) -> Text:
-        place = Text(f"{self._coordinate}.to(tl.int64)")
-        if mask is not None:
-            place = call("tl.where", mask, place, "-1")
-        return call("tl.broadcast_to", place, self._shape)
+    def _places(self, block: Block, mask: str | None) -> Text:
+        """Give the name of the places of a block, -1 outside the row; they are written once."""
+        if block not in self._written:
+            place = Text(f"{self._coordinate}.to(tl.int64)")
+            if mask is not None:
+                place = call("tl.where", mask, place, "-1")
+            name = block.kernel.fresh("places")
+            block.line(f"{name} = {self._spread(place)}")
+            self._written[block] = name
+        return Text(self._written[block])
+
+    def _spread(self, place: Text) -> Text:
+        return place if self._axis == "0" else call("tl.broadcast_to", place, self._shape)
 
     def _pair_function(self, reduction: Reduction) -> str:
         return "first_largest" if reduction.is_largest else "first_smallest"

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Final, TypeAlias, final
 
 from ..ir.bounds import is_nonnegative
-from ..ir.dims import ONE, ZERO, Dim, DimAtom, DimOp, DimVar
+from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
 from ..passes.regions.places import Places
 from .kernel import Argument, Size, Stride
 from .text import Text, call, infix, negative
@@ -130,11 +130,15 @@ def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimA
         moving = tuple(a for a in monomial if _moves(a, coordinates))
         still = tuple(a for a in monomial if a not in moving)
         found[moving] = found.get(moving, ZERO) + Dim(((still, factor),))
-    # What is added comes first, so that no text begins with a sign if it need not; then what steps
-    # far, such as rows.
-    return sorted(
-        found.items(), key=lambda part: (part[1].terms[0][1] < 0, not part[0], part[1] == ONE)
-    )
+    return sorted(found.items(), key=_order)
+
+
+def _order(part: tuple[tuple[DimAtom, ...], Dim]) -> tuple[bool, bool, int, int]:
+    """Order the parts of a sum: what is added comes first, so that no text begins with a sign if it
+    need not; of that what steps farthest."""
+    atoms, factor = part
+    monomial, coefficient = factor.terms[0]
+    return coefficient < 0, not atoms, -len(monomial), -abs(coefficient)
 
 
 def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:

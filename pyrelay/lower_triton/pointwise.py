@@ -2,7 +2,8 @@
 
 The places of the first output are numbered row by row, and each program takes a block of them.
 Outputs are stored in that order, so stores are contiguous; where an operand is contiguous and not
-broadcast its place is the number itself, and no integer is divided.
+broadcast its place is the number itself, and no integer is divided. Where operands lie across the
+outputs, programs take rectangles of places (`crossing`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..ir.expr import type_of
 from ..passes.regions.groups import Group
 from ..passes.regions.reading import shape_of
 from .block import Block
+from .crossing import cut_of, lower_crossing
 from .emit import KernelText
 from .indexing import Axis
 from .kernel import Config, Kernel, Layout, Lowered, Tiles
@@ -35,6 +37,9 @@ FLAT: Final = "%i"
 
 def lower_pointwise(group: Group, layout: Layout) -> Lowered:
     """Give the kernel of a group that is one pass over places."""
+    cut = cut_of(group, layout)
+    if cut is not None:
+        return Lowered((lower_crossing(group, layout, cut),))
     supplier = TermSupplier(group.function, layout, {})
     places = supplier.places
     count = product(group.shape)

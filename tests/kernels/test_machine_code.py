@@ -42,6 +42,11 @@ BOTH = """def @columns_both[N: Dim](
     sum(%x + transpose(%y, dim0=0, dim1=1), dim=(1,))
 }"""
 
+ACROSS = """def @across[N: Dim](
+    %x: Tensor[(N, SIZE, 64), DTYPE], %y: Tensor[(N, 64, SIZE), DTYPE]) {
+    %x + transpose(%y, dim0=1, dim1=2)
+}"""
+
 
 def alternatives(source: str) -> Iterator[Kernel]:
     """Give all kernels of a function."""
@@ -77,6 +82,7 @@ def pool() -> Generator[ProcessPoolExecutor]:
         (TURNED, 96),
         (TURNED, 1024),
         (BOTH, 1024),
+        (ACROSS, 128),
     ],
     ids=lambda value: (
         value.split("[")[0].removeprefix("def @") if isinstance(value, str) else value

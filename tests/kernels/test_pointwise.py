@@ -225,3 +225,33 @@ def test_another_process_writes_the_same_text() -> None:
         text=True,
     )
     assert found.stdout == f"{text(CHAIN)} {text(GATHERED)} {text(TURNED)}\n"
+
+
+BATCHED = """def @batched[B: Dim, N: Dim, M: Dim](
+    %x: Tensor[(B, M, N), float32], %y: Tensor[(B, N, M), float32], %b: Tensor[(M,), float32]) {
+    let %t = transpose(%x, dim0=1, dim1=2);
+    (%t * %y + %b, cast(greater(%t, 0.0f32), dtype=float32))
+}"""
+CHANNELS_LAST = """def @last[N: Dim](%x: Tensor[(N, 9, 5, 4), float32], %b: Tensor[(9,), float32]) {
+    permute(%x, dims=(0, 2, 3, 1)) + %b
+}"""
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 70), (2, 70, 3), (3, 40, 33), (0, 4, 4)])
+def test_operands_may_lie_across_the_result(shape: tuple[int, int, int]) -> None:
+    b, n, m = shape
+    check(BATCHED, torch.randn(b, m, n), torch.randn(b, n, m), torch.randn(m))
+
+
+def test_images_may_get_their_channels_last() -> None:
+    check(CHANNELS_LAST, torch.randn(3, 9, 5, 4), torch.randn(9))
+    found = "\n".join(x for x in text(CHANNELS_LAST).splitlines() if "# " not in x)
+    # Rows and columns of an image are one side of the rectangles, with no division in it.
+    assert "row" in found
+    assert "%" not in found.replace("tile // tiles % rows", "").replace("tile % tiles", "")
+
+
+def test_no_rectangles_are_made_of_few_places() -> None:
+    narrow = CHANNELS_LAST.replace("9", "3")
+    check(narrow, torch.randn(3, 3, 5, 4), torch.randn(3))
+    assert "BLOCK" in text(narrow)
