@@ -21,14 +21,26 @@ def kernels_text(module: Module, names: Iterable[str]) -> str:
     return "\n\n".join(_text(name, module.functions[name]) for name in names)
 
 
-def _text(name: str, function: Function) -> str:
+def without_text(module: Module, names: Iterable[str]) -> dict[str, str]:
+    """Give the kernel functions for which no text is made, and why."""
+    made = ((name, _lowered(module.functions[name])) for name in names)
+    return {name: found for name, found in made if isinstance(found, str)}
+
+
+def _lowered(function: Function) -> Lowered | str:
     forms = (
         Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
     )
     try:
-        lowered: Lowered | None = lower(function)(Layout(tuple(forms)))
+        return lower(function)(Layout(tuple(forms)))
     except (NoGroup, NoKernel) as error:
-        return f"# {name} runs as calls of torch: {error}\n"
+        return str(error)
+
+
+def _text(name: str, function: Function) -> str:
+    lowered: Lowered | str | None = _lowered(function)
+    if isinstance(lowered, str):
+        return f"# {name} runs as calls of torch: {lowered}\n"
     found: dict[str, str] = {}
     while lowered is not None:
         # Of alternatives with one text the last is for the largest sizes.

@@ -269,10 +269,13 @@ class Grouping:
     def _note_apart(self, item: Item, look: Look) -> None:
         """Note why a sum of products is not with the last one that reads the same, if neither needs
         the other."""
-        after = max((h.order for h in self._homes(look)), default=0)
+        homes = self._homes(look)
+        after = max((h.order for h in homes), default=0)
         for leaf in look.own:
-            other, cluster = self._products.get(leaf, (item, None))
-            if cluster is not None and self._first_user(cluster.final) > after:
+            if leaf not in self._products:
+                continue
+            other, cluster = self._products[leaf]
+            if cluster.final not in homes and self._first_user(cluster.final) > after:
                 why = why_apart(item, cluster.final)
                 self.apart.append(Apart(other.var, item.var, leaf, why))
                 return

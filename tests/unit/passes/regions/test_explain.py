@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyrelay import Dim, Int, Tensor, bfloat16, relay
 from pyrelay.ir.expr import Call, GlobalVar
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
@@ -13,6 +14,7 @@ from pyrelay.passes.regions.reading import straight_line
 from tests.golden import Golden
 from tests.unit.passes.regions import steps
 
+N = Dim("N")
 PROGRAMS = ("lenet_step", "mlp_step", "lstm_step", "block_grad", "tree_state")
 
 
@@ -43,3 +45,22 @@ def test_a_whole_training_step_is_one_region() -> None:
     assert sum(calls) == 3
     for name in cut.kernels:
         group_of(cut.module.functions[name])
+
+
+@relay
+def squares(w: Tensor[bfloat16, (10, 4)], i: Tensor[Int, (N,)]) -> Tensor[bfloat16, ()]:
+    return (w[i] * w[i]).sum()
+
+
+@relay
+def scattered(w: Tensor[bfloat16, (10, 4)], i: Tensor[Int, (N,)]) -> Tensor[bfloat16, (10, 4)]:
+    return relay.grad(squares)(w, i)
+
+
+def test_what_has_no_text_is_said_with_why() -> None:
+    head, _, tail = scattered.explain().partition("kernels that run as calls of torch\n")
+    assert "scatter" in head
+    assert set(tail.splitlines()) == {
+        f"  kernel.{n}: bfloat16 is not added atomically" for n in (1, 2)
+    }
+    assert "as calls of torch" not in steps.lstm_step.explain()
