@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
+from .attributes import bind_attrs
 from .dims import Dim
 from .expr import (
     NO_ATTRS,
@@ -27,7 +28,7 @@ from .expr import (
     is_atom,
     type_of,
 )
-from .op import Clash, Missing, Op, Param, Promotion, Role, RuleCall, Solver
+from .op import Clash, Op, Promotion, Role, RuleCall, Solver
 from .types import (
     DEFAULT_DTYPE,
     UNIT,
@@ -374,24 +375,6 @@ def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[s
     raise TypeError(f"{op.name} needs at least one value; use Builder.call")
 
 
-def bind_attrs(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give all attributes of a call, in the order of the signature, defaults filled in and each
-    in its normal form. Raises TypeError for one that is missing or not in the signature."""
-    unknown = set(attrs) - {p.name for p in op.attributes}
-    if unknown:
-        raise TypeError(f"{op.name} has no attribute {sorted(unknown)[0]}")
-    return {p.name: _attr(op, p, attrs) for p in op.attributes}
-
-
-def _attr(op: Op, param: Param, attrs: Mapping[str, Any]) -> Any:
-    value = attrs.get(param.name, param.default)
-    if value is Missing.REQUIRED:
-        raise TypeError(f"{op.name} needs its attribute {param.name}")
-    if value is Missing.MODE:
-        return False
-    return value if param.convert is None else param.convert(value)
-
-
 def promoted_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
     """Give the dtype to which an operator brings its promoted operands.
 
@@ -475,7 +458,6 @@ __all__ = [
     "Names",
     "Role",
     "Value",
-    "bind_attrs",
     "emit_call",
     "promoted_dtype",
 ]

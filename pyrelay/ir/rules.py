@@ -7,7 +7,6 @@ dtype of the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from .dims import ONE, Dim, DimHole
 from .op import Clash, RuleCall, Stuck, TypeRule
@@ -173,29 +172,6 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) 
                 help=f"cast one: relay.cast(x, relay.{first.dtype})",
             )
     return first.dtype
-
-
-def pair(value: Any) -> tuple[Any, Any]:
-    """Give `(v, v)` for one value, a pair as it is."""
-    return tuple(value) if isinstance(value, tuple | list) else (value, value)
-
-
-def single(value: Any) -> tuple[Any]:
-    """Give `(v,)` for one value, a 1-tuple as it is."""
-    return tuple(value) if isinstance(value, tuple | list) else (value,)
-
-
-def dims_tuple(value: Any) -> Any:
-    """Give dims as a tuple (None stays None): the normal form of `dim=` in reductions."""
-    if value is None or isinstance(value, tuple):
-        return value
-    return tuple(value) if isinstance(value, list) else (value,)
-
-
-def shape_tuple(value: Any) -> tuple[Dim, ...]:
-    """Give a shape as a tuple of dims: the normal form of every size attribute."""
-    items = value if isinstance(value, tuple | list) else (value,)
-    return tuple(Dim.of(v) for v in items)
 
 
 def same_as_operand(index: int = 0) -> TypeRule:

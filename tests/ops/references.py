@@ -16,7 +16,8 @@ import torch
 from torch.nn import functional
 from torch.optim import adam, sgd
 
-from pyrelay.ir.build import bind_attrs, promoted_dtype
+from pyrelay.ir.attributes import bind_attrs
+from pyrelay.ir.build import promoted_dtype
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Promotion, Role
 from pyrelay.ir.types import DTYPES, DType

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import bind_attrs
+from pyrelay.ir.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, RuleCall
 from pyrelay.ir.types import TensorType, Type, float32
@@ -31,8 +31,16 @@ def type_of_call(
 ) -> Type:
     """Give the type of a call, with all that is known by then filled in."""
     solver = solver or new_solver()
-    call = RuleCall(op, tuple(types), bind_attrs(op, attrs or {}), solver)
+    bound = bind_attrs(op, {n: with_dims(v) for n, v in (attrs or {}).items()})
+    call = RuleCall(op, tuple(types), bound, solver)
     return solver.resolve(op.type_rule(call))
+
+
+def with_dims(value: Any) -> Any:
+    """Give an attribute with the names in its tuples as dims."""
+    if not isinstance(value, tuple):
+        return value
+    return tuple(Dim.of(v) if isinstance(v, str) else v for v in value)
 
 
 def shape_text(ty: Type) -> str:

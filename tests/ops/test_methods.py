@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.build import bind_attrs
+from pyrelay.ir.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
 from pyrelay.ir.ops.conv import conv1d, conv2d, conv2d_backward

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.build import bind_attrs
+from pyrelay.ir.attributes import bind_attrs
 from pyrelay.ir.op import Library, Op
 from pyrelay.ir.ops import activation, compare, einsum, linalg, optim, reduce, view
 from pyrelay.ir.ops.table import ALL

@@ -235,19 +235,24 @@ class BadLiteral:
 
 @dataclass(frozen=True, slots=True)
 class BadCall:
-    """An operator is called with attributes it does not have, or without one it needs."""
+    """An operator is called with attributes it does not have, without one it needs, with one of
+    another kind, or with too many operands."""
 
     span: Span
     message: str
     signature: str
+    near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        signature = f"its signature is `{self.signature}`"
         return Diagnostic(
             code="RL611",
             title=self.message,
             primary=Label(self.span, ""),
-            help=f"its signature is `{self.signature}`",
+            notes=() if self.near is None else (signature,),
+            help=_near(self.near) or signature,
+            fix=_fix(self.span, self.near),
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     NoGradient,
@@ -119,8 +120,8 @@ softplus: Final = Op(
     doc="log(1 + exp(beta x)) / beta of each element; x itself where beta x is over `threshold`.",
     params=(
         operand("input", promote=True),
-        attribute("beta", 1.0, float),
-        attribute("threshold", 20.0, float),
+        attribute("beta", 1.0, kinds.real),
+        attribute("threshold", 20.0, kinds.real),
     ),
     promotion=Promotion.FLOAT,
     type_rule=same_dtype,
@@ -143,7 +144,7 @@ softplus: Final = Op(
 leaky_relu: Final = Op(
     name="leaky_relu",
     doc="Each element where it is positive, else the element times `negative_slope`.",
-    params=(operand("input", promote=True), attribute("negative_slope", 0.01, float)),
+    params=(operand("input", promote=True), attribute("negative_slope", 0.01, kinds.real)),
     promotion=Promotion.FLOAT,
     type_rule=same_dtype,
     effect=Effect.NONE,
@@ -164,7 +165,7 @@ leaky_relu: Final = Op(
 elu: Final = Op(
     name="elu",
     doc="Each element where it is positive, else `alpha` times its exponential less 1.",
-    params=(operand("input", promote=True), attribute("alpha", 1.0, float)),
+    params=(operand("input", promote=True), attribute("alpha", 1.0, kinds.real)),
     promotion=Promotion.FLOAT,
     type_rule=same_dtype,
     effect=Effect.NONE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Self, final
 
+from .. import kinds
 from ..op import Effect, Library, NoGradient, Op, Promotion, RuleCall, ShapeBehaviour, attribute
 from ..types import DType, TensorType, Type, float32
 
@@ -61,7 +62,7 @@ def _reader(name: str, read: Callable[[], float]) -> Op:
     return Op(
         name=f"captured_{name}",
         doc=f"The number that `{name}` is when the program runs.",
-        params=(attribute("dtype", float32),),
+        params=(attribute("dtype", float32, kinds.dtype),),
         promotion=Promotion.NONE,
         type_rule=_type,
         effect=Effect.IO,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from .. import kinds
 from ..dims import product
 from ..op import (
     Clash,
@@ -151,7 +152,7 @@ _IGNORED: Final = -100
 nll_loss: Final = Op(
     name="nll_loss",
     doc="Minus the log chance of the class, from log chances along dim 1.",
-    params=(operand("input"), operand("target"), attribute("reduction", "mean")),
+    params=(operand("input"), operand("target"), attribute("reduction", "mean", kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_nll_type,
     effect=Effect.NONE,
@@ -214,7 +215,7 @@ def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 nll_loss_with_total: Final = Op(
     name="nll_loss_with_total",
     doc="`nll_loss`, and the number of classes that a mean is taken over.",
-    params=(operand("input"), operand("target"), attribute("reduction", "mean")),
+    params=(operand("input"), operand("target"), attribute("reduction", "mean", kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_nll_total_type,
     effect=Effect.NONE,
@@ -276,7 +277,7 @@ nll_loss_grad: Final = Op(
         operand("input"),
         operand("target"),
         operand("total_weight"),
-        attribute("reduction", "mean"),
+        attribute("reduction", "mean", kinds.text),
     ),
     promotion=Promotion.NONE,
     type_rule=_nll_backward_type,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -325,7 +326,7 @@ def _cast_grad(p: Pullback) -> Sequence[Value | None]:
 cast: Final = Op(
     name="cast",
     doc="The elements converted to another dtype, towards zero from float to integer.",
-    params=(operand("input"), attribute("dtype")),
+    params=(operand("input"), attribute("dtype", convert=kinds.dtype)),
     promotion=Promotion.NONE,
     type_rule=_cast_type,
     effect=Effect.NONE,

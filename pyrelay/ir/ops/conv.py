@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import (
     Effect,
@@ -27,7 +28,7 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import floating, shape_tuple, with_rank
+from ..rules import floating, with_rank
 from ..types import TensorType, TupleType, Type
 from . import join
 from .conv_methods import BACKWARD, IMAGES, ROWS
@@ -40,7 +41,7 @@ from .convolving import (
     those_wanted,
     window_attrs,
 )
-from .operands import is_given, static, static_pair, static_tuple
+from .operands import is_given
 from .window import padding_pair, padding_single, same_padding
 
 if TYPE_CHECKING:
@@ -130,10 +131,10 @@ conv2d: Final = Op(
         operand("input", promote=True),
         operand("weight", promote=True),
         optional("bias"),
-        attribute("stride", 1, static_pair),
+        attribute("stride", 1, kinds.pair),
         attribute("padding", 0, padding_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("groups", 1, static),
+        attribute("dilation", 1, kinds.pair),
+        attribute("groups", 1, kinds.size),
     ),
     promotion=Promotion.COMMON,
     type_rule=conv_type,
@@ -143,9 +144,9 @@ conv2d: Final = Op(
     grad=_conv2d_grad,
     hidden=_HIDDEN,
     hyper=(
-        attribute("out_channels", convert=static),
-        attribute("kernel_size", convert=static_pair),
-        attribute("bias", True),
+        attribute("out_channels", convert=kinds.size),
+        attribute("kernel_size", convert=kinds.pair),
+        attribute("bias", True, kinds.flag),
     ),
     torch_name="nn.functional.conv2d",
     samples=_conv2d_samples,
@@ -205,10 +206,10 @@ conv1d: Final = Op(
         operand("input", promote=True),
         operand("weight", promote=True),
         optional("bias"),
-        attribute("stride", 1, static_tuple),
+        attribute("stride", 1, kinds.single),
         attribute("padding", 0, padding_single),
-        attribute("dilation", 1, static_tuple),
-        attribute("groups", 1, static),
+        attribute("dilation", 1, kinds.single),
+        attribute("groups", 1, kinds.size),
     ),
     promotion=Promotion.COMMON,
     type_rule=conv_type,
@@ -218,9 +219,9 @@ conv1d: Final = Op(
     grad=_conv1d_grad,
     hidden=_HIDDEN,
     hyper=(
-        attribute("out_channels", convert=static),
-        attribute("kernel_size", convert=static_tuple),
-        attribute("bias", True),
+        attribute("out_channels", convert=kinds.size),
+        attribute("kernel_size", convert=kinds.single),
+        attribute("bias", True, kinds.flag),
     ),
     torch_name="nn.functional.conv1d",
     samples=_conv1d_samples,
@@ -258,11 +259,11 @@ def _operand_gradient(
         params=(
             operand("grad", promote=True),
             operand(other, promote=True),
-            attribute(f"{name}_size", convert=shape_tuple),
-            attribute("stride", 1, static_pair),
-            attribute("padding", 0, static_pair),
-            attribute("dilation", 1, static_pair),
-            attribute("groups", 1, static),
+            attribute(f"{name}_size", convert=kinds.shape),
+            attribute("stride", 1, kinds.pair),
+            attribute("padding", 0, kinds.pair),
+            attribute("dilation", 1, kinds.pair),
+            attribute("groups", 1, kinds.size),
         ),
         promotion=Promotion.COMMON,
         type_rule=lambda call: _linear_part(call, f"{name}_size"),
@@ -385,11 +386,11 @@ conv2d_backward: Final = Op(
         operand("grad", promote=True),
         operand("input", promote=True),
         operand("weight", promote=True),
-        attribute("wanted", convert=static_tuple),
-        attribute("stride", 1, static_pair),
-        attribute("padding", 0, static_pair),
-        attribute("dilation", 1, static_pair),
-        attribute("groups", 1, static),
+        attribute("wanted", convert=kinds.flags),
+        attribute("stride", 1, kinds.pair),
+        attribute("padding", 0, kinds.pair),
+        attribute("dilation", 1, kinds.pair),
+        attribute("groups", 1, kinds.size),
     ),
     promotion=Promotion.COMMON,
     type_rule=_backward_type,

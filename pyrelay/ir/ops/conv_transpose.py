@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import (
     Effect,
@@ -35,7 +36,7 @@ from .convolving import (
     window_attrs,
 )
 from .linalg import parameter_dtype
-from .operands import is_given, static, static_pair
+from .operands import is_given
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -107,11 +108,11 @@ conv_transpose2d: Final = Op(
         operand("input", promote=True),
         operand("weight", promote=True),
         optional("bias"),
-        attribute("stride", 1, static_pair),
-        attribute("padding", 0, static_pair),
-        attribute("output_padding", 0, static_pair),
-        attribute("groups", 1, static),
-        attribute("dilation", 1, static_pair),
+        attribute("stride", 1, kinds.pair),
+        attribute("padding", 0, kinds.pair),
+        attribute("output_padding", 0, kinds.pair),
+        attribute("groups", 1, kinds.size),
+        attribute("dilation", 1, kinds.pair),
     ),
     promotion=Promotion.COMMON,
     type_rule=_transposed_type,
@@ -124,9 +125,9 @@ conv_transpose2d: Final = Op(
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, conv_bias, only_if="bias"),
     ),
     hyper=(
-        attribute("out_channels", convert=static),
-        attribute("kernel_size", convert=static_pair),
-        attribute("bias", True),
+        attribute("out_channels", convert=kinds.size),
+        attribute("kernel_size", convert=kinds.pair),
+        attribute("bias", True, kinds.flag),
     ),
     torch_name="nn.functional.conv_transpose2d",
     samples=_transposed_samples,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import Clash, Pullback, RuleCall
 from ..rules import expect, with_rank
 from ..types import TensorType, Type, show
 from .linalg import parameter_dtype
-from .operands import static_tuple
 from .window import check_count, known, same_padding, window_count
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def conv_weight(call: RuleCall) -> TensorType:
 
 def kernel_size(call: RuleCall, n: int) -> tuple[Dim, ...]:
     """Give the kernel of a convolution whose weight is hidden, one size per spatial dim."""
-    items = static_tuple(call.attrs["kernel_size"])
+    items = kinds.sizes(call.attrs["kernel_size"])
     return tuple(Dim.of(k) for k in (items * n if len(items) == 1 else items))
 
 

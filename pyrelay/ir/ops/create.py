@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..bounds import maximum
 from ..dims import ONE, ZERO, Dim
 from ..op import (
@@ -21,9 +22,8 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import shape_tuple
 from ..types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_float, show
-from .operands import on_tensor, static
+from .operands import on_tensor
 
 if TYPE_CHECKING:
     from ..elements import Elements, Place, Source
@@ -66,9 +66,9 @@ full: Final = Op(
     name="full",
     doc="A tensor of one number.",
     params=(
-        attribute("size", convert=shape_tuple),
-        attribute("fill_value", convert=static),
-        attribute("dtype", None),
+        attribute("size", convert=kinds.shape),
+        attribute("fill_value", convert=kinds.scalar),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=lambda call: _sized(
@@ -102,7 +102,10 @@ def _filled(name: str) -> Op:
     return Op(
         name=name,
         doc=f"A tensor of {name}, of float32 unless `dtype` says otherwise.",
-        params=(attribute("size", convert=shape_tuple), attribute("dtype", None)),
+        params=(
+            attribute("size", convert=kinds.shape),
+            attribute("dtype", None, kinds.optional(kinds.dtype)),
+        ),
         promotion=Promotion.NONE,
         type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
         effect=Effect.NONE,
@@ -141,7 +144,7 @@ def _filled_like(name: str) -> Op:
         name=f"{name}_like",
         doc=f"{name.capitalize()} in the shape of a tensor, and in its dtype unless `dtype` says "
         "otherwise.",
-        params=(operand("input"), attribute("dtype", None)),
+        params=(operand("input"), attribute("dtype", None, kinds.optional(kinds.dtype))),
         promotion=Promotion.NONE,
         type_rule=_like,
         effect=Effect.NONE,
@@ -173,8 +176,8 @@ full_like: Final = Op(
     doc="One number in the shape of a tensor, and in its dtype unless `dtype` says otherwise.",
     params=(
         operand("input"),
-        attribute("fill_value", convert=static),
-        attribute("dtype", None),
+        attribute("fill_value", convert=kinds.scalar),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=_like,
@@ -254,10 +257,10 @@ arange: Final = Op(
     name="arange",
     doc="The numbers from `start` up to, not including, `end`; `arange(end)` starts at 0.",
     params=(
-        attribute("start", 0, static),
-        attribute("end", None, static),
-        attribute("step", 1, static),
-        attribute("dtype", None),
+        attribute("start", 0, kinds.number),
+        attribute("end", None, kinds.optional(kinds.number)),
+        attribute("step", 1, kinds.number),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=_arange_type,
@@ -304,10 +307,10 @@ linspace: Final = Op(
     name="linspace",
     doc="Numbers at equal distances from `start` to `end`, both included.",
     params=(
-        attribute("start", convert=static),
-        attribute("end", convert=static),
-        attribute("steps", convert=static),
-        attribute("dtype", None),
+        attribute("start", convert=kinds.number),
+        attribute("end", convert=kinds.number),
+        attribute("steps", convert=kinds.size),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=_linspace_type,
@@ -351,9 +354,9 @@ eye: Final = Op(
     name="eye",
     doc="Ones on the diagonal of a matrix, zeros elsewhere.",
     params=(
-        attribute("n", convert=static),
-        attribute("m", None, static),
-        attribute("dtype", None),
+        attribute("n", convert=kinds.size),
+        attribute("m", None, kinds.optional(kinds.size)),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=_eye_type,
@@ -390,7 +393,7 @@ def _triangle(k: Elements, place: Place, x: Source, diagonal: Any, keeps: Any) -
 tril: Final = Op(
     name="tril",
     doc="The lower triangle of a matrix, zeros above it.",
-    params=(operand("input"), attribute("diagonal", 0, static)),
+    params=(operand("input"), attribute("diagonal", 0, kinds.size)),
     promotion=Promotion.NONE,
     type_rule=_matrix,
     effect=Effect.NONE,
@@ -415,7 +418,7 @@ tril: Final = Op(
 triu: Final = Op(
     name="triu",
     doc="The upper triangle of a matrix, zeros below it.",
-    params=(operand("input"), attribute("diagonal", 0, static)),
+    params=(operand("input"), attribute("diagonal", 0, kinds.size)),
     promotion=Promotion.NONE,
     type_rule=_matrix,
     effect=Effect.NONE,

@@ -10,6 +10,7 @@ import math as scalar_math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Gradient,
@@ -31,7 +32,6 @@ from ..rules import axis, expect
 from ..types import Type
 from .compare import greater, less, where
 from .precision import widened
-from .reducing import one_dim
 from .samples import filled
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ leaky_relu_grad: Final = _derivative(
     at="input",
     body=lambda k, g, x, slope: k.leaky_relu_grad(g, x, slope),
     grad=lambda p: (leaky_relu_grad(p.g, p.args[1], **p.attrs), None),
-    attributes=(attribute("negative_slope", 0.01, float),),
+    attributes=(attribute("negative_slope", 0.01, kinds.real),),
     samples=lambda: (
         *_samples(-2.0, 2.0, ({}, {"negative_slope": 0.2})),
         Sample((TensorSpec((3,)), filled(0.0, 3)), smooth=False),
@@ -156,7 +156,7 @@ elu_grad: Final = _derivative(
     at="input",
     body=lambda k, g, x, alpha: k.elu_grad(g, x, alpha),
     grad=_elu_grad_grad,
-    attributes=(attribute("alpha", 1.0, float),),
+    attributes=(attribute("alpha", 1.0, kinds.real),),
     samples=lambda: (
         *_samples(-2.0, 2.0, ({}, {"alpha": 0.5})),
         Sample((TensorSpec((2,)), filled(1000.0, 2))),
@@ -227,7 +227,7 @@ softplus_grad: Final = _derivative(
     at="input",
     body=lambda k, g, x, beta, threshold: k.softplus_grad(g, x, beta, threshold),
     grad=_softplus_grad_grad,
-    attributes=(attribute("beta", 1.0, float), attribute("threshold", 20.0, float)),
+    attributes=(attribute("beta", 1.0, kinds.real), attribute("threshold", 20.0, kinds.real)),
     samples=lambda: (
         *_samples(-2.0, 2.0, ({}, {"beta": 2.5}, {"threshold": 0.25})),
         Sample((TensorSpec((4,)), TensorSpec((4,), low=15.0, high=200.0))),
@@ -269,7 +269,7 @@ def _of_softmax(
         params=(
             operand("grad", promote=True),
             operand("output", promote=True),
-            attribute("dim", convert=one_dim),
+            attribute("dim", convert=kinds.axis),
         ),
         promotion=Promotion.FLOAT,
         type_rule=_along,

@@ -8,6 +8,7 @@ from functools import partial
 from operator import call as apply
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Clash,
     Effect,
@@ -89,7 +90,7 @@ descend_in_place: Final = Op(
     name="descend_in_place",
     doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
     "pair of matrices is the gradient that is their product.",
-    params=(operand("params"), operand("grads"), attribute("lr")),
+    params=(operand("params"), operand("grads"), attribute("lr", convert=kinds.real)),
     promotion=Promotion.NONE,
     type_rule=_descend_type,
     effect=Effect.STATE,

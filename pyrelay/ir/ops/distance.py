@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -68,7 +69,7 @@ def _loss(
         params=(
             operand("input", promote=True),
             operand("target", promote=True),
-            attribute("reduction", "mean"),
+            attribute("reduction", "mean", kinds.text),
             *extra,
         ),
         promotion=Promotion.FLOAT,
@@ -132,7 +133,7 @@ smooth_l1_loss: Final = _loss(
     "The squared difference over `2 * beta` below `beta`, the absolute one less `beta / 2` above.",
     _smooth_each,
     _smooth_slope,
-    attribute("beta", 1.0, float),
+    attribute("beta", 1.0, kinds.real),
     refuse=_check_beta,
     samples=(Sample(_PAIR, {"beta": 0.25}), Sample(_PAIR, {"beta": 0.0})),
 )
@@ -149,7 +150,7 @@ huber_loss: Final = _loss(
     "above.",
     lambda difference, attrs: _bowl(difference, attrs["delta"]),
     lambda difference, p: _clipped(difference, p.attrs["delta"]),
-    attribute("delta", 1.0, float),
+    attribute("delta", 1.0, kinds.real),
     refuse=_check_delta,
     samples=(Sample(_PAIR, {"delta": 0.5}),),
 )

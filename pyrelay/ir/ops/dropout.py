@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .. import kinds
 from ..op import (
     MODE,
     Effect,
@@ -57,8 +58,8 @@ dropout: Final = Op(
     params=(
         operand("input"),
         optional("key"),
-        attribute("p", 0.5),
-        attribute("training", MODE),
+        attribute("p", 0.5, kinds.real),
+        attribute("training", MODE, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_dropout_type,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_letters
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from .. import kinds
 from ..dims import ONE, Dim
 from ..op import (
     Clash,
@@ -209,7 +210,7 @@ contract: Final = Op(
     name="contract",
     doc="One sum of products of the elements of two tensors, by an equation without ellipses; dims "
     "of size 1 are broadcast.",
-    params=(operand("input"), operand("other"), attribute("equation")),
+    params=(operand("input"), operand("other"), attribute("equation", convert=kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_contract_type,
     effect=Effect.NONE,
@@ -236,7 +237,7 @@ contract: Final = Op(
 einsum: Final = Op(
     name="einsum",
     doc="Sums of products of elements, by an equation such as 'ij,jk->ik'.",
-    params=(attribute("equation"), operand("operands", promote=True)),
+    params=(attribute("equation", convert=kinds.text), operand("operands", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_einsum_type,
     effect=Effect.NONE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import (
     Effect,
@@ -26,7 +27,7 @@ from ..op import (
 from ..rules import expect, floating, integral, with_rank
 from ..types import TensorType, Type, float32, int64, is_float, show
 from . import compare, create
-from .operands import as_positions, static
+from .operands import as_positions
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -76,7 +77,11 @@ def _embedding_element(
 embedding: Final = Op(
     name="embedding",
     doc="Rows of a table, by their numbers; the row `padding_idx` gets no gradient.",
-    params=(operand("input"), operand("weight"), attribute("padding_idx", None, static)),
+    params=(
+        operand("input"),
+        operand("weight"),
+        attribute("padding_idx", None, kinds.optional(kinds.size)),
+    ),
     promotion=Promotion.NONE,
     type_rule=_embedding_type,
     effect=Effect.NONE,
@@ -85,8 +90,8 @@ embedding: Final = Op(
     grad=_embedding_grad,
     hidden=(Hidden("weight", Holder.PARAMETER, Init.NORMAL, _embedding_weight),),
     hyper=(
-        attribute("num_embeddings", convert=static),
-        attribute("embedding_dim", convert=static),
+        attribute("num_embeddings", convert=kinds.size),
+        attribute("embedding_dim", convert=kinds.size),
     ),
     torch_name="nn.functional.embedding",
     samples=lambda: (
@@ -143,8 +148,8 @@ embedding_grad: Final = Op(
     params=(
         operand("grad"),
         operand("input"),
-        attribute("num_embeddings", convert=Dim.of),
-        attribute("padding_idx", None, lambda value: None if value is None else Dim.of(value)),
+        attribute("num_embeddings", convert=kinds.dim),
+        attribute("padding_idx", None, kinds.optional(kinds.dim)),
     ),
     promotion=Promotion.NONE,
     type_rule=_embedding_grad_type,

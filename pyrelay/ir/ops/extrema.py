@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     NoGradient,
@@ -32,7 +33,6 @@ from .reducing import (
     float_reductions,
     integer_reductions,
     kept,
-    one_dim,
     place,
     reduced_axes,
     reduced_dims,
@@ -78,7 +78,7 @@ def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> 
         params=(
             operand("input"),
             attribute("dim", None, reduced_dims),
-            attribute("keepdim", False),
+            attribute("keepdim", False, kinds.flag),
         ),
         promotion=Promotion.NONE,
         type_rule=reduced_type(_chosen_dtype),
@@ -167,7 +167,11 @@ def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callabl
     return Op(
         name=name,
         doc=doc,
-        params=(operand("input"), attribute("dim", None, one_dim), attribute("keepdim", False)),
+        params=(
+            operand("input"),
+            attribute("dim", None, kinds.optional(kinds.axis)),
+            attribute("keepdim", False, kinds.flag),
+        ),
         promotion=Promotion.NONE,
         type_rule=_pair_type,
         effect=Effect.NONE,
@@ -212,7 +216,11 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
     return Op(
         name=name,
         doc=doc,
-        params=(operand("input"), attribute("dim", None, one_dim), attribute("keepdim", False)),
+        params=(
+            operand("input"),
+            attribute("dim", None, kinds.optional(kinds.axis)),
+            attribute("keepdim", False, kinds.flag),
+        ),
         promotion=Promotion.NONE,
         type_rule=_position_type,
         effect=Effect.NONE,

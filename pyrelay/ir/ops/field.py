@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Host,
@@ -35,7 +36,7 @@ def _never(*_: object) -> object:
 field: Final = Op(
     name="field",
     doc="A field of a record by its name, or the content of a cell.",
-    params=(operand("input"), attribute("name")),
+    params=(operand("input"), attribute("name", convert=kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_undecided,
     effect=Effect.NONE,

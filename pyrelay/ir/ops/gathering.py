@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim, product
 from ..op import (
     Effect,
@@ -25,7 +26,7 @@ from ..op import (
 from ..rules import INDEX_DTYPE, axis, expect, integral, with_rank
 from ..types import TensorType, Type, show
 from . import index, moving
-from .operands import as_positions, as_tensor, static
+from .operands import as_positions, as_tensor
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -77,7 +78,7 @@ def _picked(
 gather: Final = Op(
     name="gather",
     doc="Elements picked along a dim: `out[i][j] = input[index[i][j]][j]` for `dim=0`.",
-    params=(operand("input"), attribute("dim"), operand("index")),
+    params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
     promotion=Promotion.NONE,
     type_rule=_gather_type,
     effect=Effect.NONE,
@@ -127,7 +128,7 @@ scatter_add: Final = Op(
     "elements at one position are added in any order.",
     params=(
         operand("input", promote=True),
-        attribute("dim"),
+        attribute("dim", convert=kinds.axis),
         operand("index"),
         operand("src", promote=True),
     ),
@@ -237,7 +238,7 @@ def _index_select_element(k: Elements, place: Place, x: Source, positions: Sourc
 index_select: Final = Op(
     name="index_select",
     doc="Slices along a dim, by their positions.",
-    params=(operand("input"), attribute("dim"), operand("index")),
+    params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
     promotion=Promotion.NONE,
     type_rule=_index_select_type,
     effect=Effect.NONE,
@@ -273,7 +274,7 @@ def _one_hot_element(k: Elements, place: Place, x: Source, classes: Any) -> Any:
 one_hot: Final = Op(
     name="one_hot",
     doc="A 1 at the place of each class, in a last dim of `num_classes`.",
-    params=(operand("input"), attribute("num_classes", convert=static)),
+    params=(operand("input"), attribute("num_classes", convert=kinds.size)),
     promotion=Promotion.NONE,
     type_rule=_one_hot_type,
     effect=Effect.NONE,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, ZERO, Dim, product
 from ..op import (
     Effect,
@@ -51,7 +52,7 @@ _SIZE: Final = NoGradient("a size is an integer")
 size: Final = Op(
     name="size",
     doc="The value of a dim.",
-    params=(attribute("dim", convert=Dim.of),),
+    params=(attribute("dim", convert=kinds.dim),),
     promotion=Promotion.NONE,
     type_rule=lambda call: SizeType(call.attrs["dim"]),
     effect=Effect.NONE,
@@ -146,7 +147,7 @@ def _dim_size_type(call: RuleCall) -> Type:
 dim_size: Final = Op(
     name="dim_size",
     doc="The size of one dim of a tensor.",
-    params=(operand("input"), attribute("dim")),
+    params=(operand("input"), attribute("dim", convert=kinds.axis)),
     promotion=Promotion.NONE,
     type_rule=_dim_size_type,
     effect=Effect.NONE,
@@ -257,7 +258,7 @@ def _equal_sizes(left: int, right: int) -> tuple[()]:
 equal_sizes: Final = Op(
     name="equal_sizes",
     doc="Stops the program unless two sizes are equal, which its types could not tell.",
-    params=(attribute("left", convert=Dim.of), attribute("right", convert=Dim.of)),
+    params=(attribute("left", convert=kinds.dim), attribute("right", convert=kinds.dim)),
     promotion=Promotion.NONE,
     type_rule=lambda call: UNIT,
     effect=Effect.FAIL,
@@ -287,7 +288,7 @@ def _check(condition: Any, message: str) -> tuple[()]:
 check: Final = Op(
     name="check",
     doc="Stops the program with a message unless the condition holds; `assert`.",
-    params=(operand("condition"), attribute("message", "the assertion does not hold")),
+    params=(operand("condition"), attribute("message", "the assertion does not hold", kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_check_type,
     effect=Effect.FAIL,
@@ -329,7 +330,7 @@ def _fail(message: str) -> Any:
 fail: Final = Op(
     name="fail",
     doc="Stops the program with a message; `raise`. It may stand for a value of any type.",
-    params=(attribute("message"),),
+    params=(attribute("message", convert=kinds.text),),
     promotion=Promotion.NONE,
     type_rule=lambda call: UNKNOWN,
     effect=Effect.FAIL,

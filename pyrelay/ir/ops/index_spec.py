@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
+from .. import kinds
 from ..bounds import is_nonnegative, minimum, positive_part
 from ..dims import ONE, Dim, DimHole
 from ..op import Clash, RuleCall, Stuck
@@ -36,19 +37,36 @@ from ..types import (
     is_float,
     show,
 )
-from .operands import static
 
 Spec: TypeAlias = tuple[tuple[Any, ...], ...]
 
 MASKED: Final = Dim.atom(DimHole(-1))
 """In the shape of a place to write to: as many elements as a mask selects."""
 
+_SPECS: Final = 'its parts are ("int", 0), ("slice", None, None, None), ("new",) and ("ellipsis",)'
+
+_BOUND: Final = kinds.optional(kinds.size)
+
 _WHOLE: Final = ("slice", None, None, None)
 
 
 def normal_spec(spec: Any) -> Spec:
-    """Give a spec in its normal form: constant dims as plain integers."""
-    return tuple(tuple(static(part) for part in entry) for entry in spec)
+    """Give a spec in its normal form: constant dims as plain integers. Raises TypeError."""
+    if not isinstance(spec, tuple | list):
+        raise TypeError(_SPECS)
+    return tuple(map(_normal_entry, spec))
+
+
+def _normal_entry(entry: Any) -> tuple[Any, ...]:
+    match entry:
+        case ("int", place):
+            return ("int", kinds.whole(place))
+        case ("slice", *bounds) if len(bounds) == 3:
+            return ("slice", *map(_BOUND, bounds))
+        case ("new",) | ("ellipsis",):
+            return tuple(entry)
+        case _:
+            raise TypeError(_SPECS)
 
 
 def consumed(call: RuleCall, entry: tuple[Any, ...], indices: Sequence[Type]) -> int:
@@ -191,9 +209,9 @@ def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) ->
     if start is None and stop is None and abs(stride) == 1:
         return size
     start, stop = (
-        static(call.solver.resolve_dim(b)) if isinstance(b, Dim) else b for b in (start, stop)
+        kinds.static(call.solver.resolve_dim(b)) if isinstance(b, Dim) else b for b in (start, stop)
     )
-    known = [static(b) for b in (size, start, stop)]
+    known = [kinds.static(b) for b in (size, start, stop)]
     if not any(isinstance(b, Dim) for b in known):
         return run_of(size, start, stop, stride).count
     if isinstance(size.single, DimHole):
@@ -219,7 +237,7 @@ class Run:
 def run_of(size: Dim, start: Any, stop: Any, step: int | None) -> Run:
     """Give the run of elements in a slice of a dim of a known size, bounds clamped to it."""
     stride = 1 if step is None else step
-    known = [static(b) for b in (size, start, stop)]
+    known = [kinds.static(b) for b in (size, start, stop)]
     if not any(isinstance(b, Dim) for b in known):
         places = range(*slice(known[1], known[2], stride).indices(known[0]))
         return Run(Dim.of(places.start), stride, Dim.of(len(places)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, ZERO, Dim, DimHole
 from ..op import (
     Clash,
@@ -28,7 +29,7 @@ from ..op import (
 from ..rules import axis, common_dtype
 from ..types import TensorType, TupleType, Type, show
 from . import index, joining, moving, view
-from .operands import as_tensor, as_tensors, fields, on_tensor, static, static_tuple
+from .operands import as_tensor, as_tensors, fields, on_tensor
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -105,7 +106,7 @@ _THREE: Final = (TensorSpec((2, 3)), TensorSpec((1, 3)), TensorSpec((2, 3), cont
 cat: Final = Op(
     name="cat",
     doc="Tensors put one after the other along a dim.",
-    params=(operand("tensors", promote=True), attribute("dim", 0)),
+    params=(operand("tensors", promote=True), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.COMMON,
     type_rule=_cat_type,
     effect=Effect.NONE,
@@ -153,7 +154,7 @@ def select(value: Value, dim: int, place: int) -> Value:
 stack: Final = Op(
     name="stack",
     doc="Tensors of one shape put side by side in a new dim.",
-    params=(operand("tensors", promote=True), attribute("dim", 0)),
+    params=(operand("tensors", promote=True), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.COMMON,
     type_rule=_stack_type,
     effect=Effect.NONE,
@@ -177,7 +178,7 @@ stack: Final = Op(
 
 def _sections(value: Any) -> Any:
     """Give one size as it is, several as a tuple: the normal form of `split`."""
-    return static_tuple(value) if isinstance(value, tuple | list) else static(value)
+    return kinds.sizes(value) if isinstance(value, tuple | list) else kinds.size(value)
 
 
 def _split_sizes(call: RuleCall, size: Dim) -> tuple[Dim, ...]:
@@ -231,7 +232,7 @@ split: Final = Op(
     params=(
         operand("tensor"),
         attribute("split_size_or_sections", convert=_sections),
-        attribute("dim", 0),
+        attribute("dim", 0, kinds.axis),
     ),
     promotion=Promotion.NONE,
     type_rule=_split_type,
@@ -328,9 +329,9 @@ pad: Final = Op(
     doc="A tensor with elements added before and after, pairs of numbers from the last dim on.",
     params=(
         operand("input"),
-        attribute("pad", convert=static_tuple),
-        attribute("mode", "constant"),
-        attribute("value", None, static),
+        attribute("pad", convert=kinds.sizes),
+        attribute("mode", "constant", kinds.text),
+        attribute("value", None, kinds.optional(kinds.scalar)),
     ),
     promotion=Promotion.NONE,
     type_rule=_pad_type,
@@ -375,7 +376,11 @@ def _pad_fold(torch: Any, g: Any, pad: tuple[int, ...], mode: str) -> Any:
 pad_fold: Final = Op(
     name="pad_fold",
     doc="The elements that `pad` copied outwards added to those they came from.",
-    params=(operand("input"), attribute("pad", convert=static_tuple), attribute("mode")),
+    params=(
+        operand("input"),
+        attribute("pad", convert=kinds.sizes),
+        attribute("mode", convert=kinds.text),
+    ),
     promotion=Promotion.NONE,
     type_rule=_pad_fold_type,
     effect=Effect.NONE,
@@ -417,7 +422,7 @@ def _repeat_grad(p: Pullback) -> tuple[Value]:
 repeat: Final = Op(
     name="repeat",
     doc="A tensor repeated along each dim, as Tensor.repeat.",
-    params=(operand("input"), attribute("repeats", convert=static_tuple)),
+    params=(operand("input"), attribute("repeats", convert=kinds.sizes)),
     promotion=Promotion.NONE,
     type_rule=_repeat_type,
     effect=Effect.NONE,
@@ -442,7 +447,7 @@ repeat: Final = Op(
 tile: Final = Op(
     name="tile",
     doc="A tensor repeated along its last dims, as numpy's tile.",
-    params=(operand("input"), attribute("dims", convert=static_tuple)),
+    params=(operand("input"), attribute("dims", convert=kinds.sizes)),
     promotion=Promotion.NONE,
     type_rule=_repeat_type,
     effect=Effect.NONE,

@@ -7,6 +7,7 @@ from math import prod
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from .. import kinds
 from ..bounds import minimum, positive_part
 from ..dims import Dim, product
 from ..op import (
@@ -33,7 +34,7 @@ from ..op import (
 from ..rules import axis, broadcast_shapes, expect, with_rank
 from ..types import AnyDType, TensorType, Type, float32, is_float, show
 from . import create, index, moving, reduce, view
-from .operands import is_given, static
+from .operands import is_given
 from .precision import widened
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ linear: Final = Op(
         Hidden("weight", Holder.PARAMETER, Init.FAN_IN, _linear_weight),
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, _linear_bias, only_if="bias"),
     ),
-    hyper=(attribute("out_features", convert=static), attribute("bias", True)),
+    hyper=(attribute("out_features", convert=kinds.size), attribute("bias", True, kinds.flag)),
     torch_name="nn.functional.linear",
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((5, 4)), TensorSpec((5,)))),
@@ -369,9 +370,9 @@ diagonal: Final = Op(
     doc="The diagonal between two dims, as a last dim.",
     params=(
         operand("input"),
-        attribute("offset", 0),
-        attribute("dim1", 0),
-        attribute("dim2", 1),
+        attribute("offset", 0, kinds.whole),
+        attribute("dim1", 0, kinds.axis),
+        attribute("dim2", 1, kinds.axis),
     ),
     promotion=Promotion.NONE,
     type_rule=_diagonal_type,

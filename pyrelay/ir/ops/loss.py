@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Clash,
     Effect,
@@ -108,7 +109,7 @@ binary_cross_entropy_with_logits: Final = Op(
         operand("target", promote=True),
         optional("weight"),
         optional("pos_weight"),
-        attribute("reduction", "mean"),
+        attribute("reduction", "mean", kinds.text),
     ),
     promotion=Promotion.FLOAT,
     type_rule=_bce_type,
@@ -193,8 +194,8 @@ kl_div: Final = Op(
     params=(
         operand("input", promote=True),
         operand("target", promote=True),
-        attribute("reduction", "mean"),
-        attribute("log_target", False),
+        attribute("reduction", "mean", kinds.text),
+        attribute("log_target", False, kinds.flag),
     ),
     promotion=Promotion.FLOAT,
     type_rule=_kl_type,

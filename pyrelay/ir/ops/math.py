@@ -6,6 +6,7 @@ import math as scalar_math
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Gradient,
@@ -298,7 +299,7 @@ def _round(k: Any, x: Any, decimals: int) -> Any:
 round_: Final = Op(
     name="round",
     doc="Nearest number of `decimals` digits, halves to even, in the same dtype.",
-    params=(operand("input"), attribute("decimals", 0)),
+    params=(operand("input"), attribute("decimals", 0, kinds.whole)),
     promotion=Promotion.NONE,
     type_rule=numeric,
     effect=Effect.NONE,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -127,9 +128,9 @@ var: Final = Op(
     params=(
         operand("input", promote=True),
         attribute("dim", None, reduced_dims),
-        attribute("correction", 1),
-        attribute("keepdim", False),
-        attribute("unbiased", None),
+        attribute("correction", 1, kinds.number),
+        attribute("keepdim", False, kinds.flag),
+        attribute("unbiased", None, kinds.optional(kinds.flag)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
@@ -159,9 +160,9 @@ std: Final = Op(
     params=(
         operand("input", promote=True),
         attribute("dim", None, reduced_dims),
-        attribute("correction", 1),
-        attribute("keepdim", False),
-        attribute("unbiased", None),
+        attribute("correction", 1, kinds.number),
+        attribute("keepdim", False, kinds.flag),
+        attribute("unbiased", None, kinds.optional(kinds.flag)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
@@ -190,7 +191,7 @@ logsumexp: Final = Op(
     params=(
         operand("input", promote=True),
         attribute("dim", convert=reduced_dims),
-        attribute("keepdim", False),
+        attribute("keepdim", False, kinds.flag),
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
@@ -213,7 +214,7 @@ logsumexp: Final = Op(
 
 
 def _order(value: Any) -> float:
-    return 2.0 if value == "fro" else float(value)
+    return 2.0 if value == "fro" else kinds.real(value)
 
 
 def _largest_slope(x: Value, out: Value, dims: tuple[int, ...] | None) -> Value:
@@ -270,8 +271,8 @@ norm: Final = Op(
         operand("input", promote=True),
         attribute("p", "fro", _order),
         attribute("dim", None, reduced_dims),
-        attribute("keepdim", False),
-        attribute("dtype", None),
+        attribute("keepdim", False, kinds.flag),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),

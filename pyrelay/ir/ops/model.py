@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import (
     Effect,
@@ -22,10 +23,9 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import same_as_operand, shape_tuple
+from ..rules import same_as_operand
 from ..types import UNKNOWN, TensorType, Type, float32, float64, int64
 from . import moving, philox
-from .operands import static
 
 KEY_INIT: Final = "key"
 """The `init` of a random key: one of its own for each seed and path."""
@@ -34,11 +34,7 @@ _KINDS: Final = (*(kind.name.lower() for kind in Init), KEY_INIT)
 
 
 def _init_name(value: Any) -> str:
-    return value.name.lower() if isinstance(value, Init) else value
-
-
-def _optional_size(value: Any) -> Any:
-    return None if value is None else shape_tuple(value)
+    return value.name.lower() if isinstance(value, Init) else kinds.text(value)
 
 
 def _initial_type(call: RuleCall) -> Type:
@@ -96,11 +92,11 @@ initial: Final = Op(
     "`fan_in` is the product of all sizes but the first unless given.",
     params=(
         attribute("init", convert=_init_name),
-        attribute("seed", convert=static),
-        attribute("path"),
-        attribute("size", None, _optional_size),
-        attribute("dtype", None),
-        attribute("fan_in", None, static),
+        attribute("seed", convert=kinds.size),
+        attribute("path", convert=kinds.text),
+        attribute("size", None, kinds.optional(kinds.shape)),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
+        attribute("fan_in", None, kinds.optional(kinds.size)),
     ),
     promotion=Promotion.NONE,
     type_rule=_initial_type,
@@ -137,7 +133,10 @@ param: Final = Op(
     lowering=View(lambda torch, value: value, moving.unmoved),
     grad=lambda p: (p.g,),
     hidden=(Hidden("value", Holder.PARAMETER, Init.FAN_IN, _param_value),),
-    hyper=(attribute("shape", convert=shape_tuple), attribute("dtype", None)),
+    hyper=(
+        attribute("shape", convert=kinds.shape),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
+    ),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),

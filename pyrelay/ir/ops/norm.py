@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim, product
 from ..op import (
     MODE,
@@ -30,11 +31,11 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import expect, floating, shape_tuple
+from ..rules import expect, floating
 from ..types import TensorType, TupleType, Type, show
 from . import activation, math
 from .linalg import parameter_dtype
-from .operands import is_given, static
+from .operands import is_given
 from .precision import widened
 from .statistics import (
     along_channels,
@@ -123,9 +124,9 @@ batch_norm: Final = Op(
         operand("running_var"),
         optional("weight"),
         optional("bias"),
-        attribute("training", MODE),
-        attribute("momentum", 0.1),
-        attribute("eps", 1e-5),
+        attribute("training", MODE, kinds.flag),
+        attribute("momentum", 0.1, kinds.real),
+        attribute("eps", 1e-5, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_batch_norm_type,
@@ -139,7 +140,7 @@ batch_norm: Final = Op(
         Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
     ),
-    hyper=(attribute("affine", True),),
+    hyper=(attribute("affine", True, kinds.flag),),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _VECTOR, _POSITIVE, _VECTOR, _VECTOR), {"training": True}),
@@ -180,7 +181,7 @@ def _layer_norm_type(call: RuleCall) -> Type:
 
 
 def _normalized_weight(call: RuleCall) -> TensorType:
-    return TensorType(shape_tuple(call.attrs["normalized_shape"]), parameter_dtype(call))
+    return TensorType(kinds.shape(call.attrs["normalized_shape"]), parameter_dtype(call))
 
 
 def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -200,10 +201,10 @@ layer_norm: Final = Op(
     doc="The last dims, those of `normalized_shape`, normalised together.",
     params=(
         operand("input"),
-        attribute("normalized_shape", convert=shape_tuple),
+        attribute("normalized_shape", convert=kinds.shape),
         optional("weight"),
         optional("bias"),
-        attribute("eps", 1e-5),
+        attribute("eps", 1e-5, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_layer_norm_type,
@@ -223,7 +224,7 @@ layer_norm: Final = Op(
             "bias", Holder.PARAMETER, Init.ZEROS, _normalized_weight, only_if="elementwise_affine"
         ),
     ),
-    hyper=(attribute("elementwise_affine", True),),
+    hyper=(attribute("elementwise_affine", True, kinds.flag),),
     torch_name="nn.functional.layer_norm",
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _VECTOR, _VECTOR), {"normalized_shape": (3,)}),
@@ -280,9 +281,9 @@ rms_norm: Final = Op(
     doc="The last dims scaled to a mean square of 1.",
     params=(
         operand("input"),
-        attribute("normalized_shape", convert=shape_tuple),
+        attribute("normalized_shape", convert=kinds.shape),
         optional("weight"),
-        attribute("eps", None),
+        attribute("eps", None, kinds.optional(kinds.real)),
     ),
     promotion=Promotion.NONE,
     type_rule=_layer_norm_type,
@@ -295,7 +296,7 @@ rms_norm: Final = Op(
             "weight", Holder.PARAMETER, Init.ONES, _normalized_weight, only_if="elementwise_affine"
         ),
     ),
-    hyper=(attribute("elementwise_affine", True),),
+    hyper=(attribute("elementwise_affine", True, kinds.flag),),
     torch_name="nn.functional.rms_norm",
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _VECTOR), {"normalized_shape": (3,)}),
@@ -354,10 +355,10 @@ group_norm: Final = Op(
     doc="The channels (dim 1) in groups, each normalised by its own statistics.",
     params=(
         operand("input"),
-        attribute("num_groups", convert=static),
+        attribute("num_groups", convert=kinds.size),
         optional("weight"),
         optional("bias"),
-        attribute("eps", 1e-5),
+        attribute("eps", 1e-5, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_group_norm_type,
@@ -369,7 +370,7 @@ group_norm: Final = Op(
         Hidden("weight", Holder.PARAMETER, Init.ONES, _per_channel, only_if="affine"),
         Hidden("bias", Holder.PARAMETER, Init.ZEROS, _per_channel, only_if="affine"),
     ),
-    hyper=(attribute("affine", True),),
+    hyper=(attribute("affine", True, kinds.flag),),
     torch_name="nn.functional.group_norm",
     samples=lambda: (
         Sample((TensorSpec((2, 6, 3)), TensorSpec((6,)), TensorSpec((6,))), {"num_groups": 2}),

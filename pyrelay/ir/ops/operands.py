@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..dims import Dim
 from ..types import UNIT, TupleType
 
 if TYPE_CHECKING:
@@ -51,21 +50,3 @@ def fields(pack: Value) -> list[Value]:
     """Give the fields of a tuple operand of a gradient rule."""
     assert isinstance(pack.ty, TupleType)
     return [pack[i] for i in range(len(pack.ty.fields))]
-
-
-def static(value: Any) -> Any:
-    """Give a constant dim as a plain integer and anything else as it is."""
-    if isinstance(value, Dim) and value.constant is not None:
-        return value.constant
-    return value
-
-
-def static_tuple(value: Any) -> tuple[Any, ...]:
-    """Give one number or several as a tuple of plain numbers."""
-    return tuple(map(static, value)) if isinstance(value, tuple | list) else (static(value),)
-
-
-def static_pair(value: Any) -> tuple[Any, ...]:
-    """Give `(v, v)` for one number, a pair as it is: the normal form of 2-d window arguments."""
-    items = static_tuple(value)
-    return items * 2 if len(items) == 1 else items

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Clash,
     Effect,
@@ -190,9 +191,9 @@ momentum_step: Final = Op(
         operand("grad"),
         operand("lr"),
         optional("velocity"),
-        attribute("momentum", 0.0),
-        attribute("weight_decay", 0.0),
-        attribute("nesterov", False),
+        attribute("momentum", 0.0, kinds.real),
+        attribute("weight_decay", 0.0, kinds.real),
+        attribute("nesterov", False, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_momentum_type,
@@ -295,11 +296,11 @@ adam_step: Final = Op(
         operand("second"),
         operand("step"),
         operand("lr"),
-        attribute("beta1", 0.9),
-        attribute("beta2", 0.999),
-        attribute("eps", 1e-8),
-        attribute("weight_decay", 0.0),
-        attribute("decoupled", False),
+        attribute("beta1", 0.9, kinds.real),
+        attribute("beta2", 0.999, kinds.real),
+        attribute("eps", 1e-8, kinds.real),
+        attribute("weight_decay", 0.0, kinds.real),
+        attribute("decoupled", False, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_adam_type,

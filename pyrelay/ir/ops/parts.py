@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import Dim, DimHole
 from ..op import (
     Effect,
@@ -28,7 +29,7 @@ from ..op import (
 from ..rules import axis, common_dtype, integral, with_rank
 from ..types import SizeType, TensorType, TupleType, Type
 from . import create, gathering, index, join, moving
-from .operands import as_positions, as_tensors, fields, static
+from .operands import as_positions, as_tensors, fields
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -70,7 +71,7 @@ def _select_element(k: Elements, place: Place, x: Source, at: Source, dim: int) 
 select: Final = Op(
     name="select",
     doc="The elements at one place along a dim, the dim dropped.",
-    params=(operand("input"), attribute("dim"), operand("index")),
+    params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
     promotion=Promotion.NONE,
     type_rule=_select_type,
     effect=Effect.NONE,
@@ -119,9 +120,9 @@ narrow: Final = Op(
     doc="The `length` elements from `start` on along a dim; unlike a slice it never clamps.",
     params=(
         operand("input"),
-        attribute("dim"),
-        attribute("start", convert=static),
-        attribute("length", convert=static),
+        attribute("dim", convert=kinds.axis),
+        attribute("start", convert=kinds.size),
+        attribute("length", convert=kinds.size),
     ),
     promotion=Promotion.NONE,
     type_rule=_narrow_type,
@@ -176,7 +177,11 @@ chunk: Final = Op(
     name="chunk",
     doc="A tensor cut along a dim into `chunks` parts, the last of which may be smaller; a tuple. "
     "A named size must be a multiple of `chunks`.",
-    params=(operand("input"), attribute("chunks"), attribute("dim", 0)),
+    params=(
+        operand("input"),
+        attribute("chunks", convert=kinds.whole),
+        attribute("dim", 0, kinds.axis),
+    ),
     promotion=Promotion.NONE,
     type_rule=_chunk_type,
     effect=Effect.NONE,
@@ -229,7 +234,7 @@ def _unbind_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 unbind: Final = Op(
     name="unbind",
     doc="The parts of a tensor at each place along a dim, the dim dropped; a tuple.",
-    params=(operand("input"), attribute("dim", 0)),
+    params=(operand("input"), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.NONE,
     type_rule=_unbind_type,
     effect=Effect.NONE,
@@ -342,10 +347,10 @@ index_add: Final = Op(
     "GPU slices at one position are added in any order.",
     params=(
         operand("input", promote=True),
-        attribute("dim"),
+        attribute("dim", convert=kinds.axis),
         operand("index"),
         operand("source", promote=True),
-        attribute("alpha", 1, static),
+        attribute("alpha", 1, kinds.number),
     ),
     promotion=Promotion.COMMON,
     type_rule=_index_add_type,

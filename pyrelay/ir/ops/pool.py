@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, Dim
 from ..op import (
     Effect,
@@ -23,11 +24,10 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import INDEX_DTYPE, expect, floating, integral, shape_tuple
+from ..rules import INDEX_DTYPE, expect, floating, integral
 from ..types import TensorType, TupleType, Type, show
 from . import gathering, pooling, reduce, view
-from .operands import static, static_pair
-from .window import known, optional_pair, pooled
+from .window import known, pooled
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -88,11 +88,11 @@ def _channels_last(torch: Any, x: Any, *attrs: Any) -> Any:
 
 
 _WINDOW: Final = (
-    attribute("kernel_size", convert=static_pair),
-    attribute("stride", None, optional_pair),
-    attribute("padding", 0, static_pair),
-    attribute("dilation", 1, static_pair),
-    attribute("ceil_mode", False),
+    attribute("kernel_size", convert=kinds.pair),
+    attribute("stride", None, kinds.optional(kinds.pair)),
+    attribute("padding", 0, kinds.pair),
+    attribute("dilation", 1, kinds.pair),
+    attribute("ceil_mode", False, kinds.flag),
 )
 
 
@@ -242,12 +242,12 @@ avg_pool2d: Final = Op(
     doc="The average of the elements under each window.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=static_pair),
-        attribute("stride", None, optional_pair),
-        attribute("padding", 0, static_pair),
-        attribute("ceil_mode", False),
-        attribute("count_include_pad", True),
-        attribute("divisor_override", None, static),
+        attribute("kernel_size", convert=kinds.pair),
+        attribute("stride", None, kinds.optional(kinds.pair)),
+        attribute("padding", 0, kinds.pair),
+        attribute("ceil_mode", False, kinds.flag),
+        attribute("count_include_pad", True, kinds.flag),
+        attribute("divisor_override", None, kinds.optional(kinds.size)),
     ),
     promotion=Promotion.NONE,
     type_rule=_max_pool_type,
@@ -286,13 +286,13 @@ avg_pool2d_backward: Final = Op(
     doc="The cotangent of the input of `avg_pool2d` from that of its result.",
     params=(
         operand("grad"),
-        attribute("input_size", convert=shape_tuple),
-        attribute("kernel_size", convert=static_pair),
-        attribute("stride", None, optional_pair),
-        attribute("padding", 0, static_pair),
-        attribute("ceil_mode", False),
-        attribute("count_include_pad", True),
-        attribute("divisor_override", None, static),
+        attribute("input_size", convert=kinds.shape),
+        attribute("kernel_size", convert=kinds.pair),
+        attribute("stride", None, kinds.optional(kinds.pair)),
+        attribute("padding", 0, kinds.pair),
+        attribute("ceil_mode", False, kinds.flag),
+        attribute("count_include_pad", True, kinds.flag),
+        attribute("divisor_override", None, kinds.optional(kinds.size)),
     ),
     promotion=Promotion.NONE,
     type_rule=_backward_type,
@@ -312,6 +312,9 @@ avg_pool2d_backward: Final = Op(
         Sample((TensorSpec((0, 3, 3, 2)),), {"input_size": (0, 3, 6, 5), "kernel_size": 2}),
     ),
 )
+
+
+_OUTPUT_SIZE: Final = kinds.pair_of(kinds.optional(kinds.size))
 
 
 def _adaptive_type(call: RuleCall) -> Type:
@@ -369,7 +372,7 @@ def _adaptive_backward_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -
 adaptive_avg_pool2d: Final = Op(
     name="adaptive_avg_pool2d",
     doc="Averages over windows chosen to give a result of `output_size`; None keeps a size.",
-    params=(operand("input"), attribute("output_size", convert=static_pair)),
+    params=(operand("input"), attribute("output_size", convert=_OUTPUT_SIZE)),
     promotion=Promotion.NONE,
     type_rule=_adaptive_type,
     effect=Effect.NONE,
@@ -404,8 +407,8 @@ adaptive_avg_pool2d_backward: Final = Op(
     doc="The cotangent of the input of `adaptive_avg_pool2d` from that of its result.",
     params=(
         operand("grad"),
-        attribute("input_size", convert=shape_tuple),
-        attribute("output_size", convert=static_pair),
+        attribute("input_size", convert=kinds.shape),
+        attribute("output_size", convert=_OUTPUT_SIZE),
     ),
     promotion=Promotion.NONE,
     type_rule=_backward_type,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Expansion,
@@ -23,8 +24,7 @@ from ..op import (
 from ..rules import floating
 from ..types import TensorType, Type, show
 from . import pool, view
-from .operands import static_tuple
-from .window import optional_single, pooled
+from .window import pooled
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -64,11 +64,11 @@ max_pool1d: Final = Op(
     doc="The largest element under each window; of equal ones the first gets the gradient.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=static_tuple),
-        attribute("stride", None, optional_single),
-        attribute("padding", 0, static_tuple),
-        attribute("dilation", 1, static_tuple),
-        attribute("ceil_mode", False),
+        attribute("kernel_size", convert=kinds.single),
+        attribute("stride", None, kinds.optional(kinds.single)),
+        attribute("padding", 0, kinds.single),
+        attribute("dilation", 1, kinds.single),
+        attribute("ceil_mode", False, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_pool_type,
@@ -106,11 +106,11 @@ avg_pool1d: Final = Op(
     doc="The average of the elements under each window.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=static_tuple),
-        attribute("stride", None, optional_single),
-        attribute("padding", 0, static_tuple),
-        attribute("ceil_mode", False),
-        attribute("count_include_pad", True),
+        attribute("kernel_size", convert=kinds.single),
+        attribute("stride", None, kinds.optional(kinds.single)),
+        attribute("padding", 0, kinds.single),
+        attribute("ceil_mode", False, kinds.flag),
+        attribute("count_include_pad", True, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_pool_type,

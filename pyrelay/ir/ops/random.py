@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from .. import kinds
 from ..dims import Dim
 from ..op import (
     Clash,
@@ -25,10 +26,10 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import broadcast_shapes, expect, floating, integral, shape_tuple, with_rank
+from ..rules import broadcast_shapes, expect, floating, integral, with_rank
 from ..types import TensorType, Type, bool_, float32, float64, int64, is_float, show, tensor_type
 from . import drawing, philox
-from .operands import as_tensor, static
+from .operands import as_tensor
 
 KEY: Final = tensor_type(int64, 2)
 """The type of a random key."""
@@ -51,7 +52,7 @@ def check_key(call: RuleCall, place: int = 0) -> None:
 random_key: Final = Op(
     name="random_key",
     doc="The random key of a seed.",
-    params=(attribute("seed", convert=static),),
+    params=(attribute("seed", convert=kinds.size),),
     promotion=Promotion.NONE,
     type_rule=lambda call: KEY,
     effect=Effect.NONE,
@@ -134,7 +135,7 @@ def _split_type(call: RuleCall) -> Type:
 random_split: Final = Op(
     name="random_split",
     doc="Several keys made of one, as rows.",
-    params=(operand("key"), attribute("num", 2, static)),
+    params=(operand("key"), attribute("num", 2, kinds.size)),
     promotion=Promotion.NONE,
     type_rule=_split_type,
     effect=Effect.NONE,
@@ -174,7 +175,11 @@ def _normal(torch: Any, key: Any, size: tuple[int, ...], dtype: Any) -> Any:
 normal: Final = Op(
     name="normal",
     doc="Numbers from the standard normal distribution.",
-    params=(operand("key"), attribute("size", (), shape_tuple), attribute("dtype", None)),
+    params=(
+        operand("key"),
+        attribute("size", (), kinds.shape),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
+    ),
     promotion=Promotion.NONE,
     type_rule=_drawn_type,
     effect=Effect.NONE,
@@ -205,10 +210,10 @@ uniform: Final = Op(
     doc="Numbers from `low` up to, not including, `high`, all equally likely.",
     params=(
         operand("key"),
-        attribute("size", (), shape_tuple),
-        attribute("low", 0.0, static),
-        attribute("high", 1.0, static),
-        attribute("dtype", None),
+        attribute("size", (), kinds.shape),
+        attribute("low", 0.0, kinds.number),
+        attribute("high", 1.0, kinds.number),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=_drawn_type,
@@ -244,10 +249,6 @@ def _bernoulli_type(call: RuleCall) -> Type:
     return TensorType(size, bool_)
 
 
-def _optional_shape(value: Any) -> Any:
-    return None if value is None else shape_tuple(value)
-
-
 def _bernoulli(torch: Any, key: Any, p: Any, size: Any) -> Any:
     chance = as_tensor(torch, 0.5 if p is None else p, key)
     size = tuple(chance.shape) if size is None else size
@@ -257,7 +258,7 @@ def _bernoulli(torch: Any, key: Any, p: Any, size: Any) -> Any:
 bernoulli: Final = Op(
     name="bernoulli",
     doc="True with chance `p`, one half unless given; of the shape of `p` unless `size` says.",
-    params=(operand("key"), optional("p"), attribute("size", None, _optional_shape)),
+    params=(operand("key"), optional("p"), attribute("size", None, kinds.optional(kinds.shape))),
     promotion=Promotion.NONE,
     type_rule=_bernoulli_type,
     effect=Effect.NONE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, Dim, product
 from ..op import (
     Effect,
@@ -21,7 +22,6 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import shape_tuple
 from ..types import AnyDType, TensorType, Type, bool_, float32, float64, show
 from .operands import on_tensor
 from .reducing import (
@@ -31,7 +31,6 @@ from .reducing import (
     float_reductions,
     integer_reductions,
     kept,
-    one_dim,
     reduced_dims,
     reduced_type,
     to_operand,
@@ -78,8 +77,8 @@ sum_: Final = Op(
     params=(
         operand("input"),
         attribute("dim", None, reduced_dims),
-        attribute("keepdim", False),
-        attribute("dtype", None),
+        attribute("keepdim", False, kinds.flag),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=reduced_type(accumulated_dtype),
@@ -110,8 +109,8 @@ mean: Final = Op(
     params=(
         operand("input", promote=True),
         attribute("dim", None, reduced_dims),
-        attribute("keepdim", False),
-        attribute("dtype", None),
+        attribute("keepdim", False, kinds.flag),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
@@ -164,9 +163,9 @@ prod: Final = Op(
     doc="Product of elements; 1 for none. Integers and bools are multiplied as int64.",
     params=(
         operand("input"),
-        attribute("dim", None, one_dim),
-        attribute("keepdim", False),
-        attribute("dtype", None),
+        attribute("dim", None, kinds.optional(kinds.axis)),
+        attribute("keepdim", False, kinds.flag),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.NONE,
     type_rule=reduced_type(accumulated_dtype),
@@ -189,7 +188,7 @@ def _truth(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op
         params=(
             operand("input"),
             attribute("dim", None, reduced_dims),
-            attribute("keepdim", False),
+            attribute("keepdim", False, kinds.flag),
         ),
         promotion=Promotion.NONE,
         type_rule=reduced_type(_bool_dtype),
@@ -250,7 +249,7 @@ def _sum_to_code(x: Value, size: tuple[Dim, ...]) -> Value:
 sum_to: Final = Op(
     name="sum_to",
     doc="Sum over the dims along which a tensor of shape `size` was broadcast to this one.",
-    params=(operand("input"), attribute("size", convert=shape_tuple)),
+    params=(operand("input"), attribute("size", convert=kinds.shape)),
     promotion=Promotion.NONE,
     type_rule=_sum_to_type,
     effect=Effect.NONE,

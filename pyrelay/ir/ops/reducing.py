@@ -9,28 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from .. import kinds
 from ..dims import Dim, product
 from ..op import RuleCall, Sample, TensorSpec, TypeRule
-from ..rules import axes, dims_tuple, drop_axes
+from ..rules import axes, drop_axes
 from ..types import AnyDType, DType, DTypeKind, TensorType, Type, int64, is_float
 
 if TYPE_CHECKING:
     from ..build import Value
 
 
-def reduced_dims(value: Any) -> Any:
+def reduced_dims(value: Any) -> tuple[int, ...] | None:
     """Give the normal form of a reduction's `dim`: a tuple, or None for all, which `()` means."""
-    found = dims_tuple(value)
-    for dim in found or ():
-        one_dim(dim)
-    return None if found == () else found
-
-
-def one_dim(value: Any) -> int | None:
-    """Give the normal form of a `dim` that names one dim, or None for all."""
-    if value is None or isinstance(value, int):
-        return value
-    raise TypeError(f"a dim is named by a whole number, not by {value!r}")
+    return None if value is None else kinds.axes(value) or None
 
 
 def reduced_axes(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:

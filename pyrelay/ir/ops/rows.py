@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -74,7 +75,7 @@ def _stack_grad(p: Pullback) -> tuple[Value, None]:
 stack_rows: Final = Op(
     name="stack_rows",
     doc="The tensors of a list side by side in a new dim; like `like` if there are none.",
-    params=(operand("xs"), optional("like"), attribute("dim", 0)),
+    params=(operand("xs"), optional("like"), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.NONE,
     type_rule=_stack_type,
     effect=Effect.FAIL,
@@ -112,7 +113,7 @@ def _unstack_grad(p: Pullback) -> tuple[Value]:
 unstack: Final = Op(
     name="unstack",
     doc="The list of the slices of a tensor along a dim.",
-    params=(operand("input"), attribute("dim", 0)),
+    params=(operand("input"), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.NONE,
     type_rule=_unstack_type,
     effect=Effect.NONE,

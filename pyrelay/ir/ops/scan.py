@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -21,7 +22,7 @@ from ..op import (
 from ..rules import axis
 from ..types import TensorType, Type, float32, float64, is_float
 from .operands import on_tensor
-from .reducing import accumulated_dtype, one_dim, to_operand
+from .reducing import accumulated_dtype, to_operand
 from .samples import filled
 from .view import flip
 
@@ -57,7 +58,11 @@ def _cumsum_grad(p: Pullback) -> Sequence[Value | None]:
 cumsum: Final = Op(
     name="cumsum",
     doc="Sum of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(operand("input"), attribute("dim", convert=one_dim), attribute("dtype", None)),
+    params=(
+        operand("input"),
+        attribute("dim", convert=kinds.axis),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
+    ),
     promotion=Promotion.NONE,
     type_rule=_running_type,
     effect=Effect.NONE,
@@ -85,7 +90,11 @@ def _cumprod_grad(p: Pullback) -> Sequence[Value | None]:
 cumprod: Final = Op(
     name="cumprod",
     doc="Product of the elements up to each one along `dim`; integers and bools as int64.",
-    params=(operand("input"), attribute("dim", convert=one_dim), attribute("dtype", None)),
+    params=(
+        operand("input"),
+        attribute("dim", convert=kinds.axis),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
+    ),
     promotion=Promotion.NONE,
     type_rule=_running_type,
     effect=Effect.NONE,
@@ -148,9 +157,9 @@ recurrence: Final = Op(
     params=(
         operand("factor"),
         operand("term"),
-        attribute("dim", convert=one_dim),
-        attribute("reverse", False),
-        attribute("initial", 0.0, float),
+        attribute("dim", convert=kinds.axis),
+        attribute("reverse", False, kinds.flag),
+        attribute("initial", 0.0, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_recurrence_type,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -25,7 +26,7 @@ from .extrema import peak
 from .math import exp, log
 from .operands import as_tensor
 from .precision import wide_dtype
-from .reducing import float_dtype, one_dim
+from .reducing import float_dtype
 from .samples import filled
 
 if TYPE_CHECKING:
@@ -90,8 +91,8 @@ softmax: Final = Op(
     doc="Exponentials of elements over their sum along `dim`.",
     params=(
         operand("input", promote=True),
-        attribute("dim", convert=one_dim),
-        attribute("dtype", None),
+        attribute("dim", convert=kinds.axis),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,
@@ -111,8 +112,8 @@ log_softmax: Final = Op(
     doc="Logarithm of `softmax`, without overflow.",
     params=(
         operand("input", promote=True),
-        attribute("dim", convert=one_dim),
-        attribute("dtype", None),
+        attribute("dim", convert=kinds.axis),
+        attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from ..dims import Dim
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -23,7 +23,7 @@ from ..op import (
 from ..rules import axis
 from ..types import TensorType, TupleType, Type, int64, show
 from .operands import on_tensor
-from .reducing import one_dim, place
+from .reducing import place
 from .samples import filled
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ def _argsort(torch: Any, x: Any, dim: int, descending: bool, stable: bool) -> An
 
 _ORDERED: Final = (
     operand("input"),
-    attribute("dim", -1, one_dim),
-    attribute("descending", False),
-    attribute("stable", False),
+    attribute("dim", -1, kinds.axis),
+    attribute("descending", False, kinds.flag),
+    attribute("stable", False, kinds.flag),
 )
 
 
@@ -125,10 +125,10 @@ topk: Final = Op(
     doc="The `k` largest or smallest elements along `dim`, and the positions they come from.",
     params=(
         operand("input"),
-        attribute("k", convert=Dim.of),
-        attribute("dim", -1, one_dim),
-        attribute("largest", True),
-        attribute("sorted", True),
+        attribute("k", convert=kinds.dim),
+        attribute("dim", -1, kinds.axis),
+        attribute("largest", True, kinds.flag),
+        attribute("sorted", True, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_topk_type,

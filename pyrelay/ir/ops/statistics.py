@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, product
 from ..op import (
     Effect,
@@ -27,7 +28,7 @@ from ..op import (
     operand,
     optional,
 )
-from ..rules import floating, shape_tuple
+from ..rules import floating
 from ..types import UNIT, DType, TensorType, TupleType, Type, float32
 from . import math, reduce
 from .operands import is_given
@@ -148,10 +149,10 @@ layer_norm_with_statistics: Final = Op(
     doc="What `layer_norm` gives, the means, and the reciprocal deviations.",
     params=(
         operand("input"),
-        attribute("normalized_shape", convert=shape_tuple),
+        attribute("normalized_shape", convert=kinds.shape),
         optional("weight"),
         optional("bias"),
-        attribute("eps", 1e-5),
+        attribute("eps", 1e-5, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_layer_type,
@@ -212,7 +213,7 @@ layer_norm_backward: Final = Op(
         operand("mean"),
         operand("rstd"),
         optional("weight"),
-        attribute("normalized_shape", convert=shape_tuple),
+        attribute("normalized_shape", convert=kinds.shape),
     ),
     promotion=Promotion.NONE,
     type_rule=_backward_type,
@@ -292,7 +293,12 @@ batch_norm_with_statistics: Final = Op(
     name="batch_norm_with_statistics",
     doc="What `batch_norm` gives in training, the means, the reciprocal deviations, and the "
     "unbiased variances.",
-    params=(operand("input"), optional("weight"), optional("bias"), attribute("eps", 1e-5)),
+    params=(
+        operand("input"),
+        optional("weight"),
+        optional("bias"),
+        attribute("eps", 1e-5, kinds.real),
+    ),
     promotion=Promotion.NONE,
     type_rule=_batch_type,
     effect=Effect.NONE,
@@ -344,7 +350,7 @@ batch_norm_backward: Final = Op(
         operand("mean"),
         operand("rstd"),
         optional("weight"),
-        attribute("eps", 1e-5),
+        attribute("eps", 1e-5, kinds.real),
     ),
     promotion=Promotion.NONE,
     type_rule=_backward_type,

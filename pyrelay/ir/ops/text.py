@@ -6,6 +6,7 @@ import string
 from collections.abc import Sequence
 from typing import Any, Final, final
 
+from .. import kinds
 from ..op import (
     Clash,
     Effect,
@@ -122,7 +123,7 @@ def _format(values: Sequence[Any], template: str) -> str:
 format_: Final = Op(
     name="format",
     doc="Values in the places that a template has for them, as Python's `str.format`.",
-    params=(operand("values"), attribute("template")),
+    params=(operand("values"), attribute("template", convert=kinds.text)),
     promotion=Promotion.NONE,
     type_rule=_format_type,
     effect=Effect.FAIL,
@@ -155,9 +156,9 @@ print_: Final = Op(
     doc="Writes values to standard output, as Python's print.",
     params=(
         operand("values"),
-        attribute("sep", " "),
-        attribute("end", "\n"),
-        attribute("flush", False),
+        attribute("sep", " ", kinds.text),
+        attribute("end", "\n", kinds.text),
+        attribute("flush", False, kinds.flag),
     ),
     promotion=Promotion.NONE,
     type_rule=_print_type,
@@ -302,7 +303,7 @@ def _stop(message: str, assertion: bool) -> Any:
 stop: Final = Op(
     name="stop",
     doc="Stops the program with a message that it has made, as `fail` does with a fixed one.",
-    params=(operand("message"), attribute("assertion", False)),
+    params=(operand("message"), attribute("assertion", False, kinds.flag)),
     promotion=Promotion.NONE,
     type_rule=_stop_type,
     effect=Effect.FAIL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..dims import ONE, Dim, DimHole, product
 from ..op import (
     Clash,
@@ -23,10 +24,10 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import axes, axis, dims_tuple, shape_tuple
+from ..rules import axes, axis
 from ..types import TensorType, Type, show
 from . import moving
-from .operands import on_tensor, static_tuple
+from .operands import on_tensor
 from .reshaping import INFER, first_hole, reshape_type, shape_text
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def _restore_shape(p: Pullback) -> tuple[Value]:
 reshape: Final = Op(
     name="reshape",
     doc="The same elements, row by row, in another shape; one size may be -1.",
-    params=(operand("input"), attribute("shape", convert=shape_tuple)),
+    params=(operand("input"), attribute("shape", convert=kinds.shape)),
     promotion=Promotion.NONE,
     type_rule=reshape_type,
     effect=Effect.NONE,
@@ -77,7 +78,11 @@ def _flatten_type(call: RuleCall) -> Type:
 flatten: Final = Op(
     name="flatten",
     doc="The dims from `start_dim` to `end_dim` made one.",
-    params=(operand("input"), attribute("start_dim", 0), attribute("end_dim", -1)),
+    params=(
+        operand("input"),
+        attribute("start_dim", 0, kinds.axis),
+        attribute("end_dim", -1, kinds.axis),
+    ),
     promotion=Promotion.NONE,
     type_rule=_flatten_type,
     effect=Effect.NONE,
@@ -118,7 +123,11 @@ def _pair_samples(first: str, second: str) -> Iterable[Sample]:
 transpose: Final = Op(
     name="transpose",
     doc="Two dims exchanged.",
-    params=(operand("input"), attribute("dim0"), attribute("dim1")),
+    params=(
+        operand("input"),
+        attribute("dim0", convert=kinds.axis),
+        attribute("dim1", convert=kinds.axis),
+    ),
     promotion=Promotion.NONE,
     type_rule=lambda call: _swapped(call, call.attrs["dim0"], call.attrs["dim1"]),
     effect=Effect.NONE,
@@ -135,7 +144,11 @@ transpose: Final = Op(
 swapaxes: Final = Op(
     name="swapaxes",
     doc="Two dims exchanged, under numpy's name.",
-    params=(operand("input"), attribute("axis0"), attribute("axis1")),
+    params=(
+        operand("input"),
+        attribute("axis0", convert=kinds.axis),
+        attribute("axis1", convert=kinds.axis),
+    ),
     promotion=Promotion.NONE,
     type_rule=lambda call: _swapped(call, call.attrs["axis0"], call.attrs["axis1"]),
     effect=Effect.NONE,
@@ -165,7 +178,7 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
 permute: Final = Op(
     name="permute",
     doc="The dims in another order.",
-    params=(operand("input"), attribute("dims", convert=static_tuple)),
+    params=(operand("input"), attribute("dims", convert=kinds.axes)),
     promotion=Promotion.NONE,
     type_rule=_permute_type,
     effect=Effect.NONE,
@@ -212,8 +225,8 @@ movedim: Final = Op(
     doc="Some dims moved to other places; the others keep their order.",
     params=(
         operand("input"),
-        attribute("source", convert=static_tuple),
-        attribute("destination", convert=static_tuple),
+        attribute("source", convert=kinds.axes),
+        attribute("destination", convert=kinds.axes),
     ),
     promotion=Promotion.NONE,
     type_rule=_movedim_type,
@@ -244,7 +257,7 @@ def _unsqueeze_type(call: RuleCall) -> Type:
 unsqueeze: Final = Op(
     name="unsqueeze",
     doc="A dim of size 1 inserted at `dim`.",
-    params=(operand("input"), attribute("dim")),
+    params=(operand("input"), attribute("dim", convert=kinds.axis)),
     promotion=Promotion.NONE,
     type_rule=_unsqueeze_type,
     effect=Effect.NONE,
@@ -294,7 +307,7 @@ def _squeeze(torch: Any, x: Any, dim: tuple[int, ...] | None) -> Any:
 squeeze: Final = Op(
     name="squeeze",
     doc="Dims of size 1 removed: those named, or all.",
-    params=(operand("input"), attribute("dim", None, dims_tuple)),
+    params=(operand("input"), attribute("dim", None, kinds.optional(kinds.axes))),
     promotion=Promotion.NONE,
     type_rule=_squeeze_type,
     effect=Effect.NONE,
@@ -347,7 +360,7 @@ def _expand_type(call: RuleCall) -> Type:
 expand: Final = Op(
     name="expand",
     doc="Dims of size 1 repeated, and new leading dims added, without copying; -1 keeps a size.",
-    params=(operand("input"), attribute("size", convert=shape_tuple)),
+    params=(operand("input"), attribute("size", convert=kinds.shape)),
     promotion=Promotion.NONE,
     type_rule=_expand_type,
     effect=Effect.NONE,
@@ -376,7 +389,7 @@ def _flip_type(call: RuleCall) -> Type:
 flip: Final = Op(
     name="flip",
     doc="The order of elements reversed along dims.",
-    params=(operand("input"), attribute("dims", convert=static_tuple)),
+    params=(operand("input"), attribute("dims", convert=kinds.axes)),
     promotion=Promotion.NONE,
     type_rule=_flip_type,
     effect=Effect.NONE,
@@ -417,8 +430,8 @@ roll: Final = Op(
     doc="Elements moved along dims, those that leave at one end entering at the other.",
     params=(
         operand("input"),
-        attribute("shifts", convert=static_tuple),
-        attribute("dims", None, dims_tuple),
+        attribute("shifts", convert=kinds.sizes),
+        attribute("dims", None, kinds.optional(kinds.axes)),
     ),
     promotion=Promotion.NONE,
     type_rule=_roll_type,

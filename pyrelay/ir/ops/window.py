@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import kinds
 from ..bounds import minimum
 from ..dims import Dim, DimHole
 from ..op import RuleCall, Stuck
-from .operands import static_pair, static_tuple
 
 
 def window_count(
@@ -45,28 +45,27 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
 
 def padding_pair(value: Any) -> Any:
     """Give a padding in its normal form: "same", "valid", or a pair of numbers."""
-    return value if isinstance(value, str) else static_pair(value)
+    return _padding(value, kinds.pair)
 
 
 def padding_single(value: Any) -> Any:
     """Give a padding in its normal form: "same", "valid", or a tuple of one number."""
-    return value if isinstance(value, str) else static_tuple(value)
+    return _padding(value, kinds.single)
 
 
-def optional_pair(value: Any) -> Any:
-    """Give a pair of numbers; None stays None."""
-    return None if value is None else static_pair(value)
+def _padding(value: Any, kind: kinds.Kind) -> Any:
+    if value in ("same", "valid"):
+        return value
+    try:
+        return kind(value)
+    except TypeError as error:
+        raise TypeError(f'{error}, or "same", or "valid"') from None
 
 
 def same_padding(kernel: int, dilation: int) -> tuple[int, int]:
     """Give the padding before and after that keeps a size, as torch splits an odd one."""
     total = dilation * (kernel - 1)
     return total // 2, total - total // 2
-
-
-def optional_single(value: Any) -> Any:
-    """Give a tuple of one number; None stays None."""
-    return None if value is None else static_tuple(value)
 
 
 def pooled(call: RuleCall, shape: tuple[Dim, ...], n: int) -> tuple[Dim, ...]:

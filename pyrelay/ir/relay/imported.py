@@ -7,6 +7,7 @@ rank or dtype of an operand would decide, it writes code that is right for all.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeAlias, final
@@ -41,7 +42,13 @@ class Refused(Exception):  # noqa: N818  becomes a diagnostic at the call
 
 
 class BadSignature(Exception):  # noqa: N818  becomes a diagnostic at the call
-    """A call does not fit the operator's signature in Relay."""
+    """A call does not fit the operator's signature in Relay; `name` is the attribute that it does
+    not have, `near` one that it has."""
+
+    def __init__(self, message: str, name: str | None = None, near: str | None = None) -> None:
+        super().__init__(message)
+        self.name: Final = name
+        self.near: Final = near
 
 
 @final
@@ -118,7 +125,9 @@ class Imported:
             raise BadSignature(f"`{self.name}` takes {wanted}, not {len(args)}")
         unknown = [name for name in attrs if name not in self.attributes]
         if unknown:
-            raise BadSignature(f"`{self.name}` has no attribute `{unknown[0]}`")
+            near = difflib.get_close_matches(unknown[0], self.attributes, n=1)
+            message = f"`{self.name}` has no attribute `{unknown[0]}`"
+            raise BadSignature(message, unknown[0], near[0] if near else None)
         given = {**self.attributes, **attrs}
         missing = [name for name, value in given.items() if value is REQUIRED]
         if missing:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..attributes import WrongAttribute, bind_attr
 from ..dims import Dim
 from ..op import Missing, Op, Param
 
@@ -24,17 +25,21 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
     shown: dict[str, Any] = {}
     for param in op.attributes:
         value = attrs[param.name]
-        if param.default is not Missing.REQUIRED and same(_bound(param, param.default), value):
+        if not _is_bound(op, param, {param.name: value}, value):
+            return dict(attrs)
+        if param.default is not Missing.REQUIRED and _is_bound(op, param, {}, value):
             continue
         plain = _plain(value)
-        shown[param.name] = plain if same(_bound(param, plain), value) else value
+        shown[param.name] = plain if _is_bound(op, param, {param.name: plain}, value) else value
     return shown
 
 
-def _bound(param: Param, value: Any) -> Any:
-    if value is Missing.MODE:
+def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> bool:
+    """Tell whether an attribute of a call with `attrs` becomes a value."""
+    try:
+        return same(bind_attr(op, param, attrs), value)
+    except WrongAttribute:
         return False
-    return value if param.convert is None else param.convert(value)
 
 
 def _plain(value: Any) -> Any:

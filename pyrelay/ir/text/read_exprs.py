@@ -407,7 +407,9 @@ class ExprReader:
             return self._words.applied(callee, values, attrs, span)
         if self._typed and isinstance(callee, GlobalVar | Constructor):
             callee = replace(callee, ty=self._implied.callee(callee, types))
-        return self._made(Call(callee, values, attrs, types, span=span), expected)
+        call = Call(callee, values, attrs, types, span=span)
+        self._words.refuse_attributes(call)
+        return self._made(call, expected)
 
     def _callee(self, tree: Syntax) -> Steps[Expr | Op | Imported | Rule]:
         if tree.data != "name":

@@ -17,7 +17,8 @@ from ...diagnostics.catalogue.text import (
 )
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
-from ..build import bind_attrs
+from ...diagnostics.uses import argument_place
+from ..attributes import WrongAttribute, bind_attrs
 from ..expr import Call, Constructor, Expr, Function, GlobalVar, Tuple
 from ..module import AdtDef
 from ..op import Missing, Op, Role
@@ -120,7 +121,9 @@ class Vocabulary:
         try:
             return op.call(args, attrs, span)
         except BadSignature as error:
-            raise CheckError(BadCall(span, str(error), op.signature)) from None
+            places = None if error.name is None else argument_place(error.name, span)
+            place = span if places is None else places[0]
+            raise CheckError(BadCall(place, str(error), op.signature, error.near)) from None
         except Refused as error:
             problem = UnsupportedOperator(span, op.name, error.message, error.help)
             raise CheckError(problem) from None
@@ -148,6 +151,13 @@ class Vocabulary:
                 raise CheckError(UnknownConstructor(where, f"{owner}::{own}", nearest(own, known)))
         return Constructor(owner, own, span=span)
 
+    def refuse_attributes(self, call: Call) -> None:
+        """Check that a call of a function or constructor has no attributes. Raises CheckError."""
+        for name in call.attrs:
+            place = argument_place(name, call.span)
+            message = f"a function has no attributes, such as `{name}`"
+            raise CheckError(BadCall(place[0] if place else call.span, message, "@f(%x)"))
+
     def finished(self, call: Call, *, typed: bool) -> Call:
         """Give an operator call with omitted operands as units and, in a typed text, with all
         attributes. Raises CheckError where the signature does not allow the call."""
@@ -162,8 +172,8 @@ class Vocabulary:
         args = call.args + tuple(omitted(call.span, typed=typed) for _ in missing)
         try:
             attrs = bind_attrs(op, call.attrs) if typed else call.attrs
-        except (TypeError, ValueError) as error:
-            raise self._refusal(op, call, str(error)) from error
+        except WrongAttribute as wrong:
+            raise CheckError(wrong_attribute(call, op, wrong)) from None
         return Call(op, args, attrs, call.type_args, span=call.span)
 
     def _refusal(self, op: Op, call: Call, message: str) -> CheckError:
@@ -173,6 +183,17 @@ class Vocabulary:
 def omitted(span: Span, *, typed: bool) -> Expr:
     """Give what stands for an operand that a text leaves out."""
     return Tuple((), UNIT if typed else None, span=span)
+
+
+def wrong_attribute(call: Call, op: Op, wrong: WrongAttribute) -> BadCall:
+    """Give the problem of an attribute, where it stands in the call if it does."""
+    found = argument_place(wrong.name, call.span)
+    if found is None:
+        place = call.span
+    else:
+        name, value = found
+        place = name if wrong.is_unknown else value
+    return BadCall(place, str(wrong), signature_text(op), wrong.near)
 
 
 def signature_text(op: Op) -> str:

@@ -16,9 +16,11 @@ from ...diagnostics.catalogue.types import (
 )
 from ...diagnostics.diagnostic import Label, Problem
 from ...diagnostics.uses import use_of
+from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
+from ...ir.text.vocabulary import wrong_attribute
 from ...ir.types import (
     DEFAULT_DTYPE,
     AdtType,
@@ -58,6 +60,8 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
                 way = "divide with `//`: `x[: n // 2]`"
                 return OperatorMismatch(clash.expr.span, what, (), way)
             return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
+        case WrongAttribute():
+            return wrong_attribute(call.call, call.op, clash)
         case WidthsMixed():
             return _mixed(solver, call, clash)
         case Clash():

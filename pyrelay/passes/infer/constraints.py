@@ -84,6 +84,7 @@ class OperatorConstraint:
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
         solver.place = Place(self.call.call, is_after=False)
+        self.call.check_attributes()
         if not self.read(self.call):
             self.call.attempt(solver)
 

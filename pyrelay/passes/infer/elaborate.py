@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, assert_never, final
 
-from ...ir.build import bind_attrs
+from ...ir.attributes import bind_attrs
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import (
     Assumption,

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, final
 
+from ...ir.attributes import bind_attr, bind_attrs, check_names
 from ...ir.bounds import maximum, minimum
-from ...ir.build import bind_attrs
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Expr
-from ...ir.op import Clash, Op, Promotion, RuleCall, Stuck
+from ...ir.op import Clash, Missing, Op, Param, Promotion, RuleCall, Stuck
 from ...ir.ops.arithmetic import (
     add,
     floor_divide,
@@ -99,17 +99,23 @@ class OperatorCall:
     on_text: bool = False
     """Set when an operand turned out to be a string; the operator is then that of strings."""
 
+    def check_attributes(self) -> None:
+        """Check the names of the attributes. Raises WrongAttribute."""
+        check_names(self.op, self.call.attrs, (*self.op.attributes, *self.op.hyper))
+
     def attempt(self, solver: Solver) -> None:
-        """Type the call as far as its operands are known. Raises Stuck, Clash, StaticNeeded."""
+        """Type the call as far as its operands are known. Raises Stuck, Clash, StaticNeeded and
+        WrongAttribute."""
         self._on_text(solver)
         if self._project(solver) or self._size(solver):
             return
         attrs = {} if self.on_text else self.call.attrs
         given = {k: self._static(solver, k, v) for k, v in attrs.items()}
-        hyper = {p.name for p in self.op.hyper}
+        hyper = {p.name: p for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
-        self._fill_hidden(solver, {**given, **self.attrs})
+        said = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_said(p, given)}
+        self._fill_hidden(solver, {**said, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
         solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
 
@@ -242,10 +248,13 @@ class OperatorCall:
             return
         names = [p.name for p in self.op.operands]
         rule = RuleCall(self.op, self._promoted(solver), attrs, solver)
+        says_all = all(p.name in attrs for p in self.op.hyper)
         says_weight = any(p.name in self.call.attrs for p in self.op.hyper)
         for hidden in self.op.hidden:
             position = names.index(hidden.name)
             found = solver.shallow(self.types[position])
+            if isinstance(found, TypeHole) and not says_all:
+                raise Stuck(found)
             if isinstance(found, TypeHole):
                 solver.unify(found, hidden.type_rule(rule))
             elif says_weight and isinstance(found, TensorType):
@@ -261,6 +270,11 @@ class OperatorCall:
                 f"`{self.op.name}` has attributes for a `{name}` that is {show(said)}",
                 labels={position: f"this is {found}"},
             ) from None
+
+
+def is_said(hyper: Param, given: Mapping[str, Any]) -> bool:
+    """Tell whether a call says what a hyper-parameter is, be it by leaving it out."""
+    return hyper.name in given or hyper.default is not Missing.REQUIRED
 
 
 def _collect(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...diagnostics.catalogue.sizes import DimsMismatch
 from ...diagnostics.catalogue.types import EndlessType
 from ...diagnostics.diagnostic import Problem
+from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim, DimHole
 from ...ir.expr import Function
 from ...ir.op import Clash, Stuck
@@ -114,7 +115,7 @@ class Worklist:
             return False
         except Endless:
             self.problems.append(EndlessType(constraint.span))
-        except (Clash, StaticNeeded, WidthsMixed) as clash:
+        except (Clash, StaticNeeded, WidthsMixed, WrongAttribute) as clash:
             # The result's hole stays open: what waits for it is not blamed for this mistake.
             self.problems.append(constraint.explain(self._solver, clash))
         finally:
