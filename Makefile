@@ -67,7 +67,7 @@ slow: $(VENV)/.dev
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
-	    -m "not slow and not gpu and not alone" tests/models tests/seed tests/unit
+	    -m "not slow and not gpu and not alone" tests/errors tests/models tests/relay tests/seed tests/unit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.python_again \
 	    -m "not slow and not gpu and not alone" tests/models tests/seed tests/relay tests/unit
 

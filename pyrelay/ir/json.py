@@ -22,6 +22,7 @@ from . import dims, expr, module, types
 from .dims import Dim
 from .expr import Expr
 from .json_fields import check_fields
+from .json_places import node_place, syntax_place
 from .module import Module
 from .op import Op
 from .ops.table import BY_NAME
@@ -53,24 +54,31 @@ def to_json(program: Module | Expr) -> str:
     return f'{json.dumps(head)[:-1]}, "nodes": [\n{nodes}\n]}}\n'
 
 
-def from_json(text: str, *, operators: Mapping[str, Op] = BY_NAME) -> Module | Expr:
-    """Give the program of a JSON document, with `operators` by name. Raises CheckError.
+def from_json(
+    text: str, name: str = "<json>", *, operators: Mapping[str, Op] = BY_NAME
+) -> Module | Expr:
+    """Give the program of a JSON document, with `operators` by name. Raises CheckError, which shows
+    where in the document of that `name` the mistake is.
 
     The program is as well-formed as the one that was written; `verify` checks one that may have
     been changed since.
     """
+    file = SourceFile(name, text)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise CheckError(DamagedData(str(error))) from error
+        raise CheckError(DamagedData(syntax_place(file, error), str(error))) from error
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
-        raise CheckError(DamagedData(f"its format is not `{_FORMAT}`"))
+        raise CheckError(DamagedData(node_place(file, -1), f"its format is not `{_FORMAT}`"))
+    decoder = _Decoder(operators)
     try:
-        program = _Decoder(document["sources"], operators).decode(document)
+        program = decoder.decode(document)
     except _DAMAGE as error:
-        raise CheckError(DamagedData(f"{type(error).__name__}: {error}")) from error
+        place, why = node_place(file, decoder.count), f"{type(error).__name__}: {error}"
+        raise CheckError(DamagedData(place, why)) from error
     if not isinstance(program, Module | Expr):
-        raise CheckError(DamagedData(f"its root is a {type(program).__name__}"))
+        place = node_place(file, decoder.count - 1)
+        raise CheckError(DamagedData(place, f"its root is a {type(program).__name__}"))
     return program
 
 
@@ -185,13 +193,19 @@ def _inner_nodes(node: Any) -> Iterator[Any]:
 class _Decoder:
     """The nodes of a document, from first to last."""
 
-    def __init__(self, sources: Json, operators: Mapping[str, Op]) -> None:
-        self._files: Final = [SourceFile(name, text) for name, text in sources]
+    def __init__(self, operators: Mapping[str, Op]) -> None:
+        self._files: Final[list[SourceFile]] = []
         self._operators: Final = operators
         self._nodes: Final[list[Any]] = []
 
+    @property
+    def count(self) -> int:
+        """The number of nodes that have been read."""
+        return len(self._nodes)
+
     def decode(self, document: Json) -> Any:
         """Give the root of a document."""
+        self._files.extend(SourceFile(name, text) for name, text in document["sources"])
         for name, *values in document["nodes"]:
             names = _FIELDS[name]
             fields = dict(zip(names, map(self._value, values), strict=True))

@@ -23,6 +23,8 @@ def check_fields(node: Any) -> None:
     for name, fits in _checks(type(node)).items():
         if not fits(getattr(node, name)):
             raise TypeError(f"the field `{name}` of a {type(node).__name__}")
+    if isinstance(node, types.DType) and types.DTYPES.get(node.name) != node:
+        raise TypeError(f"there is no dtype {node.name} of {node.bits} bits")
 
 
 @cache
@@ -31,6 +33,14 @@ def _checks(cls: type) -> Mapping[str, Check]:
         return {"terms": _check(tuple[tuple[tuple[dims.DimAtom, ...], int], ...])}
     hints = get_type_hints(cls, _NAMES, _NAMES)
     return {f.name: _check(hints[f.name]) for f in dataclasses.fields(cls)}
+
+
+def _is_span(value: Any) -> bool:
+    """Tell whether a value is a place in a text."""
+    if not isinstance(value, Span):
+        return False
+    right = (type(value.start), type(value.end), type(value.because)) == (int, int, str)
+    return right and 0 <= value.start <= value.end
 
 
 def _check(hint: Any) -> Check:
@@ -50,6 +60,15 @@ def _check(hint: Any) -> Check:
             and len(value) == len(parts)  # pyright: ignore[reportUnknownArgumentType]
             and all(fits(v) for fits, v in zip(parts, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         )
+    if origin is Mapping:
+        key, value = map(_check, args)
+        return lambda found: (
+            isinstance(found, Mapping)
+            and all(map(key, found))  # pyright: ignore[reportUnknownArgumentType]
+            and all(map(value, found.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        )
+    if hint is Span:
+        return _is_span
     wanted: Any = origin or hint
     if wanted is int:
         return lambda value: type(value) is int

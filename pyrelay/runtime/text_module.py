@@ -246,13 +246,13 @@ def parse(source: str | Path, name: str = "<text>") -> RelayModule:
     if isinstance(source, Path):
         name, source = str(source), source.read_text(encoding="utf-8")
     if source.lstrip().startswith("{"):
-        program = from_json(source)
+        program = from_json(source, name)
         if not isinstance(program, Module):
-            raise CheckError(DamagedData("it holds an expression, not a module"))
+            raise CheckError(DamagedData(program.span, "it holds an expression, not a module"))
         try:
             verify(program, Stage.TRANSLATED)
         except VerifyError as error:
-            raise CheckError(DamagedData(str(error))) from error
+            raise CheckError(DamagedData(error.node.span, str(error))) from error
         return RelayModule(program)
     library = RELAY_LINKED if dialect_of(source) is RELAY else LINKED
     return RelayModule(parse_module(source, name, library=library))

@@ -423,6 +423,7 @@ class NotPython:
 class DamagedData:
     """JSON that should hold a program does not: it was changed, cut, or is something else."""
 
+    span: Span
     message: str
 
     def diagnostic(self) -> Diagnostic:
@@ -430,6 +431,6 @@ class DamagedData:
         return Diagnostic(
             code="RL640",
             title=f"this JSON holds no program: {self.message}",
-            primary=None,
+            primary=Label(self.span, "this cannot be read"),
             help="write it again with `to_json`",
         )

@@ -326,7 +326,10 @@ def _backward_type(call: RuleCall) -> Type:
         with_rank(call, 2, 4),
         TensorType((with_rank(call, 0, 4).shape[1],), g.dtype),
     )
-    return TupleType(tuple(p for p, w in zip(parts, call.attrs["wanted"], strict=True) if w))
+    wanted = call.attrs["wanted"]
+    if len(wanted) != len(parts):
+        call.clash(f"`wanted` has a truth for each of {len(parts)} cotangents, not {len(wanted)}")
+    return TupleType(tuple(p for p, w in zip(parts, wanted, strict=True) if w))
 
 
 def _conv2d_backward(

@@ -55,7 +55,8 @@ def _transposed_type(call: RuleCall) -> Type:
             f"`{call.op.name}` takes one bias per channel",
         )
     for more, stride in zip(call.attrs["output_padding"], call.attrs["stride"], strict=True):
-        if more >= stride:
+        both = isinstance(more, int) and isinstance(stride, int)
+        if both and more >= stride:
             call.clash(f"`{call.op.name}` takes an output_padding below its stride {stride}")
     counts = [
         (size - 1) * s - Dim.of(p) * 2 + (k - 1) * d + more + 1

@@ -213,6 +213,8 @@ def _range_length(call: RuleCall) -> Dim:
     if step == 0:
         call.clash("`arange` takes no step of 0")
     numbers = [v for v in (start, end, step) if not isinstance(v, Dim)]
+    if not all(map(math.isfinite, numbers)):
+        call.clash("`arange` takes finite numbers")
     if len(numbers) == 3:
         return Dim.of(max(0, math.ceil((end - start) / step)))
     if not isinstance(step, int) or any(isinstance(v, float) for v in numbers):

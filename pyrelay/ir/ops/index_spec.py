@@ -73,6 +73,8 @@ def consumed(call: RuleCall, entry: tuple[Any, ...], indices: Sequence[Type]) ->
     """Give the number of dims of the tensor that one entry speaks of. Raises Clash or Stuck."""
     match entry:
         case ("int", k):
+            if not 0 <= k < len(indices):
+                call.clash(f"there is no index {k} among {len(indices)}")
             ty = indices[k]
             if isinstance(ty, TensorType) and ty.dtype == bool_:
                 return ty.rank

@@ -313,6 +313,8 @@ def _group_norm_type(call: RuleCall) -> Type:
     source, groups = _channels(call), call.attrs["num_groups"]
     channels = call.solver.resolve_dim(source.shape[1])
     message = f"`group_norm` cannot split {channels} channels into {groups} groups"
+    if isinstance(groups, int) and groups < 1:
+        call.clash(message, 0)
     if channels.constant is not None and channels.constant % groups:
         call.clash(message, 0)
     if channels.exact_quotient(Dim.of(groups)) is None and not channels.has_holes():

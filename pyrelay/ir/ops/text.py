@@ -96,12 +96,26 @@ def _example(ty: Type) -> Any:
 
 def _format_type(call: RuleCall) -> Type:
     ty = showable(call, 0)
-    places = [p for p in string.Formatter().parse(call.attrs["template"]) if p[1] is not None]
+    places = _places(call, call.attrs["template"])
+    wanted = len(places) + sum(len(_places(call, spec or "")) for _, _, spec, _ in places)
+    if isinstance(ty, TupleType) and len(ty.fields) != wanted:
+        call.clash(f"`format` has a template for {wanted} values, not {len(ty.fields)}", 0)
     is_nested = any("{" in (spec or "") for _, _, spec, _ in places)
     if isinstance(ty, TupleType) and not is_nested:
         for part, (_, _, spec, conversion) in zip(ty.fields, places, strict=True):
             _check_format(call.solver.resolve(part), spec or "", conversion)
     return STR
+
+
+def _places(call: RuleCall, template: str) -> list[tuple[str, str | None, str | None, str | None]]:
+    """Give the places of a template for values, which stand in order. Raises Clash."""
+    try:
+        found = [p for p in string.Formatter().parse(template) if p[1] is not None]
+    except ValueError as error:
+        call.clash(f"`format` cannot read its template {template!r}: {error}")
+    if any(name for _, name, _, _ in found):
+        call.clash("`format` fills the places `{}` of its template in order")
+    return found
 
 
 def _check_format(ty: Type, spec: str, conversion: str | None) -> None:

@@ -31,9 +31,23 @@ def number(place: Place, token: Token, *, negative: bool) -> tuple[int | float, 
     if suffix == SIZE_SUFFIX and isinstance(value, int):
         return value, SizeType(Dim.of(value))
     if suffix in SUFFIXES:
-        return value, TensorType((), SUFFIXES[suffix])
+        return _at_dtype(place, token, value, SUFFIXES[suffix])
     known = ", ".join((*SUFFIXES, SIZE_SUFFIX))
     raise CheckError(BadLiteral(place.of(token), str(token), f"the suffixes are {known}"))
+
+
+def _at_dtype(
+    place: Place, token: Token, value: float, dtype: DType
+) -> tuple[int | float, TensorType]:
+    """Give a number of a dtype. A float may have more digits, or be larger, than fits."""
+    try:
+        found = float(value) if dtype.kind is DTypeKind.FLOAT else value
+    except OverflowError:
+        found = value
+    is_float = isinstance(found, float)
+    if is_float is not (dtype.kind is DTypeKind.FLOAT) or not (is_float or _fits(found, dtype)):
+        raise CheckError(BadLiteral(place.of(token), str(token), f"it does not fit into {dtype}"))
+    return found, TensorType((), dtype)
 
 
 def weak(place: Place, token: Token, *, negative: bool) -> int | float:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from ...diagnostics.source import Span
 from ..expr import (
     BindPattern,
+    Call,
     Clause,
     Constructor,
     ConstructorPattern,
@@ -22,6 +23,7 @@ from ..expr import (
     Var,
 )
 from ..module import AdtDef, Module
+from ..op import Op
 from ..traverse import bound_vars, children, pattern_vars
 from ..types import AdtType, Type, subtypes
 from .scene import Finding, Scene
@@ -117,6 +119,18 @@ def rec_blocks_bind_functions(scene: Scene) -> Iterator[Finding]:
             for binding in node.bindings:
                 if not isinstance(binding.value, Function):
                     yield binding.value, f"`{binding.var.name}` is recursive but no function"
+
+
+def calls_are_whole(scene: Scene) -> Iterator[Finding]:
+    """Calls of operators have all operands, omitted ones as units; only they have attributes."""
+    for node in scene.nodes:
+        match node:
+            case Call(Op() as op, args) if len(args) != len(op.operands):
+                yield node, f"`{op.name}` has {len(args)} operands, not {len(op.operands)}"
+            case Call(callee, attrs=attrs) if attrs and not isinstance(callee, Op):
+                yield node, "a call of a function has attributes"
+            case _:
+                pass
 
 
 def mentions_exist(scene: Scene) -> Iterator[Finding]:

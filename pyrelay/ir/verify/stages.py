@@ -31,6 +31,7 @@ _TRANSLATED: Final = (
     Invariant("variables are used in scope", scopes.in_scope),
     Invariant("every node has a span", scopes.has_spans),
     Invariant("what is mentioned exists", scopes.mentions_exist),
+    Invariant("calls of operators are whole", scopes.calls_are_whole),
     Invariant("recursive blocks bind functions", scopes.rec_blocks_bind_functions),
 )
 _TYPED: Final = (

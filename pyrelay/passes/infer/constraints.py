@@ -24,6 +24,7 @@ from ...diagnostics.catalogue.types import (
     UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Problem
+from ...ir.attributes import WrongAttribute
 from ...ir.expr import Call, Expr, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
@@ -90,7 +91,7 @@ class OperatorConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
-        if self.call.op is field:
+        if self.call.op is field and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
         return explain_operator(solver, self.call, clash)
 
@@ -342,6 +343,7 @@ class TransformConstraint:
 
     def _chosen(self, function: FnType) -> tuple[int, ...]:
         if self.transform.wrt is not None:
+            self._check_chosen(self.transform.wrt, len(function.params))
             return self.transform.wrt
         floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
         if not floats:
@@ -349,6 +351,17 @@ class TransformConstraint:
                 "no parameter of the function holds floats", help="declare one as Float or a tensor"
             )
         return floats
+
+    def _check_chosen(self, wrt: tuple[int, ...], count: int) -> None:
+        """Check that the parameters that a text names are there. Raises Clash."""
+        for index in wrt:
+            if not 0 <= index < count:
+                raise Clash(f"the function has no parameter {index}", help="they count from 0")
+        if not wrt or len(set(wrt)) != len(wrt) or (self.transform.single and len(wrt) > 1):
+            raise Clash(
+                f"`wrt` names the parameters {wrt}",
+                help="name each once, and write `single=False` where they are several",
+            )
 
     def _made(self, function: FnType, cotangents: Type) -> Type:
         value = function.result

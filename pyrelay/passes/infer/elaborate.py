@@ -43,18 +43,15 @@ from ...ir.expr import (
 )
 from ...ir.op import Op, Promotion
 from ...ir.ops.captured import CAPTURED
-from ...ir.ops.compare import cast
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
 from ...ir.traverse import Steps, attr_exprs, let
 from ...ir.types import (
     DEFAULT_DTYPE,
-    INT,
     UNIT,
     AnyDType,
     DType,
-    DTypeHole,
     DTypeKind,
     FnType,
     RefType,
@@ -67,6 +64,7 @@ from ...ir.types import (
     map_type,
 )
 from ...prelude.library import OPTION
+from .conversions import converted, number, to_dtype
 from .generate import Generator
 from .operators import OperatorCall
 from .optional import as_optional, inner_of
@@ -149,7 +147,7 @@ class Elaborator:
         if isinstance(expr, Atom):
             built = self._atom(expr, wanted)
         else:
-            built = self._convert((yield self._inner(expr, wanted)), wanted)
+            built = converted((yield self._inner(expr, wanted)), wanted)
         return after_value(built, self._comparisons(expr, is_after=True))
 
     def _comparisons(self, expr: Expr, *, is_after: bool) -> list[Binding]:
@@ -164,11 +162,12 @@ class Elaborator:
                 literal = self._found.literals.get(expr)
                 if literal is not None and isinstance(wanted, TensorType | SizeType):
                     return self._literal(literal, wanted)
-                return self._convert(self._var(expr), wanted)
+                return converted(self._var(expr), wanted)
             case Constant():
                 return self._literal(expr, wanted)
             case GlobalVar() | Constructor():
-                return replace(expr, ty=self.final(self._found.types[expr]))
+                own = self.final(self._found.types[expr])
+                return converted(replace(expr, ty=own), wanted)
             case _:
                 assert_never(expr)
 
@@ -190,43 +189,10 @@ class Elaborator:
     def _literal_at(self, expr: Constant, wanted: Type | None) -> Expr:
         own = self.final(self._found.types[expr])
         if expr.ty is not None or isinstance(expr.value, str | bool):
-            return self._convert(replace(expr, ty=own), wanted)
+            return converted(replace(expr, ty=own), wanted)
         if isinstance(wanted, TensorType) and wanted.rank == 0:
-            return self._number(expr, wanted)
+            return number(replace(expr, ty=own), wanted)
         return replace(expr, ty=own)
-
-    def _number(self, expr: Constant, wanted: TensorType) -> Expr:
-        if not isinstance(wanted.dtype, DType) or wanted.dtype.kind is DTypeKind.BOOL:
-            return replace(expr, ty=self.final(self._found.types[expr]))
-        value: Any = expr.value
-        if wanted.dtype.kind is DTypeKind.FLOAT:
-            return replace(expr, value=float(value), ty=wanted)
-        return replace(expr, ty=wanted) if isinstance(value, int) else expr
-
-    def _convert(self, expr: Expr, wanted: Type | None) -> Expr:
-        """Give a typed expression at another number type, by a cast if it takes one."""
-        actual = expr.ty
-        match actual, wanted:
-            case SizeType(), TensorType((), dtype) if dtype != INT.dtype:
-                assert isinstance(dtype, DType)
-                if isinstance(expr, Constant) and isinstance(expr.value, int | float):
-                    return self._number(expr, wanted)
-                return self._cast(expr, wanted)
-            case TensorType((), dtype), SizeType(dim) if not isinstance(dtype, DTypeHole):
-                if dim.constant is None:
-                    return Call(as_size, (expr,), ty=wanted, span=expr.span)
-                return expr
-            case TensorType((), a), TensorType((), b) if a != b:
-                if isinstance(expr, Constant) and isinstance(expr.value, int | float):
-                    return self._number(expr, wanted)
-                return self._cast(expr, wanted)
-            case _:
-                return expr
-
-    def _cast(self, expr: Expr, wanted: TensorType) -> Expr:
-        attrs = bind_attrs(cast, {"dtype": wanted.dtype})
-        shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
-        return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)
 
     def _inner(self, expr: Composite, wanted: Type | None) -> Steps[Expr]:
         match expr:
@@ -320,7 +286,7 @@ class Elaborator:
         wanted = TensorType((), dtype)
         built = yield self.walk(arg, wanted)
         if isinstance(built.ty, TensorType) and built.ty.dtype != dtype:
-            return self._cast(built, wanted)
+            return to_dtype(built, wanted)
         return built
 
     def _with_sizes(self, found: OperatorCall, built: Call) -> Steps[Expr]:
