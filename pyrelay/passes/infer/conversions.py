@@ -41,8 +41,9 @@ def converted(expr: Expr, wanted: Type | None) -> Expr:
         case TensorType(), SizeType():
             return Call(as_size, (expr,), ty=wanted, span=expr.span)
         case ((SizeType() | TensorType()), TensorType()):
-            is_literal = isinstance(expr, Constant) and isinstance(expr.value, int | float)
-            return number(expr, wanted) if is_literal else to_dtype(expr, wanted)
+            if isinstance(expr, Constant) and isinstance(expr.value, int | float):
+                return number(expr, wanted)
+            return to_dtype(expr, wanted)
         case TupleType(), TupleType():
             return _tuple(expr, actual, wanted)
         case FnType(), FnType():

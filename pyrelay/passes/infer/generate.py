@@ -55,7 +55,6 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
-    TypeHole,
     TypeParam,
     dim_names,
     substitution,
@@ -117,6 +116,9 @@ class Generator:
         self.transforms: Final[dict[Transform, TransformConstraint]] = {}
         self.around: Final[dict[Function, Function | None]] = {}
         """The local functions, each with the one around it."""
+        self._own: Substitution = Substitution({}, {})
+        """What the type parameters of the local functions around stand for."""
+        self._instances: Final[dict[Function, Substitution]] = {}
         self._place: Place | None = None
         """Where sizes are compared that the function being mentioned takes to be equal."""
         self._functions: Final[dict[Var | str, Function]] = {}
@@ -150,7 +152,7 @@ class Generator:
         if var.ty is None or (wide and var.ty == UNKNOWN):
             found: Type = self.solver.fresh_wide() if wide else self.solver.fresh()
         else:
-            found = self.solver.fill_unknown(var.ty)
+            found = self._own(self.solver.fill_unknown(var.ty))
         self.vars[var] = found
         return found
 
@@ -164,7 +166,7 @@ class Generator:
     def _annotation(self, ty: Type | None, *, wide: bool) -> Type:
         if ty is None:
             return self.solver.fresh_wide() if wide else self.solver.fresh()
-        return self.solver.fill_unknown(ty)
+        return self._own(self.solver.fill_unknown(ty))
 
     # Expressions.
 
@@ -222,7 +224,7 @@ class Generator:
 
     def _constant(self, expr: Constant) -> Type:
         if expr.ty is not None:
-            return self.solver.fill_unknown(expr.ty)
+            return self._own(self.solver.fill_unknown(expr.ty))
         match expr.value:
             case bool():
                 return BOOL
@@ -334,7 +336,7 @@ class Generator:
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)
-        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types)
+        call = OperatorCall(expr, op, types, self.solver.fresh(), attr_types, self._own)
         self.calls[expr] = call
         self.work.add(OperatorConstraint(call, self._read, self.adts))
         return call.result
@@ -401,6 +403,7 @@ class Generator:
         """Give the one instance of a local function with type parameters: it has a copy a use."""
         args = tuple(self._fresh_arg(p) for p in function.type_params)
         replace = substitution(function.type_params, args)
+        self._instances[function] = replace
         for param in function.params:
             self.vars[param] = replace(self.vars[param])
         return FnType(tuple(map(replace, signature.params)), replace(signature.result))
@@ -409,8 +412,11 @@ class Generator:
         signature = self._signature(expr)
         self.around[expr] = outer = self.solver.owner
         self.solver.owner = expr
+        around, own = self._own, self._instances.get(expr)
+        if own is not None:
+            self._own = Substitution({**around.dims, **own.dims}, {**around.types, **own.types})
         actual = yield self.walk(expr.body)
-        self.solver.owner = outer
+        self._own, self.solver.owner = around, outer
         self.work.add(self._returns(expr, actual, signature.result))
         return signature
 
@@ -487,8 +493,3 @@ def tail_of(expr: Expr) -> Expr:
     while isinstance(expr, LetBlock):
         expr = expr.body
     return expr
-
-
-def is_hole(solver: Solver, ty: Type) -> bool:
-    """Tell whether nothing is known of a type."""
-    return isinstance(solver.shallow(ty), TypeHole)

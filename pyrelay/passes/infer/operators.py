@@ -35,6 +35,7 @@ from ...ir.types import (
     DTypeKind,
     SizeType,
     StrType,
+    Substitution,
     TensorType,
     TupleType,
     Type,
@@ -88,6 +89,8 @@ class OperatorCall:
     types: tuple[Type, ...]
     result: Type
     attr_types: Mapping[Expr, Type]
+    own: Substitution
+    """What the type parameters of the local functions around stand for."""
     common: AnyDType | None = None
     attrs: dict[str, Any] = field(default_factory=dict[str, Any])
     sizes: dict[Expr, Dim] = field(default_factory=dict[Expr, Dim])
@@ -122,6 +125,8 @@ class OperatorCall:
     def _static(self, solver: Solver, name: str, value: Any) -> Any:
         if isinstance(value, tuple):
             return tuple(self._static(solver, name, v) for v in value)
+        if isinstance(value, Dim):
+            return self.own.dim(value)
         if not isinstance(value, Expr):
             return value
         return self._static_of(solver, name, value, solver.resolve(self.attr_types[value]))

@@ -16,7 +16,7 @@ from typing import Final, final
 
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Var
 from ...ir.op import Op
-from ...ir.traverse import Steps, children, post_order, rebuild, refresh, run, substitute
+from ...ir.traverse import Steps, children, post_order, rebuild, refresh, rewrite, run, substitute
 
 _ROUNDS: Final = 4
 _LIMIT: Final = 64
@@ -117,7 +117,7 @@ class _Copier:
         copies = self._copies.get(var)
         if copies is None:
             return [Binding(var, value)]
-        return [Binding(copy, refresh(value)) for copy in copies]
+        return [Binding(copy, _copied(value)) for copy in copies]
 
     def _recursive(self, block: LetBlock, binding: Binding) -> Steps[Expr]:
         self._inside.add(binding.var)
@@ -125,6 +125,12 @@ class _Copier:
         self._inside.remove(binding.var)
         body = yield self.walk(block.body)
         for copy in reversed(self._copies[binding.var]):
-            own = substitute(refresh(template), {binding.var: copy})
+            own = substitute(_copied(template), {binding.var: copy})
             body = replace(block, bindings=(Binding(copy, own),), body=body)
         return body
+
+
+def _copied(template: Expr) -> Expr:
+    """Give a copy that shares no node with the template: what types and sizes of its own stand for
+    differs between copies."""
+    return rewrite(refresh(template), lambda n: n if isinstance(n, Var) else replace(n))
