@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongCall
@@ -25,11 +25,13 @@ from ..ir.parser import parse_module
 from ..ir.printer import to_text
 from ..ir.text.dialect import RELAY, dialect_of
 from ..ir.traverse import free_globals
+from ..ir.types import Type
 from ..ir.verify import Stage, VerifyError, verify
 from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
 from .arguments import Parameter
 from .derive import derive
+from .describing import may_join
 from .entry import Entry
 from .program import Program
 from .pullback import pullback_of
@@ -37,7 +39,11 @@ from .representation import UserData
 from .runner import CacheInfo
 from .show import explanation, stage_text, type_text
 from .text_data import classes_of, data_of
+from .text_instances import TypesOfValues, instance, type_vars
 from .warn import warn
+
+Derived: TypeAlias = "tuple[Rule, tuple[int, ...] | None, bool, bool]"
+"""How a function is a transform of another: the rule, the parameters, `single` and `has_aux`."""
 
 
 @final
@@ -106,27 +112,47 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
 class ModuleFunction:
     """A function of a module: call it, check it, differentiate it, look inside."""
 
-    def __init__(self, module: Module, name: str, data: UserData, *, joins: bool = True) -> None:
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        data: UserData,
+        *,
+        joins: bool = True,
+        base: str | None = None,
+        derived: tuple[Derived, ...] = (),
+    ) -> None:
         """`data` are the classes of the module's data types; `joins` says that calls join torch's
-        autograd."""
+        autograd. A function that is a transform, or one of one, says of which other, `base`, and
+        how."""
         self.__name__: str = name
         self._entry_name: Final = name
         self._given: Final = reached(module, name)
         self._joins: Final = joins
         self._data: Final = data
         self._hits = 0
+        self._base: Final = name if base is None else base
+        self._derived: Final = derived
+        self._open: Final = type_vars(self._given.functions[self._base])
+        self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
+        bound = self._bound(args, kwargs)
+        told = self._told(bound)
+        if told is not None:
+            return told(*bound)
         if "_entry" in self.__dict__:
             self._hits += 1
         elif not may_compile():
             raise RunError(WouldCompile(self.__name__, "this is its first call"))
-        return self._entry(self._bound(args, kwargs))
+        return self._entry(bound)
 
     def interpret(self, *args: Any, **kwargs: Any) -> Any:
         """Run in the reference evaluator instead of compiled code."""
-        return self._entry.interpret(self._bound(args, kwargs))
+        bound = self._bound(args, kwargs)
+        told = self._told(bound)
+        return self._entry.interpret(bound) if told is None else told.interpret(*bound)
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"
@@ -185,7 +211,31 @@ class ModuleFunction:
         module, entry = derive(
             self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
         )
-        return ModuleFunction(module, entry, self._data, joins=rule is not Rule.VJP)
+        derived = (*self._derived, (rule, places, single, has_aux))
+        joins = rule is not Rule.VJP
+        return ModuleFunction(
+            module, entry, self._data, joins=joins, base=self._base, derived=derived
+        )
+
+    def _told(self, values: Sequence[Any]) -> ModuleFunction | None:
+        """Give the function at the types of its arguments, where it leaves types open and what is
+        differentiated has to look into them."""
+        if not self._open or not (self._derived or (self._joins and may_join(values))):
+            return None
+        params = self._given.functions[self._base].params
+        given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
+        types = TypesOfValues(self._given, self._data).solve(given, self._open)
+        key = tuple(types.items())
+        if not types:
+            return None
+        if key not in self._instances:
+            module, name = instance(self._given, self._base, types)
+            for rule, wrt, single, has_aux in self._derived:
+                module, name = derive(module, name, rule, wrt, single=single, has_aux=has_aux)
+            made = ModuleFunction(module, name, self._data, joins=self._joins)
+            made.__name__ = self.__name__
+            self._instances[key] = made
+        return self._instances[key]
 
     @property
     def _function(self) -> Function:
