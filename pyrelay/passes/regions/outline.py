@@ -8,10 +8,11 @@ region or after it. A training step without control flow of its own is one regio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
+from ...ir.dims import Dim
 from ...ir.effect import Effects
 from ...ir.expr import (
     Binding,
@@ -31,7 +32,7 @@ from ...ir.ops.host import to_bool, to_float, to_int
 from ...ir.traverse import spine
 from ...ir.types import UNIT, dim_names
 from ..effects import with_flavours
-from ..sizes import dims_in_attrs
+from ..sizes import dims_in_attrs, needed, shown
 from ..splice import Splicer
 from .closing import Functions, call_of, close
 from .found import takes_found_sizes_as_equal
@@ -156,10 +157,14 @@ def _cut(
     cuts = [_Cut()]
     inside: set[Var] = set()
     after: set[Var] = set()
+    tellers: dict[str, Var] = {}
+    """The variables that show sizes which this code finds as it runs."""
     writes = waits = given = False
     """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
     for binding in bindings:
-        used = mentioned(binding.value)
+        used = {*mentioned(binding.value), *_told_by(binding.value, tellers)}
+        for name in sorted(_found(binding)):
+            tellers.setdefault(name, binding.var)
         effect = effects.of(binding.value) is not Effect.NONE
         branches = has_bodies(binding.value)
         needs_inside = not inside.isdisjoint(used) or (branches and given)
@@ -184,22 +189,39 @@ def _cut(
     return cuts
 
 
+def _told_by(value: Expr, tellers: Mapping[str, Var]) -> Iterator[Var]:
+    """Give the variables that show sizes which an expression needs the value of."""
+    for dim in needed(value):
+        for name in sorted(dim.names()):
+            if name in tellers:
+                yield tellers[name]
+
+
+def _found(binding: Binding) -> frozenset[str]:
+    """Give the sizes that a call finds as it runs."""
+    match binding.value:
+        case Call(_, args, attrs=attrs, type_args=type_args):
+            said = [t for t in type_args if isinstance(t, Dim)]
+            known = frozenset[str]().union(
+                *(dim_names(type_of(a)) for a in args),
+                *(d.names() for d in (*said, *dims_in_attrs(attrs))),
+            )
+            return frozenset(n for d in shown(binding.var.ty) for n in d.names()) - known
+        case _:
+            return frozenset()
+
+
 def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
     """Tell whether a binding may be in a region."""
     match binding.value:
         case Call(GlobalVar(name)):
             return name in kernels
-        case Call(Op() as op, args) as call:
+        case Call(Op() as op) as call:
             if op in (overwrite, descend_in_place):
                 return True
             if op.effect is not Effect.NONE or isinstance(op.lowering, Host) or op in _HOST:
                 return False
-            known = frozenset[str]().union(
-                *(dim_names(type_of(a)) for a in args),
-                *(d.names() for d in dims_in_attrs(call.attrs)),
-            )
-            is_found = not dim_names(type_of(call)) <= known
-            return not is_found and not is_host_number(call) and _holds_tensors(call)
+            return not _found(binding) and not is_host_number(call) and _holds_tensors(call)
         case Tuple(fields):
             return bool(fields) and is_tensors(type_of(binding.var))
         case TupleGet():

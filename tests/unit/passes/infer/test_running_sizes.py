@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from pyrelay import CheckError, Dim, Float, Int, Ref, RunError, Tensor, relay
+from pyrelay.config import options
 from tests.python_text import assert_reads_back
 
 N, M, K = Dim("N"), Dim("M"), Dim("K")
@@ -24,6 +25,8 @@ def both(f: Any, *args: Any) -> Any:
     """Give the value of a function, on which the executors agree."""
     found = f(*args)
     torch.testing.assert_close(f.interpret(*args), found)
+    with options(lowering="torch-regions"):
+        torch.testing.assert_close(f(*args), found)
     return found
 
 
