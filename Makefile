@@ -50,7 +50,7 @@ newer:
 	        tests/unit/ir tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
 	done
 
-# The programs of the tests by each lowering but torch's own, one test of SHARE.
+# The programs of the tests by each lowering but torch's own; one test of SHARE, always the same.
 SHARE ?= 1
 PROGRAMS := tests/errors tests/examples tests/models tests/relay tests/seed tests/unit/passes/infer \
     tests/unit/prelude tests/unit/runtime tests/unit/translate
@@ -62,6 +62,7 @@ lowerings: $(VENV)/.dev
 
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
+	$(MAKE) lowerings SHARE=4
 	$(MAKE) kernels EVERY=1
 
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
