@@ -21,6 +21,8 @@ ALONG: Final = "ALONG"
 _ELEMENTS: Final = 1024
 """How many elements a program takes at least, rows permitting."""
 _PER_WARP: Final = 256
+"""Eight elements for each thread: two wide loads of float32 in flight for each operand, one of
+halves."""
 _MOST_WARPS: Final = 16
 _MOST_ROWS: Final = 128
 _FEW: Final = 256
@@ -35,6 +37,8 @@ _MERGED: Final = 8192
 
 def longest_block(is_column: bool) -> int:
     """Give how long a row may be that is one block."""
+    # In 16 warps each thread holds 32 elements of each operand: with two, as in the gradient of a
+    # norm, ptxas takes 120 of the 128 registers that there are.
     return 128 if is_column else 16384
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import tempfile
 from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Final
+from typing import Any, Final
 
 from pyrelay.lower_triton.build import ahead_of_time
 from pyrelay.lower_triton.kernel import Kernel
@@ -32,9 +34,26 @@ def _compile() -> None:
         os.environ.pop(name, None)
 
 
+def _compiled(kernel: Kernel) -> Any:
+    return ahead_of_time(kernel, kernel.configs[0], HOPPER, is_aligned=True)
+
+
+def resources(kernel: Kernel) -> dict[str, int]:
+    """Give what a thread of a kernel's first configuration takes: `REG`isters, and bytes of `LOCAL`
+    memory and of the `STACK`, where values go for which there are no registers."""
+    from triton import knobs
+
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(_compiled(kernel).asm["cubin"])
+        file.flush()
+        command = [knobs.nvidia.cuobjdump.path, "--dump-resource-usage", file.name]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {name: int(count) for name, count in re.findall(r"\b(REG|LOCAL|STACK):(\d+)", found)}
+
+
 def accesses(kernel: Kernel) -> list[tuple[str, int]]:
     """Give the accesses to global memory in the code of a kernel's first configuration, for
     aligned tensors: `ld` or `st`, and bits."""
-    code = ahead_of_time(kernel, kernel.configs[0], HOPPER, is_aligned=True).asm["ptx"]
+    code = _compiled(kernel).asm["ptx"]
     found = re.findall(r"\b(ld|st)\.global(?:\.(?!v\d)[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)", code)
     return [(kind, int(count or 1) * int(bits)) for kind, count, bits in found]

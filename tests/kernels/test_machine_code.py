@@ -9,7 +9,7 @@ import pytest
 
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout
 from pyrelay.lower_triton.lower import lower
-from tests.kernels.machine_code import accesses, compiling
+from tests.kernels.machine_code import accesses, compiling, resources
 from tests.unit.passes.regions.kernels import kernel
 
 WIDEST = 128
@@ -45,6 +45,15 @@ BOTH = """def @columns_both[N: Dim](
 ACROSS = """def @across[N: Dim](
     %x: Tensor[(N, SIZE, 64), DTYPE], %y: Tensor[(N, 64, SIZE), DTYPE]) {
     %x + transpose(%y, dim0=1, dim1=2)
+}"""
+
+NORM_BACKWARD = """def @back[N: Dim](
+    %g: Tensor[(N, SIZE), DTYPE], %x: Tensor[(N, SIZE), DTYPE], %w: Tensor[(SIZE,), DTYPE],
+    %mean: Tensor[(N, 1), float32], %factor: Tensor[(N, 1), float32]) {
+    let %s = (cast(%x, dtype=float32) - %mean) * %factor;
+    let %h = cast(%g, dtype=float32) * cast(%w, dtype=float32);
+    let %t = %h - mean(%h, dim=(1,), keepdim=True) - %s * mean(%h * %s, dim=(1,), keepdim=True);
+    cast(%factor * %t, dtype=DTYPE)
 }"""
 
 
@@ -100,3 +109,14 @@ def test_rows_move_in_the_widest_accesses(
         assert "ld" not in narrow or "_of_pieces" in made.text, made.text
         assert "st" not in narrow or is_few, made.text
         assert {kind for kind, _ in found} == {"ld", "st"}
+
+
+@pytest.mark.parametrize("size", [16384, 40960])
+@pytest.mark.parametrize("source", [SOFTMAX, NORM, NORM_BACKWARD], ids=["softmax", "norm", "back"])
+def test_the_longest_rows_fit_into_registers(
+    pool: ProcessPoolExecutor, source: str, size: int
+) -> None:
+    for made in alternatives(source.replace("SIZE", str(size)).replace("DTYPE", "float32")):
+        found = pool.submit(resources, made).result()
+        assert found["REG"] > 0
+        assert found["LOCAL"] == found["STACK"] == 0, made.text
