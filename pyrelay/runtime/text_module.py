@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
@@ -138,21 +138,21 @@ class ModuleFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
-        bound = self._bound(args, kwargs)
-        told = self._told(bound)
+        told = self._told(args, kwargs)
         if told is not None:
-            return told(*bound)
+            return told(*args, **kwargs)
         if "_entry" in self.__dict__:
             self._hits += 1
         elif not may_compile():
             raise RunError(WouldCompile(self.__name__, "this is its first call"))
-        return self._entry(bound)
+        return self._entry(self._bound(args, kwargs))
 
     def interpret(self, *args: Any, **kwargs: Any) -> Any:
         """Run in the reference evaluator instead of compiled code."""
-        bound = self._bound(args, kwargs)
-        told = self._told(bound)
-        return self._entry.interpret(bound) if told is None else told.interpret(*bound)
+        told = self._told(args, kwargs)
+        if told is not None:
+            return told.interpret(*args, **kwargs)
+        return self._entry.interpret(self._bound(args, kwargs))
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"
@@ -217,10 +217,13 @@ class ModuleFunction:
             module, entry, self._data, joins=joins, base=self._base, derived=derived
         )
 
-    def _told(self, values: Sequence[Any]) -> ModuleFunction | None:
+    def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
         """Give the function at the types of its arguments, where it leaves types open and what is
         differentiated has to look into them."""
-        if not self._open or not (self._derived or (self._joins and may_join(values))):
+        if not self._open:
+            return None
+        values = self._bound(args, kwargs)
+        if not self._derived and not (self._joins and may_join(values)):
             return None
         params = self._given.functions[self._base].params
         given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
