@@ -174,9 +174,17 @@ def why_not_overwritten(target: Var, cluster: Cluster, look: Look) -> str | None
     is_whole = cluster.domain.is_whole(shape_of(type_of(target)))
     if cluster.kind is Kind.ROWS and is_whole:
         return "it overwrites what a reduction may read"
-    if not is_whole and target in cluster.whole_reads:
+    if not is_whole and (target in cluster.whole_reads or _is_read_on(target, cluster)):
         return "it overwrites what other programs may read"
     return None
+
+
+def _is_read_on(target: Var, cluster: Cluster) -> bool:
+    """Tell whether what is read of a parameter for each kept place may be in what is computed for
+    each place: by programs that do not wait for the one that overwrites it."""
+    made = {m.var for m in cluster.members} & cluster.whole_reads
+    is_kept = any(not cluster.domain.is_whole(shape_of(type_of(v))) for v in made)
+    return is_kept and target in cluster.reads
 
 
 def joined(other: Cluster, cluster: Cluster) -> tuple[Kind, Domain] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...ir.dims import Dim, product
@@ -56,23 +57,32 @@ class Sorts:
 def sorts_of(found: Product) -> Sorts | str:
     """Give the dims of a sum of products by sort; why it is no product of matrices, if it is
     not."""
-    if len(found.subscripts) != 2:
+    return _sorts_of(found.subscripts, found.result, tuple(found.sizes.items()))
+
+
+@lru_cache(maxsize=1024)
+def _sorts_of(
+    subscripts: tuple[str, ...], result: str, pairs: tuple[tuple[str, Dim], ...]
+) -> Sorts | str:
+    sizes = dict(pairs)
+    if len(subscripts) != 2:
         return "it is no product of two operands"
-    first, second = found.subscripts
+    first, second = subscripts
     if any(len(set(s)) != len(s) for s in (first, second)):
         return "it takes a diagonal"
-    if not set(first) ^ set(second) <= set(found.result) <= set(first) | set(second):
+    if not set(first) ^ set(second) <= set(result) <= set(first) | set(second):
         return "it sums what only one operand has"
-    single = [c for c in found.result if (c in first) != (c in second)]
+    single = [c for c in result if (c in first) != (c in second)]
     order = (1, 0) if single and single[0] in second else (0, 1)
-    rows, columns = (found.subscripts[i] for i in order)
-    names = {c: _name(c in rows, c in columns) for c in found.result}
+    rows, columns = (subscripts[i] for i in order)
+    names = {c: _name(c in rows, c in columns) for c in result}
     batch, own, across = (
-        _sort(found.sizes, (c for c in found.result if names[c] is name))
-        for name in (BATCH, ROW, COLUMN)
+        _sort(sizes, (c for c in result if names[c] is name)) for name in (BATCH, ROW, COLUMN)
     )
-    structure = tuple((names[c], found.sizes[c]) for c in found.result)
-    return Sorts(batch, own, across, _sort(found.sizes, found.summed), order, structure)
+    structure = tuple((names[c], sizes[c]) for c in result)
+    return Sorts(
+        batch, own, across, _sort(sizes, (c for c in sizes if c not in result)), order, structure
+    )
 
 
 def _name(is_of_rows: bool, is_of_columns: bool) -> str:

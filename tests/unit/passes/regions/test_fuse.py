@@ -342,3 +342,20 @@ def test_what_all_programs_read_is_not_overwritten_by_the_first() -> None:
     )
     writers = [g for g in groups(found) if any(o.overwrites is not None for o in g.outputs)]
     assert [g.kind for g in writers] != [Kind.CONTRACTION]
+
+
+def test_what_is_made_of_a_parameter_for_all_programs_is_not_overwritten_by_the_first() -> None:
+    steps = "".join(f"let %k{i + 1} = tanh(%k{i} * %s); " for i in range(6))
+    found = check(
+        "def @main[N: Dim](%m: ref((Tensor[(4,), float32], float32)),"
+        " %g: Tensor[(N, 4), float32], %x: Tensor[(N, 6), float32]) {"
+        " let %s = sum(%g, dim=(0,)); let %t = transpose(%g, dim0=0, dim1=1);"
+        " let %p = ref_read(%m); let %b = %p.0; let %q = matmul(%t, %x);"
+        f" let %k0 = %b * %s; {steps}"
+        " let %c = reshape(%k6, shape=(4, 1)); let %d = tanh(%q) * %c;"
+        " let %new = %b - %s; let! %_ = overwrite(%b, %new); (%d, %k6) }",
+        N=3,
+    )
+    assert "it overwrites what other programs may read" in [n.why for n in found.notes]
+    writers = [g for g in groups(found) if any(o.overwrites is not None for o in g.outputs)]
+    assert all(g.kind is not Kind.CONTRACTION for g in writers)
