@@ -12,8 +12,23 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..ir.components import components
 from ..ir.effect import Effects, flavour_of
-from ..ir.expr import Binding, Expr, Flavour, Function, LetBlock, Var
-from ..ir.traverse import Steps, children, rebuild, run, spine
+from ..ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Flavour,
+    Function,
+    LetBlock,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Var,
+    type_of,
+)
+from ..ir.op import Effect, Op
+from ..ir.ops.table import BY_NAME
+from ..ir.traverse import Steps, children, post_order, rebuild, run, spine
+from ..ir.types import FnType, RefType, subtypes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +47,25 @@ def with_flavours(module: Module) -> Module:
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return replace(module, functions=functions)
+
+
+def is_closed(module: Module, entry: str) -> bool:
+    """Tell whether a program does nothing but compute, by our own operators alone: it holds no
+    cells, calls nothing of its caller's, and has no effect but that it may stop."""
+    types = (type_of(p) for p in module.functions[entry].params)
+    if any(isinstance(part, FnType | RefType) for ty in types for part in subtypes(ty)):
+        return False
+    for function in module.functions.values():
+        for node in post_order(function.body):
+            match node:
+                case Call(Op() as op):
+                    if op.effect & ~Effect.FAIL or BY_NAME.get(op.name) is not op:
+                        return False
+                case RefCreate() | RefRead() | RefWrite():
+                    return False
+                case _:
+                    pass
+    return True
 
 
 @final

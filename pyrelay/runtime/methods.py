@@ -33,7 +33,7 @@ _MOST_ROOM: Final = 1 << 24
 PLAIN: Final = "plain"
 """The name of the operator's own body among the methods."""
 
-_is_transformed: Final = torch._C._are_functorch_transforms_active  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+_functions_are_transformed: Final = torch._C._are_functorch_transforms_active  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -115,7 +115,12 @@ class Site(dict[Any, Function]):
 def may_choose() -> bool:
     """Tell whether programs that run here choose methods: not inside transforms of torch, which
     have rules for the operators that torch calls itself, and for no others."""
-    return current().measure and forward_ad._current_level < 0 and not _is_transformed()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    return current().measure and not is_transformed()
+
+
+def is_transformed() -> bool:
+    """Tell whether torch transforms the calls made now: forward derivatives, `torch.func`."""
+    return forward_ad._current_level >= 0 or _functions_are_transformed()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def rounded(size: int) -> int:

@@ -25,7 +25,7 @@ from ..passes.cells import cells_to_values
 from ..passes.commute import pool_first
 from ..passes.dce import remove_dead
 from ..passes.deferred import defer_sums
-from ..passes.effects import with_flavours
+from ..passes.effects import is_closed, with_flavours
 from ..passes.factored import factored, gives_fresh
 from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
@@ -226,8 +226,10 @@ class Program:
         """Give the program as host code that calls torch."""
         data = self.data.representations
         fresh = self._gives_fresh
+        module, entry = self.simplified, self.entry
+        is_bare = fresh and is_closed(module, entry)
         return compile_module(
-            self.simplified, self.entry, device, data, self.view, gives_fresh=fresh
+            module, entry, device, data, self.view, gives_fresh=fresh, is_bare=is_bare
         )
 
     @cached_property
