@@ -46,6 +46,10 @@ from .fixed import Fixed, nothing_fixed
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
 
+FEWEST: Final = 4
+"""How many pieces are worth a call that takes them apart again, in the derivative, too; where they
+are the whole tensor, that call is there anyway."""
+
 MOST_ROUNDS: Final = 8
 """How many functions on top of one another are joined at most."""
 
@@ -169,10 +173,13 @@ class _Block:
         for calls in groups.values():
             cuts = {var: self._cut(call) for var, call in calls.items()}
             for run in _runs(cuts):
-                if len(run) > 1 and self._is_told(run, cuts):
+                if self._is_worth(run, cuts) and self._is_told(run, cuts):
                     new = self._joined_call([calls[v] for v in run], run)
                     changes.append(_Change(run, new))
         return changes
+
+    def _is_worth(self, run: Sequence[Var], cuts: Mapping[Var, _Piece]) -> bool:
+        return len(run) >= FEWEST or (len(run) > 1 and _is_all(run, cuts))
 
     def _key(self, call: Call) -> tuple[object, ...] | None:
         """Give what a call shares with others that it may be joined with; None if it is no
@@ -246,10 +253,7 @@ class _Block:
             _Change(run, _split(run, pieces[run[0]]))
             for pieces in cut.values()
             for run in _runs(pieces)
-            if len(run) > 1
-            and pieces[run[0]].start == ZERO
-            and pieces[run[-1]].stop == _size(pieces[run[-1]])
-            and self._is_told(run, pieces)
+            if len(run) > 1 and _is_all(run, pieces) and self._is_told(run, pieces)
         ]
 
 
@@ -292,6 +296,12 @@ def _runs(pieces: Mapping[Var, _Piece]) -> Iterator[list[Var]]:
             run[following] = None
             following = at.get(pieces[following].stop)
         yield list(run)
+
+
+def _is_all(run: Sequence[Var], pieces: Mapping[Var, _Piece]) -> bool:
+    """Tell whether pieces that follow on one another are all of a tensor."""
+    last = pieces[run[-1]]
+    return pieces[run[0]].start == ZERO and last.stop == _size(last)
 
 
 def _shape(ty: Type) -> tuple[Dim, ...]:

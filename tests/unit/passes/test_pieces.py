@@ -48,9 +48,14 @@ def test_slices_that_overlap_leave_a_gap_or_are_clamped_stay() -> None:
 
 
 def test_one_function_of_neighbours_is_computed_once() -> None:
-    body = f"(sigmoid({piece(0, 4)}), sigmoid({piece(4, 8)}), tanh({piece(8, 12)}))"
-    assert of_vector(body) == ["split", "sigmoid", "split", "tanh"]
+    gates = ", ".join(f"sigmoid({piece(i, i + 2)})" for i in range(0, 8, 2))
+    assert of_vector(f"({gates}, tanh({piece(8, 12)}))") == ["split", "sigmoid", "split", "tanh"]
     assert of_vector(f"(tanh({piece(0, 6)}), tanh({piece(6, 12)}))") == ["tanh", "split"]
+
+
+def test_few_pieces_are_not_worth_taking_them_apart_again() -> None:
+    body = f"(sigmoid({piece(0, 4)}), sigmoid({piece(4, 8)}), tanh({piece(8, 12)}))"
+    assert of_vector(body) == ["split", "sigmoid", "sigmoid", "tanh"]
 
 
 def test_functions_of_several_pieces_and_numbers_follow() -> None:
@@ -76,15 +81,17 @@ def test_what_is_not_pointwise_stays() -> None:
 
 def test_sizes_may_have_names() -> None:
     @relay
-    def gates(x: Tensor[Float, (B, 3 * H)], h: Tensor[Float, (B, H)]) -> Tensor[Float, (B, H)]:
+    def gates(x: Tensor[Float, (B, 5 * H)], h: Tensor[Float, (B, H)]) -> Tensor[Float, (B, H)]:
         n = h.shape[1]
-        keep = relay.sigmoid(x[:, :n])
-        add = relay.sigmoid(x[:, n : 2 * n])
-        return keep * h + add * relay.tanh(x[:, 2 * n :])
+        a = relay.sigmoid(x[:, :n])
+        b = relay.sigmoid(x[:, n : 2 * n])
+        c = relay.sigmoid(x[:, 2 * n : 3 * n])
+        d = relay.sigmoid(x[:, 3 * n : 4 * n])
+        return (a + b) * h + (c - d) * relay.tanh(x[:, 4 * n :])
 
-    x, h = torch.randn(2, 15), torch.randn(2, 5)
-    a, b, c = x.chunk(3, 1)
-    expected = a.sigmoid() * h + b.sigmoid() * c.tanh()
+    x, h = torch.randn(2, 25), torch.randn(2, 5)
+    a, b, c, d, e = x.chunk(5, 1)
+    expected = (a.sigmoid() + b.sigmoid()) * h + (c.sigmoid() - d.sigmoid()) * e.tanh()
     torch.testing.assert_close(gates(x, h), expected)
     assert gates.show("host").count("sigmoid()") == 1
     assert gates.show("host").count("split_with_sizes") == 2
@@ -93,13 +100,15 @@ def test_sizes_may_have_names() -> None:
 @pytest.mark.parametrize("order", [1, 2])
 def test_derivatives_are_torchs(order: int) -> None:
     def value(x: torch.Tensor) -> torch.Tensor:
-        a, b, c = x[:4], x[4:8], x[8:]
-        return (a.sigmoid() * b.sigmoid() * c.tanh() * b).sum()
+        a, b, c, d, e = x[:2], x[2:4], x[4:6], x[6:8], x[8:]
+        gates = a.sigmoid() * b.sigmoid() - c.sigmoid() * d.sigmoid()
+        return (gates * e[:2].tanh() * e[2:].tanh() * b).sum()
 
     @relay
     def ours(x: Tensor[Float, (12,)]) -> Float:
-        a, b, c = x[:4], x[4:8], x[8:]
-        return (relay.sigmoid(a) * relay.sigmoid(b) * relay.tanh(c) * b).sum()
+        a, b, c, d, e = x[:2], x[2:4], x[4:6], x[6:8], x[8:]
+        gates = relay.sigmoid(a) * relay.sigmoid(b) - relay.sigmoid(c) * relay.sigmoid(d)
+        return (gates * relay.tanh(e[:2]) * relay.tanh(e[2:]) * b).sum()
 
     x = torch.randn(12)
     v = torch.randn(12)
