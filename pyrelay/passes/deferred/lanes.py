@@ -8,6 +8,7 @@ recursion is left, so the terms may as well be kept, and added up then.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import final
 
@@ -18,7 +19,7 @@ from ...ir.types import TensorType, is_float
 from ..fixed import Fixed, nothing_fixed
 from ..sizes import needed, shown, uncovered
 from .flow import Flow, Leaf, flow_of
-from .terms import SUMMING, Kind, term_of
+from .terms import SUMMING, Form, Kind, term_of
 
 
 @final
@@ -32,14 +33,19 @@ class Lane:
     """For each sum the variable of the sum before it, and the parts of the term."""
 
 
-def lanes_of(group: Mapping[str, Function], fixed: Fixed = nothing_fixed) -> list[Lane]:
-    """Give the lanes of functions that call each other; none share a leaf. Where an operator that
-    sums are made with is `fixed`, there are none."""
+def lanes_of(
+    group: Mapping[str, Function],
+    escaping: AbstractSet[str] = frozenset(),
+    fixed: Fixed = nothing_fixed,
+) -> list[Lane]:
+    """Give the lanes of functions; none share a leaf. Those that are `escaping` may be called from
+    anywhere. Where an operator that sums are made with is `fixed`, there are none."""
     if any(map(fixed, SUMMING)):
         return []
     flow = flow_of(group)
-    if not flow.calls or not all(_keeps_sizes(call, group) for call in flow.calls):
-        return []
+    for name in escaping & group.keys():
+        flow.used.add(name)
+        flow.made.update(group[name].params)
     found: list[Lane] = []
     taken: set[Leaf] = set()
     for function in group.values():
@@ -52,7 +58,7 @@ def lanes_of(group: Mapping[str, Function], fixed: Fixed = nothing_fixed) -> lis
             if lane is not None and _are_told(group, taken | lane.leaves):
                 found.append(lane)
                 taken |= lane.leaves
-    return found
+    return _worth(found)
 
 
 def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
@@ -71,14 +77,17 @@ def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) 
     return True
 
 
-def _keeps_sizes(call: Call, group: Mapping[str, Function]) -> bool:
-    """Tell whether a call passes on the sizes of its caller under their own names."""
-    assert isinstance(call.callee, GlobalVar)
-    params = group[call.callee.name].type_params
-    return all(
-        isinstance(param, DimVar) and isinstance(arg, Dim) and arg.name == param.name
-        for param, arg in zip(params, call.type_args, strict=True)
-    )
+def _worth(lanes: list[Lane]) -> list[Lane]:
+    """Give the lanes that save something: products and rows of tables, and the sums of what these
+    keep in any case. To keep small tensors only to add them later takes longer than to add them."""
+    kept = {
+        part
+        for lane in lanes
+        if lane.kind.form in (Form.PRODUCT, Form.ROWS)
+        for _, parts in lane.terms.values()
+        for part in parts
+    }
+    return [lane for lane in lanes if all(kept.issuperset(p) for _, p in lane.terms.values())]
 
 
 def _lane(flow: Flow, param: Var) -> Lane | None:
@@ -99,7 +108,10 @@ def _lane(flow: Flow, param: Var) -> Lane | None:
         kinds[term[0]] = None
         terms[total] = before[0], term[1]
     (kind, *others) = kinds
-    if others or not _is_entered_once(flow, leaves, kind):
+    names = frozenset[str]().union(*(d.names() for ty in kind.types for d in ty.shape))
+    if others or not _is_entered_once(flow, leaves, names):
+        return None
+    if not all(_keeps_sizes(flow, call, leaves, names) for call in flow.calls):
         return None
     return Lane(frozenset(leaves), kind, terms)
 
@@ -143,9 +155,21 @@ def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
     return holder not in flow.made and (found or is_param)
 
 
-def _is_entered_once(flow: Flow, leaves: Mapping[Leaf, None], kind: Kind) -> bool:
+def _keeps_sizes(
+    flow: Flow, call: Call, leaves: Mapping[Leaf, None], names: frozenset[str]
+) -> bool:
+    """Tell whether a call that passes on a sum of the lane passes on its sizes by their names."""
+    assert isinstance(call.callee, GlobalVar)
+    function = flow.group[call.callee.name]
+    if all((p, ()) not in leaves for p in function.params):
+        return True
+    given = zip(function.type_params, call.type_args, strict=True)
+    sizes = {p.name: a for p, a in given if isinstance(p, DimVar)}
+    return all(sizes.get(name) == Dim.of(name) for name in names)
+
+
+def _is_entered_once(flow: Flow, leaves: Mapping[Leaf, None], names: frozenset[str]) -> bool:
     """Tell whether each function that gives a sum of the lane takes one, and knows its sizes."""
-    names = frozenset[str]().union(*(d.names() for ty in kind.types for d in ty.shape))
     for name, function in flow.group.items():
         params = [p for p in function.params if (p, ()) in leaves]
         gives = any(holder == name for holder, _ in leaves)

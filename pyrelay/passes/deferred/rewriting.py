@@ -54,6 +54,9 @@ from ..splice import Splicer
 from .flow import Holder, Path
 from .lanes import Lane, lanes_of
 
+MOST: Final = 200
+"""How many functions are looked at together at most."""
+
 
 def defer_sums(module: Module, fixed: Fixed = nothing_fixed) -> Module:
     """Give the module, in A-normal form, with sums of recursive functions put off; itself if there
@@ -63,13 +66,26 @@ def defer_sums(module: Module, fixed: Fixed = nothing_fixed) -> Module:
         name: [g for g in _mentions(f) if g in module.functions]
         for name, f in module.functions.items()
     }
-    for names in components(graph):
+    # Callers first: a sum may go through loops inside a recursion, on the way.
+    for names in reversed(components(graph)):
         if not any(callee in names for name in names for callee in graph[name]):
             continue
-        group = {name: module.functions[name] for name in names}
-        if escaping.isdisjoint(names) and (lanes := lanes_of(group, fixed)):
+        group = {name: module.functions[name] for name in _reached(graph, names)}
+        if lanes := lanes_of(group, escaping, fixed):
             module = _Deferral(module, group, lanes).module()
     return module
+
+
+def _reached(graph: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[str]:
+    """Give functions and all that they call, the functions alone where that is very many."""
+    found = dict.fromkeys(names)
+    pending = list(names)
+    while pending:
+        for callee in graph[pending.pop()]:
+            if callee not in found:
+                found[callee] = None
+                pending.append(callee)
+    return list(found) if len(found) <= MOST else list(names)
 
 
 def _mentions(function: Function) -> dict[str, None]:
@@ -115,7 +131,11 @@ class _Deferral:
         module = self._module.with_adts(
             {self.adt: AdtDef(self.adt, (element,), constructors, span)}
         )
-        functions = {name: self._inside(name, f) for name, f in self.group.items()}
+        functions = {
+            name: self._inside(name, function)
+            for name, function in self.group.items()
+            if any(self.lanes_in(holder) for holder in (name, *function.params))
+        }
         for name, function in self._module.functions.items():
             if name not in self.group and any(g in self.group for g in _mentions(function)):
                 functions[name] = _Entrance(module, function, self).walked(function)

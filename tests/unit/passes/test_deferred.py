@@ -79,9 +79,48 @@ def test_products_of_matrices_are_one_product(term: str) -> None:
     assert sum(p.callee is matmul for p in products) == 1
 
 
-def test_sums_and_vectors_are_put_off() -> None:
-    for term in ("sum(%l, dim=(0,))", "sum(unsqueeze(sum(%l, dim=(0,)), dim=0), dim=(0,))"):
-        check(loop(term, first="zeros(size=(4,))", type_="(4,)"), *ARGUMENTS)
+@pytest.mark.parametrize("term", ["sum(%l, dim=(0,))", "sum(unsqueeze(%v, dim=0), dim=(0,))", "%v"])
+def test_sums_of_what_is_kept_in_any_case_are_put_off(term: str) -> None:
+    product = "matmul(transpose(%l, dim0=0, dim1=1), %l)"
+    if "%v" in term:
+        product = "matmul(unsqueeze(%v, dim=1), unsqueeze(%v, dim=0))"
+    text = f"""
+    def @loop(%n: int64, %l: Tensor[(2, 4), float32], %s: Tensor[(4,), float32],
+              %p: Tensor[(4, 4), float32]) -> (Tensor[(4,), float32], Tensor[(4, 4), float32]) {{
+      if (%n < 1) {{ (%s, %p) }} else {{
+        let %v = sin(sum(%l, dim=(0,)));
+        @loop(%n - 1, cos(%l), %s + {term}, %p + {product})
+      }}
+    }}
+    def @main(%n: int64, %l: Tensor[(2, 4), float32]) {{
+      @loop(%n, %l, zeros(size=(4,)), zeros(size=(4, 4)))
+    }}
+    """
+    check(text, *[(n, torch.randn(2, 4)) for n in (0, 1, 5)])
+
+
+def test_small_sums_alone_stay() -> None:
+    before = normal(loop("sum(%l, dim=(0,))", first="zeros(size=(4,))", type_="(4,)"))
+    assert defer_sums(before) is before
+
+
+def test_a_sum_goes_through_loops_on_its_way() -> None:
+    text = """
+    def @inner(%k: int64, %x: Tensor[(2, 4), float32], %s: Tensor[(4, 4), float32])
+        -> Tensor[(4, 4), float32] {
+      if (%k < 1) { %s } else {
+        @inner(%k - 1, sin(%x), %s + matmul(transpose(%x, dim0=0, dim1=1), %x))
+      }
+    }
+    def @loop(%n: int64, %x: Tensor[(2, 4), float32], %s: Tensor[(4, 4), float32])
+        -> Tensor[(4, 4), float32] {
+      if (%n < 1) { %s } else { @loop(%n - 1, cos(%x), @inner(%n, %x, %s)) }
+    }
+    def @main(%n: int64, %x: Tensor[(2, 4), float32]) { @loop(%n, %x, zeros(size=(4, 4))) }
+    """
+    check(text, *[(n, torch.randn(2, 4)) for n in (0, 1, 4)])
+    _, after = changed(text)
+    assert {"collect", "matmul"}.isdisjoint(operators(after, "loop"))
 
 
 def test_what_the_sum_starts_with_counts() -> None:
@@ -96,28 +135,33 @@ def test_rows_of_a_table_are_put_off() -> None:
 
 def test_sizes_may_have_names() -> None:
     text = """
-    def @loop[N: Dim](%n: int64, %x: Tensor[(N,), float32], %s: Tensor[(N,), float32])
-        -> Tensor[(N,), float32] {
-      if (%n < 1) { %s } else { @loop(%n - 1, sin(%x), %s + %x) }
+    def @loop[N: Dim](%n: int64, %x: Tensor[(N,), float32], %s: Tensor[(N, N), float32])
+        -> Tensor[(N, N), float32] {
+      if (%n < 1) { %s } else {
+        @loop(%n - 1, sin(%x), %s + matmul(unsqueeze(%x, dim=1), unsqueeze(%x, dim=0)))
+      }
     }
-    def @main(%n: int64, %x: Tensor[(5,), float32]) { @loop(%n, %x, %x * 2.0) }
+    def @main(%n: int64, %x: Tensor[(5,), float32]) { @loop(%n, %x, ones(size=(5, 5))) }
     """
     check(text, (0, torch.randn(5)), (3, torch.randn(5)))
 
 
 def test_a_tree_of_calls_returns_the_sum() -> None:
-    text = """
-    def @loop(%n: int64, %x: Tensor[(3,), float32], %s: Tensor[(3,), float32])
-        -> (Tensor[(3,), float32], int64) {
-      if (%n < 1) { (%s, %n) } else {
-        let %left = @loop(%n - 1, sin(%x), %s + %x);
-        let %right = @loop(%n - 2, cos(%x), %left.0 + sin(%x));
+    def product(of: str) -> str:
+        return f"matmul(unsqueeze({of}, dim=1), unsqueeze({of}, dim=0))"
+
+    text = f"""
+    def @loop(%n: int64, %x: Tensor[(3,), float32], %s: Tensor[(3, 3), float32])
+        -> (Tensor[(3, 3), float32], int64) {{
+      if (%n < 1) {{ (%s, %n) }} else {{
+        let %left = @loop(%n - 1, sin(%x), %s + {product("%x")});
+        let %right = @loop(%n - 2, cos(%x), %left.0 + {product("sin(%x)")});
         (%right.0, %left.1 + %right.1)
-      }
-    }
-    def @main(%n: int64, %x: Tensor[(3,), float32]) {
-        @loop(%n, %x, zeros(size=(3,)))
-    }
+      }}
+    }}
+    def @main(%n: int64, %x: Tensor[(3,), float32]) {{
+        @loop(%n, %x, zeros(size=(3, 3)))
+    }}
     """
     before, after = changed(text)
     assert operators(after, "main").count("collect") == 1
@@ -144,18 +188,21 @@ def test_other_sums_stay(term: str) -> None:
 
 def test_a_sum_that_alone_shows_a_size_stays_where_the_size_is_needed() -> None:
     text = """
-    def @loop[N: Dim](%n: int64, %x: Tensor[(1,), float32], %sum: Tensor[(N,), float32])
-        -> Tensor[(N,), float32] {
-      if (%n < 1) { %sum } else { @loop[N](%n - 1, %x, %sum + expand(%x, size=(N,))) }
+    def @loop[N: Dim](%n: int64, %x: Tensor[(1,), float32], %sum: Tensor[(N, N), float32])
+        -> Tensor[(N, N), float32] {
+      if (%n < 1) { %sum } else {
+        let %e = expand(%x, size=(N,));
+        @loop[N](%n - 1, %x, %sum + matmul(unsqueeze(%e, dim=1), unsqueeze(%e, dim=0)))
+      }
     }
-    def @main[N: Dim](%n: int64, %x: Tensor[(1,), float32], %sum: Tensor[(N,), float32]) {
+    def @main[N: Dim](%n: int64, %x: Tensor[(1,), float32], %sum: Tensor[(N, N), float32]) {
       @loop[N](%n, %x, %sum)
     }
     """
     before = normal(text)
     assert defer_sums(before) is before
     other = text.replace("%x: Tensor[(1,), float32]", "%x: Tensor[(N,), float32]")
-    check(other, (3, torch.ones(2), torch.zeros(2)))
+    check(other, (3, torch.ones(2), torch.zeros(2, 2)))
 
 
 def test_functions_that_are_values_stay() -> None:
