@@ -218,14 +218,14 @@ def start_at(
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
     """Give what makes a device the current one."""
-    if device.index in (None, _driver().get_current_device()):
+    if device.index in (None, current_driver().get_current_device()):
         return _HERE
     return torch.cuda.device(device)
 
 
 def current_stream() -> int:
     """Give the current stream of the current device, as a number."""
-    driver = _driver()
+    driver = current_driver()
     return driver.get_current_stream(driver.get_current_device())
 
 
@@ -233,7 +233,7 @@ _HERE: Final = nullcontext()
 
 
 @cache
-def _driver() -> Any:
+def current_driver() -> Any:
     """Give Triton's driver of the GPU."""
     return triton_module().runtime.driver.active
 

@@ -66,10 +66,10 @@ class RegionCall:
         device: torch.device,
         written: Sequence[int],
     ) -> None:
-        self._function: Final = function
+        self.function: Final = function
         self._plan: Final = plan
         self._callee: Final = callee
-        self._plain: Final = plain
+        self.plain: Final = plain
         self._device: Final = device
         self._written: Final = tuple(written)
         self._types: Final = [type_of(p) for p in function.params]
@@ -80,16 +80,16 @@ class RegionCall:
     def __call__(self, *args: Any) -> Any:
         """Give the result of the region."""
         if self._written and self._is_shared(args):
-            return self._plain(*args)
+            return self.plain(*args)
         key = key_of(args, self._types)
         tape = self._tapes.get(key)
         if tape is not None:
             return tape.run(args)
-        first = _FirstRun(self._function, self._callee)
+        first = _FirstRun(self.function, self._callee)
         result = first.run(args)
         if len(self._tapes) >= MOST_SHAPES:
             del self._tapes[next(iter(self._tapes))]
-        self._tapes[key] = _Taping(self._function, self._plan, first).tape(self._device)
+        self._tapes[key] = _Taping(self.function, self._plan, first).tape(self._device)
         return result
 
     def _is_shared(self, args: Sequence[Any]) -> bool:
@@ -107,7 +107,7 @@ class _FirstRun:
     """A run that calls what the region calls, and notes what the tape needs to know."""
 
     def __init__(self, function: Function, callee: Callable[[str], Callee]) -> None:
-        self._function: Final = function
+        self.function: Final = function
         self.bindings, self.end = straight_line(function.body)
         self._callee: Final = callee
         self.kernels: Final[dict[Var, Prepared]] = {}
@@ -117,8 +117,8 @@ class _FirstRun:
 
     def run(self, args: Sequence[Any]) -> Any:
         """Give the result of the region."""
-        known: dict[Expr, Any] = dict(zip(self._function.params, args, strict=True))
-        sizes = Sizes((type_of(p), a) for p, a in zip(self._function.params, args, strict=True))
+        known: dict[Expr, Any] = dict(zip(self.function.params, args, strict=True))
+        sizes = Sizes((type_of(p), a) for p, a in zip(self.function.params, args, strict=True))
         dead = deaths(self.bindings, self.end)
         for place, binding in enumerate(self.bindings):
             value = self._value(binding, known, sizes)

@@ -32,12 +32,12 @@ class Kernels:
         self._kernels: Final = frozenset(cut.kernels)
         self._regions: Final = frozenset(cut.regions)
         self._device: Final = device
-        self._called: Final[dict[str, Callable[..., Any]]] = {}
+        self.called: Final[dict[str, Callable[..., Any]]] = {}
 
     def __call__(self, name: str, code: Callable[..., Any]) -> Callable[..., Any]:
         """Give what is called in the place of a global function with this code."""
-        self._called[name] = self._instead(name, code)
-        return self._called[name]
+        self.called[name] = self._instead(name, code)
+        return self.called[name]
 
     def _instead(self, name: str, code: Callable[..., Any]) -> Callable[..., Any]:
         if name in self._kernels:
@@ -66,7 +66,7 @@ class Kernels:
         call = code
         if can_be_taped(region):
             plan = plan_memory(self._cut.module.functions[name], self._kernels)
-            call = RegionCall(region, plan, self._called.__getitem__, code, self._device, written)
+            call = RegionCall(region, plan, self.called.__getitem__, code, self._device, written)
         if self._device.type == "cuda" and current().graphs:
             return GraphedRegion(call, written, CudaRecorder())
         return call

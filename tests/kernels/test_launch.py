@@ -49,8 +49,8 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
-def scale(x_ptr, s0, s1, k, out_ptr, n, BLOCK: tl.constexpr):
+@triton.jit(do_not_specialize=["k"])
+def scale(x_ptr, s0, s1, k: tl.int64, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + i // 3 * s0 + i % 3 * s1, mask=i < n)
     tl.store(out_ptr + i, x * k, mask=i < n)

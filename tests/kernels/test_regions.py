@@ -54,7 +54,7 @@ def compiled(text: str) -> Compiled:
     launched = in_segments(cut)
     kernels = Kernels(cut, launched, CPU)
     run = compile_module(launched.module, "main", CPU, instead=kernels)
-    regions = [c for c in kernels._called.values() if isinstance(c, RegionCall)]
+    regions = [c for c in kernels.called.values() if isinstance(c, RegionCall)]
     return Compiled(run, regions, tuple(launched.module.functions))
 
 
@@ -204,7 +204,7 @@ def test_strides_that_torch_changes_its_mind_about_are_put_right() -> None:
         for s in found.steps
     )
     other = Tape(moved, found.values, found.result, found.bytes, found.device)
-    args = [x if p.name == "x" else w for p in program.regions[0]._function.params]
+    args = [x if p.name == "x" else w for p in program.regions[0].function.params]
     assert_same(other.run(args), expected)
 
 

@@ -3,6 +3,9 @@ what they are told."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -77,7 +80,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     monkeypatch.setattr(start, "function_of", function)
     for place in (launch, tape):
         monkeypatch.setattr(place, "interprets", lambda: False)
-    monkeypatch.setattr(launch, "_driver", lambda: made)
+    monkeypatch.setattr(launch, "current_driver", lambda: made)
     return made
 
 
@@ -148,3 +151,10 @@ def test_a_triton_that_is_not_known_is_asked_in_its_public_way(
     assert gpu.starts == [
         ("scale", (3, 1, 1), STREAM, x.data_ptr(), 3, 1, 5, out.data_ptr(), 18, 8)
     ]
+
+
+def test_tritons_own_compiler_makes_what_is_started() -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("TRITON", "PYRELAY"))}
+    command = [sys.executable, "-m", "tests.kernels.on_no_gpu"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -76,8 +76,8 @@ def explain(regions: Regions, entry: str) -> str:
             plan = plan_memory(regions.module.functions[table.name], regions.kernels)
             if plan.slots:
                 lines.append(
-                    f"  memory: {_bytes(plan.bytes)} for {len(plan.slots)} values in "
-                    f"{len(plan.sizes)} slots; {_bytes(plan.unshared)} if they shared nothing"
+                    f"  memory: at most {_bytes(plan.bytes)} for {len(plan.slots)} values in "
+                    f"{len(plan.sizes)} slots; {_bytes(plan.unshared)} without a plan"
                 )
     stored = [
         (f"`{n.var.name}`", _user(n.user), n.why, _place((n.user.span,))) for n in regions.notes

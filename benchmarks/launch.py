@@ -1,0 +1,134 @@
+"""What it costs this thread to start kernels: the Python side of a launch, where the compiled
+kernel does nothing. No device is needed, and nothing here says how fast one is.
+
+The driver, and what Triton compiles, are stand-ins that return at once; all else is what runs on a
+GPU. Each figure is the best of several repeats, in microseconds of this thread's own time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import thread_time
+from timeit import repeat
+from typing import Any, Final
+
+os.environ["TRITON_INTERPRET"] = "1"  # then Triton asks for no driver
+os.environ["PYRELAY_LOWERING"] = "triton-interpret"
+
+import torch
+
+from pyrelay.ir.module import Module
+from pyrelay.ir.parser import parse_module
+from pyrelay.lower_triton import launch, start, tape
+from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.lower import lower
+from pyrelay.lower_triton.region import RegionCall
+from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.infer import infer
+from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.regions.pipeline import make_regions
+from pyrelay.passes.regions.segments import in_segments
+from pyrelay.runtime.host import compile_module
+from pyrelay.runtime.kernels import Kernels
+
+CPU: Final = torch.device("cpu")
+ROUNDS: Final = 9
+CALLS: Final = 2000
+
+
+class Idle:
+    """A driver, a kernel's function and a compiled kernel, none of which does anything."""
+
+    function = packed_metadata = None
+
+    def __init__(self, names: list[str] | None = None) -> None:
+        self.arg_names = names or []
+
+    def __getitem__(self, grid: Any) -> Callable[..., Idle]:
+        return lambda *args, **named: self
+
+    def run(self, *args: Any) -> None:
+        """Start nothing."""
+
+    def get_current_device(self) -> int:
+        """Give the device that is not there."""
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        """Give its stream."""
+        return 0
+
+
+def stand_in() -> None:
+    """Put the stand-ins in the place of a driver and of what Triton compiles."""
+
+    def function_of(kernel: Any) -> Idle:
+        return Idle([*kernel.names, *(name for name, _ in kernel.configs[0].constants)])
+
+    driver = Idle()
+    start.function_of = function_of
+    launch.current_driver = lambda: driver
+    for module in (launch, tape):
+        module.interprets = lambda: False
+
+
+def module_of(text: str) -> Module:
+    """Give the module of a text, as regions are cut from it."""
+    return with_flavours(to_anf(infer(parse_module(text))))
+
+
+def microseconds(call: Callable[[], Any]) -> float:
+    """Give what a call takes of this thread's time."""
+    call()
+    return min(repeat(call, number=CALLS, repeat=ROUNDS, timer=thread_time)) / CALLS * 1e6
+
+
+def kernel_with(operands: int) -> Callable[[], Any]:
+    """Give the call of a kernel with so many operands and one result."""
+    names = [f"%x{i}" for i in range(operands)]
+    params = ", ".join(f"{n}: Tensor[(N, 8), float32]" for n in names)
+    (function,) = module_of(
+        f"def @main[N: Dim]({params}) {{ {' + '.join(names)} }}"
+    ).functions.values()
+    call = KernelCall(function, lower(function), CPU)
+    given = [torch.zeros(16, 8) for _ in names]
+    return lambda: call(*given)
+
+
+def region_of(kernels: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Give the call of a region of so many kernels, each of which reads what the one before it
+    has made: as a tape, and kernel by kernel."""
+    steps = "".join(f"let %v{i + 1} = tanh(matmul(%v{i}, %w)); " for i in range(kernels - 1))
+    text = (
+        "def @main[N: Dim](%x: Tensor[(N, 8), float32], %w: Tensor[(8, 8), float32]) {"
+        f" let %v0 = %x; {steps} matmul(%v{kernels - 1}, %w) }}"
+    )
+    cut = make_regions(module_of(text), "main")
+    launched = in_segments(cut)
+    given = Kernels(cut, launched, CPU)
+    compile_module(launched.module, "main", CPU, instead=given)
+    (region,) = (given.called[name] for name in cut.regions)
+    assert isinstance(region, RegionCall)
+    args = {"x": torch.zeros(16, 8), "w": torch.zeros(8, 8)}
+    operands = [args[p.name] if p.name in args else args["x"] for p in region.function.params]
+    return lambda: region(*operands), lambda: region.plain(*operands)
+
+
+def main() -> None:
+    """Print the figures."""
+    stand_in()
+    print(f"{'':42}us")
+    print(f"{'torch.empty, for comparison':42}{microseconds(lambda: torch.empty((16, 8))):.1f}")
+    for operands in (2, 8):
+        name = f"a kernel of {operands} operands, alone"
+        print(f"{name:42}{microseconds(kernel_with(operands)):.1f}")
+    for kernels in (2, 10, 40):
+        taped, plain = map(microseconds, region_of(kernels))
+        print(f"{f'a region of {kernels} kernels':42}{taped:.1f}")
+        print(f"{'  for each kernel':42}{taped / kernels:.1f}")
+        print(f"{'  for each kernel, one by one':42}{plain / kernels:.1f}")
+
+
+if __name__ == "__main__":
+    main()
