@@ -69,8 +69,7 @@ def stand_in() -> None:
     driver = Idle()
     start.function_of = function_of
     launch.current_driver = lambda: driver
-    for module in (launch, tape):
-        module.interprets = lambda: False
+    launch.interprets = tape.interprets = lambda: False
 
 
 def module_of(text: str) -> Module:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shutil
 import sys
 import tempfile
+import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -66,6 +68,11 @@ def triton_module() -> Any:
     if version_of(triton) < OLDEST:
         needed = ".".join(map(str, OLDEST))
         raise NoTriton(f"triton {triton.__version__} is too old: pip install 'triton>={needed}'")
+    if interpreted and _cannot_loop(triton):
+        raise NoTriton(
+            f"the interpreter of triton {triton.__version__} needs an older numpy: "
+            "pip install 'numpy<2.4', or 'triton>=3.7'"
+        )
     from triton import knobs
 
     if interpreted and not knobs.runtime.interpret:
@@ -73,6 +80,44 @@ def triton_module() -> Any:
             "triton was imported before it was told to interpret: set TRITON_INTERPRET=1"
         )
     return triton
+
+
+def _cannot_loop(triton: Any) -> bool:
+    """Tell whether Triton's interpreter asks numpy for what it no longer does: the number in an
+    array of one element."""
+    if version_of(triton) >= INDEXES_ARRAYS:
+        return False
+    import numpy as np
+
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            int(np.zeros(1, np.int32))
+        except TypeError:
+            return True
+    return False
+
+
+INDEXES_ARRAYS: Final = (3, 7)
+"""The first Triton whose interpreter takes the number out of an array itself."""
+
+
+def check_driver() -> None:
+    """Have Triton look for its driver of the GPU, and build what it starts kernels with. Raises
+    NoTriton where there is none, or no C compiler."""
+    driver = triton_module().runtime.driver
+    try:
+        driver.active.get_current_target()
+    except Exception as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise NoTriton(f"triton cannot start kernels: {why}{_compiler()}") from error
+
+
+def _compiler() -> str:
+    """Say what to do where there is no C compiler, of which Triton takes one of these."""
+    names = [os.environ[n] for n in ("CC",) if n in os.environ] or ["gcc", "clang", "cc"]
+    if any(map(shutil.which, names)):
+        return ""
+    return f"; it needs a C compiler, and there is no {' or '.join(names)}: install gcc"
 
 
 def version_of(triton: Any) -> tuple[int, ...]:

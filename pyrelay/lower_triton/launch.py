@@ -103,7 +103,7 @@ class KernelCall:
             if self._in_torch is None:
                 raise
             self.refused = str(error)
-            _LOGGER.info("%s runs as calls of torch: %s", self._function.name, error)
+            _say_once(f"code runs as calls of torch and not as a kernel: {error}")
             return None
         if len(self._prepared) >= MOST_SHAPES:
             del self._prepared[next(iter(self._prepared))]
@@ -192,6 +192,11 @@ class _Trial:
             start(launches, [*self.operands, *self._made], self._device)
 
         return run
+
+
+@cache
+def _say_once(message: str) -> None:
+    _LOGGER.warning(message)
 
 
 def start(launches: Sequence[Launch], values: Sequence[Any], device: torch.device) -> None:

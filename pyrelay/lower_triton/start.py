@@ -8,6 +8,7 @@ numbers: Triton then asks no tensor for its address, and the driver not whose it
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -92,7 +93,9 @@ class Launch:
         for place, _, dtype in self._started.holes:
             if dtype is None:
                 args[place] = int(args[place])  # some interpreters take no bools
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            # Old interpreters ask numpy for the number in an array of one element.
+            warnings.simplefilter("ignore", DeprecationWarning)
             self._function[self.grid](*args, **self._named)
 
     def start(self, addresses: Sequence[Any], stream: int, *, is_aligned: bool) -> None:

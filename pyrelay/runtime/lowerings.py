@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..config import current
 from ..diagnostics.catalogue.run import NoKernels
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
-from ..lower_triton.build import NoTriton, triton_module
+from ..lower_triton.build import NoTriton, check_driver, triton_module
 from .host import CompiledProgram
 
 if TYPE_CHECKING:
@@ -69,9 +70,17 @@ def _kernels(device: torch.device, place: Span, needed: str) -> Lowering:
         raise RunError(NoKernels(place, _elsewhere(device, needed)))
     try:
         triton_module()
+        if needed == "cuda":
+            _drivers()
     except NoTriton as error:
         raise RunError(NoKernels(place, str(error))) from None
     return Lowering.TRITON
+
+
+@cache
+def _drivers() -> None:
+    """Look for what starts kernels, once. Raises NoTriton."""
+    check_driver()
 
 
 def _elsewhere(device: torch.device, needed: str) -> str:
