@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -53,6 +54,26 @@ class RelayFunction(Generic[P, R]):
         def __call__(
             self: RelayFunction[P, list[T]], *args: P.args, **kwargs: P.kwargs
         ) -> ListResult[T]: ...
+        @overload
+        def __call__(
+            self: RelayFunction[P, list[T] | None], *args: P.args, **kwargs: P.kwargs
+        ) -> ListResult[T] | None: ...
+        @overload  # pairs: what is Any there stays Any, which would do for a list as well
+        def __call__(
+            self: RelayFunction[P, tuple[NoType, NoType]], *args: P.args, **kwargs: P.kwargs
+        ) -> tuple[Any, Any]: ...
+        @overload
+        def __call__(
+            self: RelayFunction[P, tuple[NoType, list[T]]], *args: P.args, **kwargs: P.kwargs
+        ) -> tuple[Any, ListResult[T]]: ...
+        @overload
+        def __call__(
+            self: RelayFunction[P, tuple[list[T], NoType]], *args: P.args, **kwargs: P.kwargs
+        ) -> tuple[ListResult[T], Any]: ...
+        @overload
+        def __call__(
+            self: RelayFunction[P, tuple[list[T], list[S]]], *args: P.args, **kwargs: P.kwargs
+        ) -> tuple[ListResult[T], ListResult[S]]: ...
         @overload
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
