@@ -146,6 +146,9 @@ def update_model_params(
     An update is whole or does not happen. Raises RunError.
     """
     params = model.flat_params()
+    if not isinstance(grads, Grads | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        what = "relay.update_model_params takes the gradient in the model's parameters"
+        raise RunError(NotAModel(what, describe(grads), "write relay.grad(model, loss, (x, y))"))
     if optimizer is None:
         parts = grads.parts if isinstance(grads, Grads) else _in_order(model, grads)
         with torch.no_grad():
@@ -158,13 +161,22 @@ def update_model_params(
     if lr is not None:
         way = "leave `lr` out, or set it in `optimizer.param_groups`"
         raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))
+    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if not any(id(p) in held for p in params):
+        what, way = "an update takes an optimiser of the model's parameters", "model.parameters()"
+        raise RunError(NotAModel(what, "one of others", f"make it of `{way}`"))
     for parameter, gradient in zip(params, found, strict=True):
         parameter.grad = gradient
     optimizer.step()
 
 
 def _in_order(model: Model, grads: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-    return [grads[name] for name in model.blueprint.param_names]
+    names = model.blueprint.param_names
+    missing = [n for n in names if n not in grads]
+    if missing:
+        what = "a gradient has an entry for each parameter of the model"
+        raise RunError(NotAModel(what, f"none for `{missing[0]}`", "write zeros for it"))
+    return [grads[name] for name in names]
 
 
 def sgd(params: Any, grads: Any, lr: float) -> Any:

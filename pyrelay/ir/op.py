@@ -196,6 +196,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def guessing(self) -> bool:
+        """Whether what nothing else has told must be chosen now, which comes after settling."""
+        ...
+
+    @property
     def settling(self) -> bool:
         """True when nothing more will become known, so a rule that can choose must choose."""
         ...

@@ -17,7 +17,7 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 import numpy as np
 import torch
 
-from ..diagnostics.catalogue.call import WrongArgument, WrongSize
+from ..diagnostics.catalogue.call import WrongArgument, WrongParameters, WrongSize
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
@@ -58,6 +58,8 @@ class Parameter:
     span: Span
     numbers: Numbers = None
     """Where in the argument numbers are Python's own, as what a cell holds then is."""
+    is_hidden: bool = False
+    """Whether it holds a part of a model that no argument names."""
 
 
 def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
@@ -65,9 +67,9 @@ def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, 
     hidden = len(function.params) - len(signature.values)
     numbers = (*[None] * hidden, *(p.numbers for p in signature.values))
     found: list[Parameter] = []
-    for var, each in zip(function.params, numbers, strict=True):
+    for place, (var, each) in enumerate(zip(function.params, numbers, strict=True)):
         assert var.ty is not None
-        found.append(Parameter(var.name, var.ty, var.span, each))
+        found.append(Parameter(var.name, var.ty, var.span, each, place < hidden))
     return tuple(found)
 
 
@@ -229,13 +231,15 @@ class Binder:
             if wanted is None:
                 self._derived.append((parameter, dim, position, actual))
             elif wanted != actual:
-                self._wrong_size(parameter, dim, wanted, "", actual, position)
+                self._wrong_size(parameter, dim, wanted, ", as annotated", actual, position)
             return
         known = self.sizes.get(name)
         if known is None:
             self.sizes[name], self._bound_by[name] = actual, parameter
         elif known != actual:
-            because = f" because of `{self._bound_by[name].name}`"
+            place = self._bound_by[name]
+            is_hidden = isinstance(place, Parameter) and place.is_hidden
+            because = f" because of {'the model' if is_hidden else f'`{place.name}`'}"
             self._wrong_size(parameter, dim, known, because, actual, position)
 
     def _check_derived(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
@@ -278,16 +282,11 @@ class Binder:
 
     def wrong(self, parameter: Place, value: Any, way: str | None = None) -> NoReturn:
         """Raise RunError for a value that is not what it should be."""
-        raise RunError(
-            WrongArgument(
-                self.function,
-                parameter.name,
-                parameter.span,
-                _plain(show(parameter.type)),
-                describe(value),
-                way,
-            )
-        )
+        place, name, wanted = parameter.span, parameter.name, _plain(show(parameter.type))
+        if isinstance(parameter, Parameter) and parameter.is_hidden:
+            way = "convert the model, `model.float()`, or annotate the dtype that it has"
+            raise RunError(WrongParameters(self.function, place, describe(value), way))
+        raise RunError(WrongArgument(self.function, name, place, wanted, describe(value), way))
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..diagnostics.catalogue.model import OpenDims, UnknownDim
+from ..diagnostics.catalogue.signatures import BadValue
 from ..diagnostics.diagnostic import CheckError
 from ..ir.dims import Dim, DimVar
 from ..ir.types import Substitution, TensorType, Type, show
@@ -58,5 +59,8 @@ def _values(
         if open_dims:
             span, name = leaf.spec.span, blueprint.name
             raise CheckError(OpenDims(name, span, leaf.name, show(fixed), tuple(open_dims)))
+        if any((d.constant or 0) < 0 for d in fixed.shape):
+            what, why = f"the shape of `{leaf.name}`", f"{show(fixed)} has a negative size"
+            raise CheckError(BadValue(leaf.spec.span, what, why))
         found.append(initial_value(leaf, fixed, seed, device))
     return found

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
 from ..config import may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
-from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
 from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
@@ -32,7 +31,7 @@ from ..translate.definition import (
 from ..translate.derived_numbers import derived_numbers, of_models
 from ..translate.guards import checker
 from ..translate.optimizers import OptimizerUse
-from ..translate.scope import Guard, Place, Scope
+from ..translate.scope import Guard, Place, Scope, nearest
 from ..translate.signature import Signature, read_signature
 from ..translate.translator import Translation
 from .arguments import describe, parameters_of
@@ -41,6 +40,7 @@ from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
+from .given_models import check_model, check_models
 from .leaves import Reader, leaf_reader
 from .model import Model
 from .optim import Optimizer
@@ -309,7 +309,7 @@ class Runner:
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
         translation = self._translation(models, args)
-        self._check_models(translation, models)
+        check_models(self._base, translation, [_use(m) for m in models])
         module, name = translation.module, translation.entry
         if transformed is not None:
             module, name = derive(
@@ -351,26 +351,14 @@ class Runner:
         return Compiled(translation, entry, leaf_reader((ty,)))
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
+        for parameter, value in zip(self._declared.values, args.values, strict=False):
+            check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in args.values if isinstance(v, Model)]
         statics = dict(args.statics)
         return translated(
             self._function, statics, implicit, explicit, self._varying, dict(args.types)
         )
-
-    def _check_models(self, translation: Translation, models: tuple[Source, ...]) -> None:
-        head, name = self._base.source.head, self._base.name
-        wanted = [spec.definition for spec in translation.implicit]
-        given = [_use(m).definition for m in models]
-        missing = [d for d in wanted if d not in given]
-        if missing == [self._base]:
-            raise RunError(DefinitionCalled(name, head))
-        if missing and len(given) < len(wanted):
-            raise RunError(ModelMissing(name, missing[0].name, head))
-        extra = [d for d in given if d not in wanted]
-        if extra:
-            used = ", ".join(d.name for d in wanted) or "nothing"
-            raise RunError(WrongModel(name, used, extra[0].name, head))
 
     # Looking inside.
 
@@ -389,7 +377,7 @@ class Runner:
     def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
         translation = translated(self._function, {}, [_use(m) for m in models], [])
-        self._check_models(translation, tuple(models))
+        check_models(self._base, translation, [_use(m) for m in models])
         return _checked(program_of(translation))
 
     @property
@@ -429,6 +417,10 @@ class Runner:
         Models made alike share a blueprint, so what is compiled for one serves all of them.
         """
         assert self._base.kind is Kind.MODEL
+        for name in hyper:
+            if name not in self._statics:
+                why = f"has no static parameter {name!r}{_near(name, self._statics)}"
+                raise CheckError(WrongCall(self._base.name, self._base.source.head, why))
         key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
         known = self._blueprints.get(key)
         if known is None or not all(guard.holds() for guard in known[0].guards):
@@ -438,6 +430,11 @@ class Runner:
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    found = nearest(name, known)
+    return "" if found is None else f"; did you mean {found!r}?"
 
 
 def _ignore(_: Problem) -> None:

@@ -53,10 +53,6 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
 """Refused wherever they stand."""
 
 REFUSED_OPERATORS: Final[dict[type[ast.AST], Refusal]] = {
-    ast.BitAnd: Refusal("`&`", "write `relay.logical_and(a, b)`, or `a and b` for single bools"),
-    ast.BitOr: Refusal("`|`", "write `relay.logical_or(a, b)`, or `a or b` for single bools"),
-    ast.BitXor: Refusal("`^`", "write `relay.logical_xor(a, b)`, or `a != b`"),
-    ast.Invert: Refusal("`~`", "write `relay.logical_not(a)`, or `not a` for a single bool"),
     ast.LShift: Refusal("`<<`", "multiply by a power of 2"),
     ast.RShift: Refusal("`>>`", "write `a // 2 ** n`"),
     ast.Is: Refusal("`is`", "compare with `==`; only with None it is a test"),

@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.catalogue.captures import (
     CapturedObject,
     CapturedTensor,
@@ -19,6 +20,7 @@ from ..diagnostics.catalogue.captures import (
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.sites import UnknownModel
+from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
@@ -129,6 +131,11 @@ def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, s
     wrt = None
     if layer.wrt is not None:
         names = [p.name for p in signature.values]
+        for unknown in (n for n in layer.wrt if n not in names):
+            there = ", ".join(f"`{n}`" for n in names) or "none"
+            why = f"has no parameter {unknown!r} to differentiate in; its values are {there}"
+            definition = layer.definition
+            raise CheckError(WrongCall(definition.name, definition.source.head, why))
         wrt = tuple(names.index(n) for n in layer.wrt)
     return Transform(layer.rule, function, wrt, layer.single, layer.has_aux, span=span)
 

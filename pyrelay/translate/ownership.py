@@ -17,7 +17,7 @@ from .context import Context
 from .definition import meaning
 from .flow import all_statements, statements_in
 from .static import static_value
-from .tables import METHODS
+from .tables import COPIES, METHODS
 
 
 def writes_items(body: Sequence[ast.stmt]) -> bool:
@@ -60,6 +60,8 @@ def _held_by_call(cx: Context, node: ast.Call) -> list[ast.expr]:
     known = static_value(cx, node.func)
     found = None if known is None else meaning(known.value)
     if known is None and isinstance(node.func, ast.Attribute):
+        if node.func.attr in COPIES:
+            return []
         found = METHODS.get(node.func.attr)
         arguments = [node.func.value, *arguments]
     if isinstance(found, Op):

@@ -21,6 +21,7 @@ from ..ir.ops import (
     linalg,
     loop,
     masking,
+    masks,
     measure,
     parts,
     products,
@@ -42,6 +43,9 @@ BINARY: Final[dict[type[ast.operator], Op]] = {
     ast.Mod: arithmetic.mod,
     ast.Pow: arithmetic.power,
     ast.MatMult: linalg.matmul,
+    ast.BitAnd: masks.bitwise_and,
+    ast.BitOr: masks.bitwise_or,
+    ast.BitXor: masks.bitwise_xor,
 }
 COMPARISON: Final[dict[type[ast.cmpop], Op]] = {
     ast.Eq: compare.equal,
@@ -55,6 +59,7 @@ COMPARISON: Final[dict[type[ast.cmpop], Op]] = {
 UNARY: Final[dict[type[ast.unaryop], Op]] = {
     ast.USub: arithmetic.negative,
     ast.Not: compare.logical_not,
+    ast.Invert: masks.bitwise_not,
 }
 
 BUILTINS: Final[dict[Callable[..., Any], Op]] = {
@@ -99,6 +104,10 @@ METHODS: Final[dict[str, Op]] = {
     "argsort": sort.argsort,
     "asin": math_ops.asin,
     "atan": math_ops.atan,
+    "bitwise_and": masks.bitwise_and,
+    "bitwise_not": masks.bitwise_not,
+    "bitwise_or": masks.bitwise_or,
+    "bitwise_xor": masks.bitwise_xor,
     "bmm": products.bmm,
     "broadcast_to": view.expand,
     "ceil": math_ops.ceil,
@@ -241,6 +250,9 @@ LIKE: Final[dict[str, tuple[Op, str]]] = {
 
 SAME: Final = frozenset({"clone", "contiguous"})
 """Methods that give the tensor itself: values never change, and layout is the compiler's."""
+
+COPIES: Final = frozenset({"clone"})
+"""Methods whose result Python keeps apart from the tensor: writing to it changes nothing else."""
 
 VARIADIC: Final[dict[Op, str]] = {
     create.ones: "size",

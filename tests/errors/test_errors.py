@@ -40,12 +40,14 @@ WITHOUT_A_PLACE = {
     "dispatch/wrong_parameters",
     "language/no_source",
     "model/device_that_is_not_there",
+    "model/optimizer_of_other_parameters",
     "model/saved_by_a_newer_version",
     "model/saved_changed",
     "model/saved_default",
     "model/saved_something_else",
     "model/saved_truncated",
     "model/saved_with_an_operator",
+    "model/update_by_a_value",
 }
 """The mistakes that are just this: that there is no text to point at; those of whole files; and
 those of scripts, whose traceback shows the line."""

@@ -47,6 +47,7 @@ class SizedSolver:
     """Lets dims be equal if they are for the sizes at hand; a fresh dim is equal to any."""
 
     settling = True
+    guessing = True
 
     def __init__(self, names: Names, sizes: Mapping[str, int]) -> None:
         self._names = names

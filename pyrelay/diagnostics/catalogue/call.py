@@ -30,6 +30,30 @@ class WrongArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class WrongParameters:
+    """A parameter of a model has another dtype than the definition computes with.
+
+    The dtypes of parameters follow from the annotations; `model.double()` and its like change the
+    parameters and not what is annotated.
+    """
+
+    function: str
+    declared: Span
+    actual: str
+    way: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL560",
+            title=f"a parameter of the model is {self.actual}, which `{self.function}` does not "
+            "compute with",
+            primary=Label(self.declared, "its annotations say the dtypes"),
+            help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class WrongSize:
     """Two arguments disagree about a named size, or one about a fixed size."""
 

@@ -252,6 +252,8 @@ def _batch_type(call: RuleCall) -> Type:
 
 
 def _batch(torch: Any, x: Any, weight: Any, bias: Any, eps: float) -> tuple[Any, ...]:
+    if x.numel() == x.shape[1] > 0:
+        raise ValueError(f"one value per channel has no variance: the shape is {tuple(x.shape)}")
     wide = _widened(torch, x, weight, bias)
     # With momentum 1 the new running statistics are those of the batch.
     running, var = wide[0].new_zeros(x.shape[1]), wide[0].new_zeros(x.shape[1])

@@ -66,7 +66,7 @@ def showable(call: RuleCall, index: int) -> Type:
         match part:
             case TupleType(fields):
                 pending += fields
-            case TypeHole() if not call.solver.settling:
+            case TypeHole() if not (call.solver.settling and call.solver.guessing):
                 raise Stuck(part)
             case TypeHole() | TensorType() | SizeType() | StrType():
                 pass

@@ -13,6 +13,7 @@ from ...diagnostics.catalogue.types import (
     MixedWidths,
     NotStatic,
     OperatorMismatch,
+    UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
 from ...diagnostics.uses import use_of
@@ -20,6 +21,8 @@ from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
+from ...ir.ops.index import index
+from ...ir.ops.loop import element_at
 from ...ir.text.vocabulary import wrong_attribute
 from ...ir.types import (
     DEFAULT_DTYPE,
@@ -64,6 +67,8 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             return wrong_attribute(call.call, call.op, clash)
         case WidthsMixed():
             return _mixed(solver, call, clash)
+        case Clash() if _is_row_unpacked(solver, call):
+            return _row_unpacked(solver, call)
         case Clash():
             labels = _labels(call.call, clash.labels)
             help_ = clash.help
@@ -75,6 +80,21 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             return OperatorMismatch(span, clash.message, labels, help_, cast)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")
+
+
+def _is_row_unpacked(solver: Solver, call: OperatorCall) -> bool:
+    """Tell whether a loop over a tensor takes its rows for tuples."""
+    is_tensor = isinstance(solver.shallow(call.types[0]), TensorType) if call.types else False
+    is_row = call.op in (element_at, index)
+    return is_row and is_tensor and isinstance(solver.shallow(call.result), TupleType)
+
+
+def _row_unpacked(solver: Solver, call: OperatorCall) -> Problem:
+    rows, wanted = solver.resolve(call.types[0]), solver.shallow(call.result)
+    assert isinstance(rows, TensorType)
+    assert isinstance(wanted, TupleType)
+    row = show(TensorType(rows.shape[1:], rows.dtype))
+    return UnpackMismatch(call.call.span, len(wanted.fields), row)
 
 
 def _labels(call: Call, texts: dict[int, str]) -> tuple[Label, ...]:

@@ -43,9 +43,11 @@ from ...ir.expr import (
 )
 from ...ir.op import Op, Promotion
 from ...ir.ops.captured import CAPTURED
+from ...ir.ops.create import tril, triu
 from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
+from ...ir.ops.view import roll
 from ...ir.traverse import Steps, attr_exprs, let
 from ...ir.types import (
     DEFAULT_DTYPE,
@@ -71,6 +73,9 @@ from .optional import as_optional, inner_of
 from .readings import Reading
 from .size_checks import after_operands, after_value, comparisons, must_run
 from .solver import Place, is_closed
+
+_SIGNED: Final = (*SLICING, roll, tril, triu)
+"""Operators whose integer attributes may be negative where they are found while running."""
 
 
 @final
@@ -298,7 +303,7 @@ class Elaborator:
             # A variable's use has no span of its own.
             span = built.span if isinstance(expr, Var) else expr.span
             var = Var("size", ty, span=span)
-            convert = as_bound if found.op in SLICING else as_size
+            convert = as_bound if found.op in _SIGNED else as_size
             bindings.append(Binding(var, Call(convert, (value,), ty=ty, span=span)))
         for expr in attr_exprs(found.call):
             if expr not in found.sizes and must_run(expr, self._found.types, self._solver):

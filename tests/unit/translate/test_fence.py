@@ -37,11 +37,7 @@ BODIES = {
     ast.Yield: "yield x",
     ast.YieldFrom: "yield from x",
 }
-OPERATORS = {
-    ast.BitAnd: "x & x",
-    ast.BitOr: "x | x",
-    ast.BitXor: "x ^ x",
-    ast.Invert: "~x",
+OPERATORS: dict[type[ast.AST], str] = {
     ast.LShift: "x << 1",
     ast.RShift: "x >> 1",
     ast.Is: "x is x",

@@ -1,0 +1,51 @@
+"""Whether the models that a call has are those that a program wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..diagnostics.catalogue.call import WrongArgument
+from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
+from ..diagnostics.diagnostic import RunError
+from ..translate.definition import Definition, ModelUse
+from ..translate.functions import annotated_definition
+from ..translate.signature import Parameter
+from ..translate.translator import Translation
+from .arguments import describe
+from .model import Model
+
+
+def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
+    """Stop if the value of a parameter annotated `Model[net]` is no model of `net`. Raises
+    RunError."""
+    if parameter.model is None:
+        return
+    wanted = annotated_definition(parameter.model)
+    if isinstance(value, Model) and wanted in (None, value.blueprint.spec.definition):
+        return
+    named = "net" if wanted is None else wanted.name
+    declared = "Model" if wanted is None else f"Model[{named}]"
+    actual, way = describe(value), f"make one: `relay.create_model({named})`"
+    if isinstance(value, Model):
+        is_old = value.blueprint.name == named
+        way = f"`{named}` was defined anew: make the model again" if is_old else None
+        actual = f"a model of {'the old ' if is_old else ''}`{value.blueprint.name}`"
+    name, place = parameter.name, parameter.span
+    raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
+
+
+def check_models(function: Definition, translation: Translation, given: Sequence[ModelUse]) -> None:
+    """Stop if a program wants other implicit models than it has. Raises RunError."""
+    head, name = function.source.head, function.name
+    wanted = [spec.definition for spec in translation.implicit]
+    there = [use.definition for use in given]
+    missing = [d for d in wanted if d not in there]
+    if missing == [function]:
+        raise RunError(DefinitionCalled(name, head))
+    if missing and len(there) < len(wanted):
+        raise RunError(ModelMissing(name, missing[0].name, head))
+    extra = [d for d in there if d not in wanted]
+    if extra:
+        used = ", ".join(d.name for d in wanted) or "nothing"
+        raise RunError(WrongModel(name, used, extra[0].name, head))

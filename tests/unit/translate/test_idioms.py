@@ -1,0 +1,75 @@
+"""What people are used to write in torch and Python, with the values that these give."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Int, RunError, Tensor, relay, relay_model
+from pyrelay.prelude import List
+
+N, K = Dim("N"), Dim("K")
+
+
+@relay
+def cleaned(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    y = x.clone()
+    y[y < 0] = 0.0
+    y[-1] *= 2
+    return y + x
+
+
+@relay
+def shifted(x: Tensor[Float, (N, K)], by: int) -> Tensor[Float, (N, K)]:
+    return relay.roll(x, by, 1) + relay.tril(x, by)
+
+
+@relay
+def listed(pairs: List[tuple[str, Float]]) -> str:
+    text = ""
+    for place, (name, value) in enumerate(pairs, start=1):
+        text += f"{place}:{name}={value:.1f};"
+    return text
+
+
+@relay_model
+def normed(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 3)]:
+    return relay.batch_norm(x)
+
+
+def test_a_clone_is_written_to() -> None:
+    x = torch.tensor([-1.0, 2.0, 3.0])
+    torch.testing.assert_close(cleaned(x), torch.tensor([-1.0, 4.0, 9.0]))
+    assert torch.equal(x, torch.tensor([-1.0, 2.0, 3.0]))
+
+
+def test_a_shift_that_the_call_tells_may_be_negative() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    for by in (-2, 0, 1):
+        torch.testing.assert_close(shifted(x, by), x.roll(by, 1) + x.tril(by))
+        torch.testing.assert_close(shifted.interpret(x, by), x.roll(by, 1) + x.tril(by))
+
+
+def test_elements_of_a_list_of_pairs_have_formats() -> None:
+    assert listed([("a", 1.0), ("b", 2.25)]) == "1:a=1.0;2:b=2.2;"
+
+
+def test_training_refuses_a_batch_of_one_value_per_channel() -> None:
+    model = relay.create_model(normed)
+    with pytest.raises(RunError, match="one value per channel has no variance"):
+        model(torch.ones(1, 3))
+    assert not any(bool(v.isnan().any()) for v in model.state_dict().values())
+    model.eval()
+    assert model(torch.ones(1, 3)).shape == (1, 3)
+
+
+@relay
+def count(n: int) -> Int:
+    return n * 4
+
+
+def test_an_integer_that_does_not_fit_is_an_error_of_the_program() -> None:
+    assert int(count(3)) == 12
+    for run in (count, count.interpret):
+        with pytest.raises(RunError, match="does not fit into 64 bits"):
+            run(2**62)
