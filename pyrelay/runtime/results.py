@@ -16,6 +16,7 @@ import torch
 
 from ..ir.ops.host import IntegerOverflow
 from ..ir.types import (
+    UNIT,
     AdtType,
     DType,
     FnType,
@@ -62,6 +63,8 @@ def converter(
 ) -> Converter:
     """Give the conversion of results of a type; `numbers` says where they are Python's own. Of a
     call that is part of torch's graph floats stay tensors, which gradients can reach."""
+    if ty == UNIT:
+        return lambda _, __, ___: None
     is_number = isinstance(ty, TensorType | SizeType) and not (joined and numbers is float)
     if is_number and isinstance(numbers, type):
         return lambda value, _, __: _python_number(value, numbers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import dataclasses
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
@@ -19,7 +21,7 @@ from ..diagnostics.catalogue.signatures import (
     NotStatic,
 )
 from ..diagnostics.source import Span
-from ..ir.expr import Call, Constant, Expr, RefCreate
+from ..ir.expr import Call, Constant, Expr, RefCreate, Var
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Op
 from ..ir.ops.activation import stop_gradient
@@ -27,6 +29,7 @@ from ..ir.ops.compare import cast
 from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
 from ..ir.traverse import Steps
+from ..ir.types import AdtType
 from ..prelude.names import library_value
 from . import creation, model_calls, updates
 from .atoms import is_placeholder
@@ -201,8 +204,7 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     if _is_torch(function):
         return cx.refuse(UndecoratedFunction(span, name, _relay_name(function)))
     if isinstance(function, FunctionType):
-        instead = f"decorate `{function.__name__}` with @relay"
-        return cx.refuse(UndecoratedFunction(span, name, instead))
+        return cx.refuse(UndecoratedFunction(span, name, _instead_of(function)))
     if is_users_class(function):
         why = refusal(function)
         assert why is not None
@@ -210,6 +212,15 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     if callable(function):
         return _refuse_callable(cx, function, name, span)
     return refuse_value(cx, function, name, span)
+
+
+def _instead_of(function: FunctionType) -> str:
+    """Give what to write instead of a call of a function that is not compiled."""
+    if function is dataclasses.replace:
+        return "make a new value, with the other fields as they are: `P(x=2.0, y=p.y)`"
+    if function.__module__.split(".")[0] in sys.stdlib_module_names:
+        return "call it outside of compiled code, and pass the result as an argument"
+    return f"decorate `{function.__name__}` with @relay"
 
 
 def _refuse_callable(cx: Context, function: Any, name: str, span: Span) -> Expr:
@@ -265,6 +276,8 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
     receiver = yield cx.expression(function.value)
     if is_placeholder(receiver):
         return receiver
+    if isinstance(receiver, Var) and isinstance(receiver.ty, AdtType):
+        return (yield _field_call(cx, node, function))
     return (yield operator_call(cx, node, op, receiver))
 
 

@@ -25,12 +25,13 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
     """Translate a nested function; its parameters need no annotations."""
     mark = cx.env.mark()
     captured, cx.captured = cx.captured, {}
+    rounds, cx.rounds = cx.rounds, {}
     grown, cx.grown = cx.grown, grown_inside(node, cx.grown)
     try:
         return (yield _function(cx, node))
     finally:
         cx.env.undo(mark)
-        cx.captured, cx.grown = captured, grown
+        cx.captured, cx.grown, cx.rounds = captured, grown, rounds
 
 
 def _function(cx: Context, node: Nested) -> Steps[Function]:

@@ -270,6 +270,8 @@ class Context:
     """Whether the function assigns to items, so who holds a tensor matters."""
     captured: dict[str, Span] = field(default_factory=dict[str, Span])
     """The local names that a closure which is still named has captured, and where."""
+    rounds: dict[str, Span] = field(default_factory=dict[str, Span])
+    """The names that each round of a loop around assigns, and the loop."""
 
     @property
     def definition(self) -> Definition:

@@ -25,6 +25,7 @@ from .context import Context
 from .definition import Definition, meaning
 from .environment import Bound, Holder
 from .flow import Nested, appended_to, locals_of, statements_in
+from .kept_functions import check_kept
 from .static import static_value
 
 
@@ -104,6 +105,7 @@ def append(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
         what, instead = "`append` with these arguments", "append one element: `xs.append(x)`"
         cx.program.report(Unsupported(span, what, instead))
         return
+    check_kept(cx, node.args[0])
     element = yield cx.expression(node.args[0])
     hold_lists(cx, node.args[0])
     var = Var(owner.id, span=span)

@@ -10,8 +10,10 @@ from ..ir.traverse import Steps
 from .assignments import bind_target
 from .blocks import Code
 from .context import Context
+from .flow import names_of
 from .growth import chain, empty, longer, turned
 from .iteration import counting, read_iteration
+from .kept_functions import check_kept
 
 
 def display(cx: Context, node: ast.List) -> Steps[Expr]:
@@ -34,12 +36,14 @@ def _collected(
 ) -> Steps[Expr]:
     """Give what has been found with, in front of it, what the loops from here on find."""
     if not generators:
+        check_kept(cx, node.elt)
         return longer((yield cx.expression(node.elt)), found, cx.span(node.elt))
     first, *rest = generators
     span = cx.span(first.iter)
     around = Code()
     counts = counting((yield read_iteration(cx, first.iter, around)), cx.span(first.target), span)
-    mark = cx.env.mark()
+    mark, rounds = cx.env.mark(), cx.rounds
+    cx.rounds = {**rounds, **dict.fromkeys(names_of(first.target), span)}
     loop, kept = Var("for_loop", span=span), Var("found", span=span)
     inside = Code()
     yield bind_target(cx, first.target, counts.iteration.element(counts.at), inside)
@@ -49,6 +53,7 @@ def _collected(
         collected = If(test, collected, kept, span=test.span)
     again = Call(loop, (*(step() for step in counts.steps), collected), span=span)
     cx.env.undo(mark)
+    cx.rounds = rounds
     body = If(counts.iteration.test(counts.at, span), inside.close(again), kept, span=span)
     function = Function((*counts.params, kept), body, name=loop.name, span=span)
     start = Call(loop, (*counts.first, found), span=span)

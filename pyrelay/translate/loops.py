@@ -209,7 +209,10 @@ def _function(
             _note_view(cx, head.stmt)
             _note_outside(cx, head.stmt, counts.iteration)
         ends = LoopEnds(leave=frame.end, again=again)
+        rounds = cx.rounds
+        cx.rounds = {**rounds, **dict.fromkeys(frame.flow.assigned[head.stmt], head.span)}
         body = yield block(cx, cursor(head.stmt.body), replace(frame, end=again, loop=ends))
+        cx.rounds = rounds
         return code.close(body)
 
     body = yield _guarded(cx, head, round_, exit_)

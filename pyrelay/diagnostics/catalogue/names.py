@@ -120,6 +120,30 @@ class SharedItem:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureInLoop:
+    """A function that is kept in a list has captured a name that each round of a loop assigns.
+
+    In Python all functions so made see the value of the last round; a compiled closure holds the
+    value it was made with.
+    """
+
+    span: Span
+    name: str
+    loop: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL125",
+            title=f"each round gives `{self.name}` another value, and a function that is kept has "
+            "captured it",
+            primary=Label(self.span, f"captures `{self.name}`"),
+            secondary=(Label(self.loop, f"assigns `{self.name}` in each round"),),
+            help=f"make it in a function that takes the value: `def make({self.name}): ...`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class CaptureReassigned:
     """A name that a closure has captured is assigned again.
 

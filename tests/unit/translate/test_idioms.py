@@ -73,3 +73,15 @@ def test_an_integer_that_does_not_fit_is_an_error_of_the_program() -> None:
     for run in (count, count.interpret):
         with pytest.raises(RunError, match="does not fit into 64 bits"):
             run(2**62)
+
+
+@relay
+def told(x: Float, flag: bool) -> None:
+    if flag:
+        print(f"{x:.1f}")
+
+
+def test_a_function_that_returns_nothing_gives_none(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(2.0, True) is None
+    assert told.interpret(2.0, False) is None
+    assert capsys.readouterr().out == "2.0\n"
