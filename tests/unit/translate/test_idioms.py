@@ -78,7 +78,7 @@ def test_an_integer_that_does_not_fit_is_an_error_of_the_program() -> None:
 @relay
 def told(x: Float, flag: bool) -> None:
     if flag:
-        print(f"{x:.1f}")
+        print(f"{x:.1f}")  # noqa: T201  the program does
 
 
 def test_a_function_that_returns_nothing_gives_none(capsys: pytest.CaptureFixture[str]) -> None:
