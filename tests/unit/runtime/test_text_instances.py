@@ -63,7 +63,7 @@ def test_through_a_generic_function() -> None:
     assert slope.field0.item() == 3.0
 
 
-def test_second_derivatives() -> None:
+def test_second_derivatives_are_taken_at_the_types_of_the_arguments() -> None:
     power = relay.parse(LISTS + "def @two[A](%x: A, %y: float32) -> float32 { %y * %y * %y }")[
         "two"
     ]
