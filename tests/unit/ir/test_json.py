@@ -121,3 +121,28 @@ def test_what_is_no_program_is_refused(text: str) -> None:
     with pytest.raises(CheckError) as caught:
         from_json(text)
     assert caught.value.codes == ("RL640",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        ('"Constant", 1', '"Constant", {"odd": 1}', '["Constant", {"odd": 1}'),
+        ('"nodes": [', '"nodes": [[],', "[]"),
+        ('"root"', '"root', "n"),
+    ],
+)
+def test_a_damaged_node_is_shown_where_it_stands(before: str, after: str, shown: str) -> None:
+    text = to_json(Constant(1, FLOAT, span=NOWHERE))
+    assert before in text
+    with pytest.raises(CheckError) as caught:
+        from_json(text.replace(before, after), "saved.json")
+    (found,) = caught.value.diagnostics
+    assert found.primary is not None
+    assert found.primary.span.file.name == "saved.json"
+    assert found.primary.span.text.startswith(shown)
+
+
+def test_a_dtype_of_another_width_is_refused() -> None:
+    text = to_json(Constant(1.0, FLOAT, span=NOWHERE)).replace('"float32"', '"float31"')
+    with pytest.raises(CheckError, match="there is no dtype float31"):
+        from_json(text)
