@@ -383,6 +383,8 @@ class Solver:
             case TensorType((), dtype), SizeType(dim) if self._is_integer(dtype):
                 if isinstance(self.resolve_dim(dim).single, DimHole):
                     self.unify_dims(dim, self.fresh_dim("size"))
+            case TensorType((), dtype), SizeType() if self._is_no_integer(dtype):
+                raise Clash(f"{show(self.resolve(actual))} is no size")
             case TensorType((), dtype), TensorType((), wanted) if self._is_weaker(dtype, wanted):
                 pass
             case TupleType(a), TupleType(b) if len(a) == len(b):
@@ -403,6 +405,11 @@ class Solver:
         dtype = self.resolve_dtype(dtype)
         kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
         return kind is DTypeKind.INT
+
+    def _is_no_integer(self, dtype: AnyDType) -> bool:
+        dtype = self.resolve_dtype(dtype)
+        kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
+        return kind is not None and kind is not DTypeKind.INT
 
     def _is_weaker(self, dtype: AnyDType, wanted: AnyDType) -> bool:
         dtype, wanted = self.resolve_dtype(dtype), self.resolve_dtype(wanted)
