@@ -10,7 +10,7 @@ PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint const
 # index cannot be reached, pip takes torch from the usual one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
-.PHONY: lenet test lint unit kernels newer slow lowerings round-trip bench clean
+.PHONY: lenet test lint unit kernels gpu newer slow lowerings round-trip bench clean
 
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
@@ -30,11 +30,18 @@ unit: $(VENV)/.dev
 # Every kernel that the tests make is interpreted, and one of EVERY compiled for three targets, which
 # takes 5 minutes for all of them; no GPU is needed.
 EVERY ?= 4
+WHICH ?= not slow and not gpu
 kernels: $(VENV)/.dev
 	rm -rf $(VENV)/kernels
 	KERNELS=$(VENV)/kernels OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal \
-	    -m "not slow and not gpu" tests/kernels
+	    -m "$(WHICH)" tests/kernels
 	$(BIN)/python -m tests.kernels.ahead_of_time $(VENV)/kernels $(EVERY)
+
+# Where there is a GPU: the same kernels compiled and run on it, and what else needs one; with
+# compute-sanitizer on PATH also that over the kernels. `.venv` needs a torch with CUDA for it:
+# `make gpu TORCH_INDEX=https://pypi.org/simple`.
+gpu: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -rs -m gpu
 
 # The half of the compiler that needs no torch, under newer Pythons, where there are any.
 newer:
@@ -63,7 +70,7 @@ lowerings: $(VENV)/.dev
 slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -m "slow and not gpu"
 	$(MAKE) lowerings SHARE=4
-	$(MAKE) kernels EVERY=1
+	$(MAKE) kernels EVERY=1 WHICH="not gpu"
 
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -44,13 +46,38 @@ def _are_of_kernels(config: pytest.Config) -> bool:
     return any("kernels" in a for a in config.args)
 
 
+def asks_for_gpu(config: pytest.Config) -> bool:
+    """Tell whether the tests that need a GPU are to run: `-m gpu`, whatever else it says."""
+    return re.search(r"(?<!not )\bgpu\b", str(config.option.markexpr)) is not None
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what cannot run here: where torch is not installed the test files that import it,
-    and the kernels' tests, for which a process must be started."""
-    if collection_path == KERNELS and not _are_of_kernels(config):
+    and the kernels' tests, for which a process must be started, but not on a GPU."""
+    asked = asks_for_gpu(config) or _are_of_kernels(config)
+    if collection_path == KERNELS and not asked:
         return True
     is_test = collection_path.suffix == ".py" and not HAS_TORCH
     return True if is_test and needs_torch(collection_path) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU where there is none."""
+    if item.get_closest_marker("gpu") is not None and (reason := _no_gpu()):
+        pytest.skip(f"needs a GPU: {reason}")
+
+
+@cache
+def _no_gpu() -> str | None:
+    """Say why there is no GPU; None where there is one."""
+    if not HAS_TORCH:
+        return "torch is not installed"
+    import torch
+
+    if torch.version.cuda is None and torch.version.hip is None:
+        return f"torch {torch.__version__} was built without CUDA"
+    return None if torch.cuda.is_available() else f"torch {torch.__version__} sees no CUDA device"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final, final
 
 from ..ir.dims import Dim
-from ..ir.types import DType, DTypeKind, bool_
+from ..ir.types import DType, DTypeKind, bool_, float32
 from .kernel import Number, Read
 from .scalars import INFIX, TRITON
 from .terms import Access, Term
@@ -149,7 +149,7 @@ class Writer:
             (single if self._is_single(mask) else parts).append(self._operand(mask))
         # As in `_logic`.
         whole = reduce(lambda a, b: infix(a, "&", b), parts) if parts else None
-        alone = reduce(lambda a, b: infix(a, "&", b), single) if single else None
+        alone = reduce(lambda a, b: call("tl.where", a, b, "False"), single) if single else None
         if whole is None or alone is None:
             return whole or alone
         return call("tl.where", alone, whole, "False")
@@ -169,8 +169,11 @@ class Writer:
 
     def _cast(self, term: Term) -> Text:
         assert term.dtype is not None
-        text = self._typed(term.operands[0]).atom
+        (value,) = term.operands
+        text = self._typed(value).atom
         if isinstance(term.detail, DType):
+            if value.dtype not in (None, float32):
+                text = f"{text}.to(tl.float32)"  # torch rounds what becomes a half in two steps
             text = f"{text}.to({type_text(term.detail)})"
         return Text(f"{text}.to({type_text(term.dtype)})")
 

@@ -9,7 +9,7 @@ program, so nothing may be loaded again that the program has stored.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, final
@@ -31,28 +31,67 @@ class Traffic:
     programs: int
     issued: dict[str, int]
     """All elements of all loads, stores and additions."""
+    needed: dict[str, int]
+    """Each element once for being loaded, and once for being stored."""
     moved: dict[str, int]
-    """Without loads of an element that another program has loaded too: caches serve these. A load
-    that is repeated in one program counts each time."""
+    """Without loads of an element that another program has loaded too, or that one load asks for
+    several times: caches and the joining of neighbouring requests serve these. An element that
+    several loads of one program ask for, or one in a loop, counts each time."""
 
 
 @dataclass(slots=True)
 class _Touched:
-    """Accesses of one sort during a launch: their addresses, and in which program each was."""
+    """Accesses of one sort during a launch: address, program, and which access it was."""
 
-    addresses: list[np.ndarray] = field(default_factory=list)
-    programs: list[np.ndarray] = field(default_factory=list)
+    parts: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, addresses: np.ndarray, program: int) -> None:
+    def add(self, addresses: np.ndarray, program: int, number: int) -> None:
         """Note the addresses of one access."""
-        self.addresses.append(addresses)
-        self.programs.append(np.full(len(addresses), program))
+        whole = np.empty((3, len(addresses)), np.int64)
+        whole[0], whole[1], whole[2] = addresses, program, number
+        self.parts.append(whole)
 
-    def all(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give all addresses and programs."""
-        if not self.addresses:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        return np.concatenate(self.addresses), np.concatenate(self.programs)
+    def all(self) -> np.ndarray:
+        """Give the rows of addresses, programs and numbers."""
+        return np.concatenate([np.zeros((3, 0), np.int64), *self.parts], axis=1)
+
+
+@final
+class _Fresh:
+    """The tensors that were made in which some elements have not been stored."""
+
+    def __init__(self) -> None:
+        self._made: Final[list[tuple[int, int, np.ndarray]]] = []
+
+    def add(self, tensor: torch.Tensor) -> None:
+        """Note a tensor whose elements lie row by row; what was noted of its place is over."""
+        start, end = tensor.data_ptr(), tensor.data_ptr() + tensor.nbytes
+        for other, size, missing in self._made:
+            missing[max(0, (start - other) // size) : max(0, -((other - end) // size))] = False
+        missing = np.ones(tensor.numel(), bool)
+        self._made.append((tensor.data_ptr(), tensor.element_size(), missing))
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._made.clear()
+
+    def store(self, addresses: np.ndarray) -> None:
+        """Note that elements were stored."""
+        for _, _, missing, places in self._inside(addresses):
+            missing[places] = False
+
+    def among(self, addresses: np.ndarray) -> int | None:
+        """Give an address at which nothing has been stored."""
+        for start, size, missing, places in self._inside(addresses):
+            wrong = places[missing[places]]
+            if len(wrong):
+                return int(wrong[0]) * size + start
+        return None
+
+    def _inside(self, addresses: np.ndarray) -> Iterator[tuple[int, int, np.ndarray, np.ndarray]]:
+        for start, size, missing in self._made:
+            places = (addresses - start) // size
+            yield start, size, missing, places[(places >= 0) & (places < len(missing))]
 
 
 def _addresses(tensor: torch.Tensor) -> np.ndarray:
@@ -67,7 +106,7 @@ def _addresses(tensor: torch.Tensor) -> np.ndarray:
 class _Launch:
     """One launch while it runs."""
 
-    def __init__(self, kernel: Kernel, args: Sequence[Any], fresh: set[int]) -> None:
+    def __init__(self, kernel: Kernel, args: Sequence[Any], fresh: _Fresh) -> None:
         self.kernel: Final = kernel
         self._fresh: Final = fresh
         self._tensors: Final[dict[str, np.ndarray]] = {}
@@ -85,71 +124,77 @@ class _Launch:
         self._readable: Final = _union(list(self._tensors.values()))
         self._writable: Final = _union(written)
         self._loads, self._stores, self._adds = _Touched(), _Touched(), _Touched()
-        self._stored_by: Final[dict[int, set[int]]] = {}
+        self._count = 0
 
     def load(self, pointers: Any, mask: Any, program: int) -> None:
         """Look at a load."""
         at = self._taken(pointers, mask, self._readable, "loads", program)
-        unwritten = self._fresh.intersection(at.tolist()) if self._fresh else ()
-        assert not unwritten, self._says("loads what nothing has stored", min(unwritten), program)
-        stored = self._stored_by.get(program, set()).intersection(at.tolist())
-        assert not stored, self._says("loads what it has stored itself", min(stored), program)
-        self._loads.add(at, program)
+        unwritten = self._fresh.among(at)
+        assert unwritten is None, self._says("loads what nothing has stored", unwritten, program)
+        self._loads.add(at, program, self._count)
 
     def store(self, pointers: Any, mask: Any, program: int) -> None:
         """Look at a store."""
         at = self._taken(pointers, mask, self._writable, "stores", program)
-        self._stores.add(at, program)
-        self._stored_by.setdefault(program, set()).update(at.tolist())
-        self._fresh.difference_update(at.tolist())
+        self._stores.add(at, program, self._count)
+        self._fresh.store(at)
 
     def add(self, pointers: Any, mask: Any, program: int) -> None:
         """Look at an atomic operation."""
         at = self._taken(pointers, mask, self._writable, "adds", program)
-        unwritten = self._fresh.intersection(at.tolist())
-        assert not unwritten, self._says("adds to what nothing has stored", min(at), program)
-        self._adds.add(at, program)
+        unwritten = self._fresh.among(at)
+        assert unwritten is None, self._says("adds to what nothing has stored", unwritten, program)
+        self._adds.add(at, program, self._count)
 
     def end(self, programs: int) -> Traffic:
         """Give what was moved. Fails where the order of programs would matter."""
-        (loaded, load_by), (stored, store_by) = self._loads.all(), self._stores.all()
-        added, add_by = self._adds.all()
-        _, counts = np.unique(stored, return_counts=True)
-        if (counts > 1).any():
-            order = np.argsort(stored, kind="stable")
-            twice = order[1:][stored[order][1:] == stored[order][:-1]][0]
-            place = self._says("is not the only one to store", stored[twice], store_by[twice])
-            raise AssertionError(place)
-        others = np.concatenate([loaded, added]), np.concatenate([load_by, add_by])
-        self._apart(others, (stored, store_by), "touches what another program stores")
-        self._apart((loaded, load_by), (added, add_by), "loads what another program adds to")
-        both = np.unique(np.stack([loaded, load_by]), axis=1, return_counts=True)
-        most = _most(both[0][0], both[1])
-        every = np.concatenate([loaded, stored, added, added])  # an addition loads and stores
-        once = np.concatenate([most, stored, added, added])
-        return Traffic(self.kernel, programs, self._bytes(every), self._bytes(once))
+        loads, stores, adds = self._loads.all(), self._stores.all(), self._adds.all()
+        stores = stores[:, np.argsort(stores[0], kind="stable")]
+        twice = np.flatnonzero(stores[0][1:] == stores[0][:-1])
+        if len(twice):
+            address, program, _ = stores[:, twice[0]]
+            raise AssertionError(self._says("is not the only one to store", address, program))
+        self._apart(loads, stores)
+        self._apart(adds, stores)
+        self._apart(loads, adds[:, np.argsort(adds[0], kind="stable")])
+        most = _most(loads)
+        every = np.concatenate([loads[0], stores[0], adds[0], adds[0]])  # to add is to load too
+        once = np.concatenate([most, stores[0], adds[0], adds[0]])
+        least = np.concatenate([*map(np.unique, (loads[0], stores[0], adds[0], adds[0]))])
+        found = (self._bytes(addresses) for addresses in (every, least, once))
+        return Traffic(self.kernel, programs, *found)
 
-    def _apart(
-        self, some: tuple[np.ndarray, np.ndarray], written: tuple[np.ndarray, np.ndarray], why: str
-    ) -> None:
-        """Fail if an element of the first was written by another program."""
-        by = dict(zip(written[0].tolist(), written[1].tolist(), strict=True))
-        if not by:
+    def _apart(self, some: np.ndarray, written: np.ndarray) -> None:
+        """Fail if an element that the first touches was written by another program, or by the
+        same one before."""
+        if not written.size or not some.size:
             return
-        for address, program in zip(some[0].tolist(), some[1].tolist(), strict=True):
-            assert by.get(address, program) == program, self._says(why, address, program)
+        places = np.minimum(np.searchsorted(written[0], some[0]), len(written[0]) - 1)
+        other = written[:, places]
+        same = other[0] == some[0]
+        apart = np.flatnonzero(same & (other[1] != some[1]))
+        if len(apart):
+            address, program, _ = some[:, apart[0]]
+            what = "touches what another program stores"
+            raise AssertionError(self._says(what, address, program))
+        after = np.flatnonzero(same & (other[2] < some[2]))
+        if len(after):
+            address, program, _ = some[:, after[0]]
+            raise AssertionError(self._says("loads what it has stored itself", address, program))
 
     def _bytes(self, addresses: np.ndarray) -> dict[str, int]:
-        found = {
-            name: int(np.isin(addresses, own).sum()) * self._sizes[name]
-            for name, own in self._tensors.items()
-        }
+        found: dict[str, int] = {}
+        for name, own in self._tensors.items():
+            inside = np.isin(addresses, own)
+            addresses = addresses[~inside]  # what is overwritten has two names
+            found[name] = int(inside.sum()) * self._sizes[name]
         return {name: count for name, count in found.items() if count}
 
     def _taken(
         self, pointers: Any, mask: Any, allowed: np.ndarray, what: str, program: int
     ) -> np.ndarray:
         at = np.asarray(pointers.data)[np.asarray(mask.data, bool)].astype(np.int64).reshape(-1)
+        self._count += 1
         if not len(at):
             return at
         beside = at if not len(allowed) else at[~_inside(at, allowed)]
@@ -174,12 +219,19 @@ def _inside(at: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     return allowed[places] == at
 
 
-def _most(addresses: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def _most(loads: np.ndarray) -> np.ndarray:
     """Give each address as often as the program does that loads it most often."""
-    order = np.lexsort((counts, addresses))
-    addresses, counts = addresses[order], counts[order]
-    last = np.append(addresses[1:] != addresses[:-1], True)[: len(addresses)]
-    return np.repeat(addresses[last], counts[last])
+    loads = np.unique(loads, axis=1)  # once for each load
+    order = np.lexsort((loads[1], loads[0]))
+    addresses, programs = loads[0][order], loads[1][order]
+    changes = (addresses[1:] != addresses[:-1]) | (programs[1:] != programs[:-1])
+    starts = np.flatnonzero(np.append(True, changes))[: len(addresses)]
+    counts = np.diff(np.append(starts, len(addresses)))
+    own = addresses[starts]
+    order = np.lexsort((counts, own))
+    own, counts = own[order], counts[order]
+    last = np.append(own[1:] != own[:-1], True)[: len(own)]
+    return np.repeat(own[last], counts[last])
 
 
 @final
@@ -188,12 +240,12 @@ class Accesses:
 
     def __init__(self) -> None:
         self.launches: Final[list[Traffic]] = []
-        self._fresh: Final[set[int]] = set()
+        self._fresh: Final = _Fresh()
         self._open: _Launch | None = None
 
     def fresh(self, tensor: torch.Tensor) -> None:
         """Note that nothing has been stored in a tensor yet, which lives as long as this."""
-        self._fresh.update(_addresses(tensor).tolist())
+        self._fresh.add(tensor)
 
     def forget(self) -> None:
         """Forget the tensors in which nothing had been stored."""

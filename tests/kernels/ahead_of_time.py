@@ -2,7 +2,8 @@
 FOLDER [N]`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
 
 With N only one of N kernels is compiled, each time the same ones. Each is compiled in its first
-configuration. Prints how many there were, and stops with status 1 if one could not be compiled.
+configuration. One that cannot be compiled is reported at once, with the path of its text; the
+status is then 1. Prints how many there were.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import pickle
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from pyrelay.lower_triton.build import ahead_of_time
+from pyrelay.lower_triton.build import ahead_of_time, source_file
 from pyrelay.lower_triton.kernel import Kernel
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
@@ -32,15 +33,15 @@ def collected(folder: Path) -> list[Kernel]:
 
 
 def compile_for_all(kernel: Kernel) -> str | None:
-    """Compile a kernel for every target; give what went wrong."""
+    """Compile a kernel for every target; give what went wrong, and where."""
     for target in TARGETS:
         try:
             ahead_of_time(kernel, kernel.configs[0], target)
         except Exception as error:
             lines = str(error).splitlines() or [""]
-            return (
-                f"{kernel.name} for {target[1]}: {type(error).__name__}: {lines[-1]}\n{kernel.text}"
-            )
+            path = source_file(kernel.text, kernel.name)
+            what = f"{type(error).__name__}: {lines[-1]}"
+            return f"{path}: {kernel.name} for {target[1]}: {what}\n{kernel.text}\n"
     return None
 
 
@@ -48,18 +49,21 @@ def main(arguments: Sequence[str]) -> int:
     """Compile the kernels in a folder. Gives the exit status."""
     ran = collected(Path(arguments[0]))
     kernels = ran[:: int(arguments[1]) if len(arguments) > 1 else 1]
-    started = time.perf_counter()
+    started, failed = time.perf_counter(), 0
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        problems = [p for p in pool.map(compile_for_all, kernels, chunksize=4) if p is not None]
-    for problem in problems:
-        sys.stderr.write(problem)
+        for done in as_completed([pool.submit(compile_for_all, k) for k in kernels]):
+            problem = done.result()
+            if problem is not None:
+                failed += 1
+                sys.stderr.write(problem)
+                sys.stderr.flush()
     targets = ", ".join(f"sm_{t[1]}" if t[0] == "cuda" else str(t[1]) for t in TARGETS)
     spent = time.perf_counter() - started
     sys.stdout.write(
-        f"{len(ran)} distinct kernels interpreted, {len(kernels) - len(problems)} compiled for "
+        f"{len(ran)} distinct kernels interpreted, {len(kernels) - failed} compiled for "
         f"{targets} in {spent:.0f} s\n"
     )
-    return 1 if problems or not kernels else 0
+    return 1 if failed or not kernels else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The kernels run in Triton's interpreter here, which must be told so before it is imported.
+"""The kernels run in Triton's interpreter, which must be told so before it is imported; or, with
+`pytest -m gpu`, compiled on a GPU: the same tests, but for those that look at the interpreter.
 
-Every kernel that was run is written down for `ahead_of_time.py`, which compiles them all.
+Every kernel that was interpreted is written down for `ahead_of_time.py`, which compiles them all.
 """
 
 from __future__ import annotations
@@ -8,30 +9,67 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+import zlib
 from collections.abc import Generator
+from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
-assert "triton" not in sys.modules, "run tests/kernels in a process of its own"
-os.environ["TRITON_INTERPRET"] = "1"
-os.environ["PYRELAY_LOWERING"] = "triton-interpret"
+from tests.conftest import asks_for_gpu
+
+WITHOUT_DEVICE = (
+    "accesses",
+    "ahead_of_time",
+    "build",
+    "exact",
+    "missing",
+    "regions",
+    "starting",
+    "traffic",
+)
+"""Tests that look at the interpreter, at files, or at a pretended driver."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say where kernels run."""
+    if asks_for_gpu(config):
+        return
+    assert "triton" not in sys.modules, "run tests/kernels in a process of its own"
+    os.environ["TRITON_INTERPRET"] = "1"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have tests that run kernels need a GPU if they are to be compiled."""
+    is_other = item.path.stem.removeprefix("test_") in WITHOUT_DEVICE
+    if asks_for_gpu(item.config) and not is_other:
+        item.add_marker(pytest.mark.gpu)
 
 
 @pytest.fixture(autouse=True)
-def looked_at() -> Generator[None]:
-    """Look at all that kernels do to memory; new storage is poison, between guards."""
+def looked_at(request: pytest.FixtureRequest) -> Generator[None]:
+    """Look at all that kernels do to memory; new storage is poison, between guards; inputs are
+    new ones."""
+    import torch
+
+    from pyrelay.config import options
     from pyrelay.lower_triton import tape
     from pyrelay.lower_triton.prepare import Storage
-    from tests.kernels.running import ACCESSES, GUARDS
+    from tests.kernels.running import ACCESSES, GUARDS, IS_INTERPRETED, SEED
 
-    with (
-        patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)),
-        patch.object(tape, "make_arena", GUARDS.arena),
-        patch.object(tape, "slot_of", GUARDS.slot(tape.slot_of, ACCESSES.fresh)),
-        ACCESSES.watching(),
-    ):
+    sys.stdout.write(f"for the same inputs: KERNELS_SEED={SEED}\n")
+    torch.manual_seed(SEED + zlib.crc32(request.node.name.encode()))
+
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(Storage, "make", GUARDS.storage(ACCESSES.fresh)))
+        stack.enter_context(patch.object(tape, "make_arena", GUARDS.arena))
+        slot_of = GUARDS.slot(tape.slot_of, ACCESSES.fresh)
+        stack.enter_context(patch.object(tape, "slot_of", slot_of))
+        lowering = "triton-interpret" if IS_INTERPRETED else "triton"
+        stack.enter_context(options(lowering=lowering))
+        if IS_INTERPRETED:
+            stack.enter_context(ACCESSES.watching())
         yield
     ACCESSES.clear()
     GUARDS.check()
@@ -43,7 +81,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
     folder = os.environ.get("KERNELS")
     kernels = built_kernels()
-    if folder is not None and kernels:
+    if folder is not None and kernels and not asks_for_gpu(session.config):
         path = Path(folder) / f"{os.getpid()}.kernels"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(pickle.dumps(kernels))

@@ -6,6 +6,7 @@ tensor are all ones, which is NaN for every float; they must be so afterwards to
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Final, final
 
@@ -14,8 +15,9 @@ import torch
 from pyrelay.lower_triton.prepare import Storage
 from pyrelay.lower_triton.tape import Slot
 
-WIDTH: Final = 256
-"""Bytes on each side: a power of two, so that what lies between is aligned as it would be."""
+WIDTH: Final = int(os.environ.get("KERNELS_GUARD", "256"))
+"""Bytes on each side: a power of two, so that what lies between is aligned as it would be; none
+where a program looks for accesses out of bounds itself."""
 
 ONES: Final = 0xFF
 POISON: Final = 0x5A
@@ -94,6 +96,6 @@ class Guards:
         made = self._made.copy()
         self._made.clear()
         for whole in made:
-            sides = torch.cat([whole[:WIDTH], whole[-WIDTH:]])
+            sides = torch.cat([whole[:WIDTH], whole[len(whole) - WIDTH :]])
             wrong = (sides != ONES).nonzero().flatten().tolist()
             assert not wrong, f"bytes beside a tensor of {len(whole) - 2 * WIDTH} were written"

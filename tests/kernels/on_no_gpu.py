@@ -18,7 +18,8 @@ import torch
 from pyrelay.lower_triton import launch
 from pyrelay.lower_triton.build import triton_module
 from pyrelay.lower_triton.launch import KernelCall
-from tests.kernels.test_launch import CPU, SCALE, function_of, scaled
+from tests.kernels.running import CPU
+from tests.kernels.test_launch import SCALE, function_of, scaled
 
 STREAM: Final = 17
 

@@ -1,7 +1,13 @@
-"""Runs kernel functions in Triton's interpreter and compares them with the reference evaluator."""
+"""Runs kernel functions in Triton's interpreter, or on a GPU, and compares what they give.
+
+The reference is the function in float64 (`exact.py`), and the evaluator for what computes in
+float64 itself. Operands and results lie between guards.
+"""
 
 from __future__ import annotations
 
+import os
+import secrets
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -13,38 +19,85 @@ from pyrelay.ir.module import Module
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
+from pyrelay.passes.regions.groups import group_of
 from pyrelay.runtime.evaluator import evaluate
 from tests.kernels.accesses import Accesses
+from tests.kernels.exact import assert_close, has_float64
 from tests.kernels.guards import Guards
 from tests.tolerances import assert_kernel
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
+IS_INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"
 CPU: Final = torch.device("cpu")
+DEVICE: Final = CPU if IS_INTERPRETED else torch.device("cuda")
+"""Where kernels run: in the interpreter, or with `pytest -m gpu` on a GPU."""
+SEED: Final = int(
+    os.environ.get("KERNELS_SEED") or (0 if "CI" in os.environ else secrets.randbits(31))
+)
+"""Inputs are new ones in every run but in CI; a test that fails says which."""
 GUARDS: Final = Guards()
 ACCESSES: Final = Accesses()
 MOST_PROGRAMS: Final = 64
 
 
 def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None = None) -> Any:
-    """Give what the kernels of a function give."""
-    call = prepared or KernelCall(function, lower(function), CPU)
-    found = call(*operands)
-    for plan in call._prepared.values():
-        for launch in plan.launches:
-            assert np.prod(launch.grid) <= MOST_PROGRAMS, launch.grid
+    """Give what the kernels of a function give, compared with float64; operands that they
+    overwrite are overwritten."""
+    found, after = launch(function, operands, prepared)
+    if not has_float64(function):
+        assert_close(function, operands, found, after)
+    overwritten = {o.overwrites for o in group_of(function).outputs}
+    for number, operand in enumerate(operands):
+        if number in overwritten:
+            operand.copy_(after[number])
+        elif isinstance(operand, torch.Tensor):
+            torch.testing.assert_close(after[number], operand, rtol=0, atol=0, equal_nan=True)
     return found
+
+
+def launch(
+    function: Function, operands: Sequence[Any], prepared: KernelCall | None = None
+) -> tuple[Any, list[Any]]:
+    """Give what the kernels of a function give, and its operands afterwards, between guards."""
+    call = prepared or KernelCall(function, lower(function), DEVICE)
+    given = [GUARDS.copy(o, DEVICE) for o in operands]
+    found = _here(call(*given))
+    after = [_here(o) for o in given]
+    GUARDS.check()
+    ACCESSES.forget()  # what was made may be given back now
+    if IS_INTERPRETED:
+        for plan in call._prepared.values():
+            for started in plan.launches:
+                assert np.prod(started.grid) <= MOST_PROGRAMS, started.grid
+    return found, after
 
 
 def check(source: str | Function, *operands: Any) -> Any:
     """Compare the kernels of a function with the evaluator; give what the kernels gave."""
     function = kernel_of(source) if isinstance(source, str) else source
-    reference = [GUARDS.copy(o, CPU) for o in operands]
-    given = [GUARDS.copy(o, CPU) for o in operands]
+    reference, given = ([GUARDS.copy(o, CPU) for o in operands] for _ in range(2))
     expected = evaluate(Module({"main": function}, {}), "main", reference)
     found = run(function, given)
-    assert_kernel(found, expected)
-    assert_kernel(tuple(given), tuple(reference))  # what is overwritten, and what is not
+    if has_float64(function):
+        assert_kernel(found, expected)
+        assert_kernel(tuple(given), tuple(reference))  # what is overwritten, and what is not
+    assert _forms(found) == _forms(expected)
     return found
+
+
+def _forms(value: Any) -> Any:
+    """Give the shapes and dtypes of a value."""
+    if isinstance(value, tuple):
+        return tuple(map(_forms, value))
+    value = torch.as_tensor(value)
+    return value.shape, value.dtype
+
+
+def _here(value: Any) -> Any:
+    """Give a value on the CPU."""
+    if isinstance(value, tuple):
+        return tuple(map(_here, value))
+    return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def kernels(source: str, *forms: Form, is_wide: bool = False) -> tuple[Kernel, ...]:

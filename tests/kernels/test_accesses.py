@@ -84,7 +84,7 @@ def test_a_mistake_is_seen(right: str, wrong: str, message: str) -> None:
 
 def test_a_load_of_what_the_program_has_stored_is_seen() -> None:
     with pytest.raises(Exception, match="loads what it has stored itself"):
-        copied(TEXT + "    tl.store(out_ptr + i, tl.load(out_ptr + i, mask=i < n), mask=i < n)\n")
+        copied(TEXT + "    tl.load(out_ptr + i, mask=i < n)\n")
 
 
 def test_what_is_not_stored_is_poison() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Final
 
 import pytest
@@ -31,11 +31,17 @@ from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.prepare import Question
 from pyrelay.passes.infer import infer
-from tests.kernels.running import check
+from tests.kernels.running import DEVICE, IS_INTERPRETED, check
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
-CPU: Final = torch.device("cpu")
 N: Final = Dim.of("N")
+
+
+@pytest.fixture(autouse=True)
+def on_the_device() -> Generator[None]:
+    with DEVICE:
+        yield
+
 
 SCALE: Final = """
 #[pyrelay = "1"]
@@ -80,7 +86,7 @@ def scaled(layout: Layout) -> Lowered:
 
 
 def test_a_call_reads_any_strides_and_makes_a_fresh_result() -> None:
-    call = KernelCall(function_of(SCALE), scaled, CPU)
+    call = KernelCall(function_of(SCALE), scaled, DEVICE)
     x = torch.arange(12.0).reshape(3, 4).T
     out = call(x, 5)
     assert torch.equal(out, x * 5)
@@ -89,7 +95,7 @@ def test_a_call_reads_any_strides_and_makes_a_fresh_result() -> None:
 
 
 def test_nothing_is_started_for_no_elements() -> None:
-    out = KernelCall(function_of(SCALE), scaled, CPU)(torch.zeros(0, 3), 5)
+    out = KernelCall(function_of(SCALE), scaled, DEVICE)(torch.zeros(0, 3), 5)
     assert out.shape == (0, 3)
 
 
@@ -100,14 +106,14 @@ def test_what_follows_from_sizes_is_found_once() -> None:
         seen.append(layout)
         return scaled(layout)
 
-    call = KernelCall(function_of(SCALE), noted, CPU)
+    call = KernelCall(function_of(SCALE), noted, DEVICE)
     for rows in (2, 3, 2, 4):
         for number in (1, 2):
             assert torch.equal(call(torch.ones(rows, 3), number), torch.full((rows, 3), number))
     call(torch.ones(3, 4).T, 2)
     assert seen == [
-        Layout((Form.CONTIGUOUS, Form.NUMBER), is_interpreted=True),
-        Layout((Form.STRIDED, Form.NUMBER), is_interpreted=True),
+        Layout((Form.CONTIGUOUS, Form.NUMBER), is_interpreted=IS_INTERPRETED),
+        Layout((Form.STRIDED, Form.NUMBER), is_interpreted=IS_INTERPRETED),
     ]
     assert len(call._prepared) == 4
 
@@ -125,7 +131,6 @@ SUM_TEXT: Final = """\
 import triton
 import triton.language as tl
 
-
 @triton.jit
 def parts(x_ptr, y_ptr, part_ptr, out_ptr, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -138,7 +143,6 @@ def parts(x_ptr, y_ptr, part_ptr, out_ptr, n, BLOCK: tl.constexpr):
 TOTAL_TEXT: Final = """\
 import triton
 import triton.language as tl
-
 
 @triton.jit
 def whole(part_ptr, sum_ptr, n, BLOCK: tl.constexpr):
@@ -179,7 +183,7 @@ def summed(layout: Layout) -> Lowered:
 
 def test_kernels_share_scratch_and_overwrite_operands() -> None:
     x, y = torch.arange(10.0), torch.full((10,), torch.nan)
-    total, copy = KernelCall(function_of(SUM), summed, CPU)(x, y)
+    total, copy = KernelCall(function_of(SUM), summed, DEVICE)(x, y)
     assert total.shape == ()
     assert total == 45.0
     assert torch.equal(copy, x)
@@ -202,7 +206,7 @@ def test_a_choice_among_configurations_is_tried_on_copies(chosen: int) -> None:
         return chosen
 
     y = torch.zeros(9)
-    total, _ = KernelCall(function_of(SUM), two_ways, CPU, choose)(torch.ones(9), y)
+    total, _ = KernelCall(function_of(SUM), two_ways, DEVICE, choose)(torch.ones(9), y)
     assert total == 9.0
     assert torch.equal(y, -torch.ones(9))
 
@@ -229,7 +233,7 @@ def test_calls_of_torch_are_one_of_the_ways_to_multiply(chosen: int) -> None:
             attempt()
         return chosen
 
-    call = KernelCall(function, lower(function), CPU, choose, in_torch, may_prefer_torch=True)
+    call = KernelCall(function, lower(function), DEVICE, choose, in_torch, may_prefer_torch=True)
     x, w = torch.randn(5, 8), torch.randn(8, 16)
     for _ in range(2):
         torch.testing.assert_close(call(x, w), torch.tanh(x @ w))
@@ -241,8 +245,8 @@ def test_without_text_a_function_runs_as_calls_of_torch() -> None:
         raise NoKernel("of a reason")
 
     with pytest.raises(NoKernel):
-        KernelCall(function_of(SCALE), refused, CPU)(torch.ones(2, 3), 5)
-    call = KernelCall(function_of(SCALE), refused, CPU, in_torch=lambda x, k: x * k)
+        KernelCall(function_of(SCALE), refused, DEVICE)(torch.ones(2, 3), 5)
+    call = KernelCall(function_of(SCALE), refused, DEVICE, in_torch=lambda x, k: x * k)
     assert call.refused is None
     assert torch.equal(call(torch.ones(2, 3), 5), torch.full((2, 3), 5.0))
     assert call.refused == "of a reason"
@@ -262,7 +266,7 @@ def test_places_need_64_bits_where_any_value_has_so_many_elements(n: int, is_wid
         seen.append(layout.is_wide)
         raise NoKernel("it is only asked for")
 
-    call = KernelCall(kernel_of(OUTER), refused, CPU, in_torch=lambda x, y: None)
+    call = KernelCall(kernel_of(OUTER), refused, DEVICE, in_torch=lambda x, y: None)
     call(torch.zeros(n), torch.zeros(1 << 15))
     assert seen == [is_wide]
 

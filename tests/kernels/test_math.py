@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from pyrelay.lower_triton import build
+from tests.kernels.running import DEVICE
 
 INF: Final = math.inf
 NAN: Final = math.nan
@@ -45,12 +46,12 @@ def run(name: str, *operands: torch.Tensor) -> torch.Tensor:
     """Give a function of blocks of elements, whose number is padded to a power of two."""
     count = operands[0].numel()
     size = max(2, 2 ** math.ceil(math.log2(count)))
-    padded = [torch.cat([o, o[:1].expand(size - count)]) for o in operands]
+    padded = [torch.cat([o, o[:1].expand(size - count)]).to(DEVICE) for o in operands]
     out = torch.full_like(padded[0], 77)
     kernel = build.load((ONE if len(operands) == 1 else TWO).format(name=name), "apply")
     with np.errstate(all="ignore"):
         kernel[(1,)](*padded, out, size)
-    return out[:count]
+    return out[:count].cpu()
 
 
 def spread(low: float, high: float, count: int = 1024) -> np.ndarray:

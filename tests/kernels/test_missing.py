@@ -20,7 +20,8 @@ from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.runtime import lowerings
 from pyrelay.runtime.lowerings import Lowering, lowering_on
-from tests.kernels.test_launch import CPU, SCALE, function_of
+from tests.kernels.running import CPU
+from tests.kernels.test_launch import SCALE, function_of
 
 CUDA = torch.device("cuda", 0)
 

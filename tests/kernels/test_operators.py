@@ -11,15 +11,17 @@ from pyrelay.ir.expr import Call, Expr, GlobalVar
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
 from pyrelay.ir.ops import descent
+from pyrelay.ir.types import DType, bfloat16, float16
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.lower_triton.kernel import NoKernel
 from pyrelay.passes.regions.decompose import decompose
 from pyrelay.passes.regions.fuse import fuse
 from pyrelay.passes.regions.reading import straight_line
 from pyrelay.runtime.evaluator import evaluate
-from tests.kernels.running import CPU, run
+from tests.kernels.running import CPU, SEED, run
 from tests.ops.checks import samples
 from tests.ops.fused import inputs
+from tests.ops.materials import in_precision
 from tests.ops.straight import atoms
 from tests.ops.test_kernels import EVERY, program_of
 from tests.tolerances import assert_kernel
@@ -61,9 +63,10 @@ class Kernels:
             return evaluate(self._module, name, given)
 
 
-@pytest.mark.parametrize(
-    "op", [op for op in EVERY if op is not descent.descend_in_place], ids=lambda op: op.name
-)
+OPS = [op for op in EVERY if op is not descent.descend_in_place]
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_the_samples_of_an_operator(op: Op) -> None:
     whole = 0
     for sample in samples(op):
@@ -74,3 +77,23 @@ def test_the_samples_of_an_operator(op: Op) -> None:
         assert_kernel(in_kernels(args), expected)
         whole += not in_kernels.refused
     assert whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [bfloat16, float16], ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_the_samples_of_an_operator_in_half_types(op: Op, dtype: DType) -> None:
+    """Each kernel is compared with float64 as it runs; between kernels values are rounded."""
+    tried = 0
+    for sample in samples(op):
+        half = in_precision(sample, dtype)
+        if half == sample:
+            continue
+        try:
+            module, sizes = program_of(op, half)
+        except AssertionError:
+            continue  # the operator does not take it
+        Kernels(fuse(decompose(module, "main")).module, sizes)(inputs(op, half, SEED))
+        tried += 1
+    if not tried:
+        pytest.skip(f"{op.name} has no samples in {dtype.name}")

@@ -14,7 +14,7 @@ from pyrelay.lower_triton.kernel import Form, Stride
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
-from tests.kernels.running import CPU, check, kernels, run, text
+from tests.kernels.running import DEVICE, check, kernels, launch, run, text
 from tests.unit.passes.regions.kernels import kernel
 
 CHAIN = """def @chain[N: Dim](%x: Tensor[(N, 8), float32], %b: Tensor[(8,), float32]) {
@@ -86,7 +86,7 @@ def test_places_outside_are_not_read() -> None:
     table = torch.full((40, 4), math.nan)
     table[10:13] = 1.0
     # Beside these rows lie others that no place may reach.
-    found = run(kernel(GATHERED), [table[10:13], torch.tensor([0, 3, 1, 27])])
+    found, _ = launch(kernel(GATHERED), [table[10:13], torch.tensor([0, 3, 1, 27])])
     assert not found.isnan().any()
 
 
@@ -184,7 +184,7 @@ def test_wide_places_are_computed_in_64_bits() -> None:
     function = kernel(CHAIN)
     x, b = torch.randn(5, 8), torch.randn(8)
     wide = KernelCall(
-        function, lambda layout: lower(function)(type(layout)(layout.operands, True)), CPU
+        function, lambda layout: lower(function)(type(layout)(layout.operands, True)), DEVICE
     )
     torch.testing.assert_close(run(function, [x, b], wide), run(function, [x, b]))
 

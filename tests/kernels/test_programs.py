@@ -19,6 +19,7 @@ from pyrelay.models.recurrent import gru_cell, lstm_cell
 from pyrelay.models.transformer import transformer_block
 from pyrelay.models.tree_lstm import Leaf, Node, Tree, binary_tree_lstm
 from pyrelay.prelude import List
+from tests.kernels.running import DEVICE, IS_INTERPRETED
 
 N, D, B, T, C = Dim("N"), Dim("D"), Dim("B"), Dim("T"), Dim("C")
 
@@ -35,8 +36,8 @@ def block_loss(x: Tensor[Float, (B, T, C)]) -> Float:
 
 def both_ways(make: Callable[[], Any], step: Callable[[Any], Any]) -> None:
     """Make two equal models, run steps on each, with kernels and with torch, and compare."""
-    with_kernels, with_torch = make(), make()
-    for _ in range(3):
+    with_kernels, with_torch = make().to(DEVICE), make().to(DEVICE)
+    for _ in range(3 if IS_INTERPRETED else 5):  # later steps are replayed as graphs
         found = step(with_kernels)
         with options(lowering="torch"):
             expected = step(with_torch)
@@ -55,7 +56,7 @@ def training(loss: Any, *args: Any) -> Callable[[Any], Any]:
 
 
 def test_an_mlp_is_trained() -> None:
-    x, y = torch.randn(5, 7), torch.randint(0, 10, (5,))
+    x, y = torch.randn(5, 7).to(DEVICE), torch.randint(0, 10, (5,)).to(DEVICE)
     both_ways(
         lambda: relay.create_model(mlp, seed=0, dims={mlps.D: 7}, hidden=12),
         training(mlp_loss, x, y),
@@ -67,7 +68,7 @@ def test_a_transformer_block_is_trained() -> None:
         lambda: relay.create_model(
             transformer_block, seed=0, dims={transformer.C: 8}, heads=2, hidden=12
         ),
-        training(block_loss, torch.randn(2, 3, 8)),
+        training(block_loss, torch.randn(2, 3, 8).to(DEVICE)),
     )
 
 
@@ -96,10 +97,11 @@ def joint_step(first: Model[inner], second: Model[outer], x: Tensor[Float, (N, 4
 
 
 def test_two_models_are_trained_at_once() -> None:
-    x = torch.randn(6, 4)
+    x = torch.randn(6, 4).to(DEVICE)
 
     def make() -> tuple[Any, Any]:
-        return relay.create_model(inner, seed=1), relay.create_model(outer, seed=2)
+        first, second = relay.create_model(inner, seed=1), relay.create_model(outer, seed=2)
+        return first.to(DEVICE), second.to(DEVICE)
 
     with_kernels, with_torch = make(), make()
     found = joint_step(*with_kernels, x), relay.value_and_grad(with_kernels, joint_loss, (x,))
@@ -158,7 +160,7 @@ def test_a_tree_lstm_is_trained() -> None:
 
 @pytest.mark.slow
 def test_lenet_is_trained() -> None:
-    x, y = torch.randn(2, 1, 28, 28), torch.randint(0, 10, (2,))
+    x, y = torch.randn(2, 1, 28, 28).to(DEVICE), torch.randint(0, 10, (2,)).to(DEVICE)
     both_ways(lambda: relay.create_model(lenet, seed=0), training(lenet_loss, x, y))
 
 
@@ -171,7 +173,7 @@ def weighted(xs: List[Tensor[Float, (N,)]], decay: Float) -> Float:
 
 
 def test_control_flow_stays_on_the_host() -> None:
-    xs, decay = [torch.randn(n) for n in (3, 3, 3)], torch.tensor(0.5)
+    xs, decay = [torch.randn(n).to(DEVICE) for n in (3, 3, 3)], torch.tensor(0.5).to(DEVICE)
     found = relay.value_and_grad(weighted)(xs, decay)
     with options(lowering="torch"):
         expected = relay.value_and_grad(weighted)(xs, decay)

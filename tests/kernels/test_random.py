@@ -20,7 +20,7 @@ from pyrelay.passes.regions.decompose import decompose
 from pyrelay.passes.regions.fuse import Fused, fuse
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime import evaluator
-from tests.kernels.running import CPU, run
+from tests.kernels.running import DEVICE, run
 from tests.property.lowerings import check, differentiated
 from tests.property.test_gradients import FIRST, derived
 from tests.strategies import Program, programs
@@ -49,7 +49,7 @@ def check_each(program: Program, module: Module, entry: str = "main") -> None:
     fused = fuse(decompose(simplify(to_anf(module), entry), entry))
     made: dict[Function, KernelCall] = {}
     for function, args in kernel_calls(fused, entry, program.arguments()):
-        call = made.setdefault(function, KernelCall(function, lower(function), CPU))
+        call = made.setdefault(function, KernelCall(function, lower(function), DEVICE))
         wanted = evaluator.evaluate(Module({"main": function}, {}), "main", args)
         try:
             found = run(function, args, call)

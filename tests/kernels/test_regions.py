@@ -20,7 +20,7 @@ from pyrelay.passes.regions.segments import CALLS, in_segments
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from pyrelay.runtime.kernels import Kernels
-from tests.kernels.test_launch import CPU
+from tests.kernels.running import CPU
 from tests.kernels.test_starting import Gpu, gpu
 from tests.tolerances import assert_kernel as assert_same
 from tests.unit.passes.regions.kernels import module

@@ -13,7 +13,7 @@ from pyrelay.lower_triton.kernel import Config, Form, Layout, Tiles
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
-from tests.kernels.running import check, kernels, run
+from tests.kernels.running import DEVICE, check, kernels, run
 from tests.unit.passes.regions.kernels import kernel
 
 SOFTMAX = """def @softmax[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
@@ -87,6 +87,14 @@ def test_columns_are_reduced_side_by_side(shape: tuple[int, int]) -> None:
         check(COLUMNS.replace("amax(%x, dim=(0,)), ", ""), torch.randn(shape))
         return
     check(COLUMNS, torch.randn(shape))
+
+
+def test_rows_without_elements_read_nothing() -> None:
+    source = """def @empty[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
+        (sum(%x, dim=(1,)), all(greater(%x, 0.0f32), dim=(1,)))
+    }"""
+    for reduced in ("M", "0", "16 * M"):
+        check(source.replace("(N, M)", f"(N, {reduced})"), torch.randn(3, 0))
 
 
 @pytest.fixture
@@ -226,7 +234,7 @@ def test_wide_places_are_computed_in_64_bits() -> None:
     wide = KernelCall(
         kernel(SOFTMAX),
         lambda given: make(Layout(given.operands, is_wide=True)),
-        torch.device("cpu"),
+        DEVICE,
     )
     torch.testing.assert_close(run(kernel(SOFTMAX), [x], wide), torch.softmax(x, 1))
 

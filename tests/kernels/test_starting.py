@@ -16,7 +16,8 @@ import torch
 from pyrelay.lower_triton import launch, start, tape
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.start import Address
-from tests.kernels.test_launch import CPU, SCALE, SUM, function_of, scaled, summed
+from tests.kernels.running import CPU
+from tests.kernels.test_launch import SCALE, SUM, function_of, scaled, summed
 
 STREAM: Final = 17
 

@@ -40,9 +40,9 @@ def is_said(op: Op, sample: Sample) -> bool:
     return result_and_inputs(op, sample, {})[0] is not None
 
 
-def inputs(op: Op, sample: Sample) -> list[torch.Tensor]:
+def inputs(op: Op, sample: Sample, seed: int = 0) -> list[torch.Tensor]:
     """Give inputs that may occur together: positions under windows of a pool are such."""
-    args = tensors(sample)
+    args = tensors(sample, seed)
     if op is not pool.max_pool2d_backward:
         return args
     window = {name: sample.attrs[name] for name in ("kernel_size", "stride")}

@@ -1,0 +1,37 @@
+"""Compiling kernels without a device, as `make kernels` does."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tests.kernels.running import kernels
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_kernels_are_counted_and_one_that_fails_is_told_with_its_path(tmp_path: Path) -> None:
+    (right,) = kernels("def @f[N: Dim](%x: Tensor[(N,), float32]) { %x * 2.0f32 }")
+    wrong = replace(right, text=right.text.replace("tl.store", "tl.stored"))
+    (tmp_path / "1.kernels").write_bytes(pickle.dumps((right, wrong)))
+    (tmp_path / "2.kernels").write_bytes(pickle.dumps((right,)))
+    environment = {k: v for k, v in os.environ.items() if k != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.kernels.ahead_of_time", str(tmp_path)],
+        cwd=ROOT,
+        env={**environment, "PYRELAY_CACHE_DIR": str(tmp_path), "PYRELAY_LOWERING": "triton"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    said = "2 distinct kernels interpreted, 1 compiled for sm_80, sm_90, gfx942"
+    assert said in done.stdout, done.stderr
+    path = re.search(rf"^(.*): {right.name} for 80: .*", done.stderr, re.MULTILINE)
+    assert path is not None
+    assert Path(path[1]).read_text() == wrong.text
