@@ -12,8 +12,10 @@ from typing import Any
 import torch
 
 from .config import current
+from .diagnostics.catalogue.call import WrongCall
 from .diagnostics.catalogue.model import NotAModel
 from .diagnostics.diagnostic import RunError
+from .diagnostics.source import NOWHERE
 from .ir.expr import Rule
 from .ir.module import Module
 from .ir.op import Op
@@ -38,39 +40,50 @@ from .translate.definition import DerivedFunction, meaning
 from .translate.unions import is_data_class
 
 Models = Model | tuple[Model, ...]
+Wrt = str | tuple[str, ...] | None
 
 
 def grad(
-    f: Any, *rest: Any, wrt: str | tuple[str, ...] | None = None, has_aux: bool = False
+    f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False
 ) -> Any:
     """Give the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
-    names; by default all that hold floats. One gives a bare gradient, several a tuple.
+    names; by default all that hold floats. One gives a bare gradient, several a tuple. `wrt` may
+    be passed by place.
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
     `Grads` mapping; several models as a tuple give a tuple. Raises CheckError.
     """
     if _is_models(f):
         return _of_models(Rule.GRAD, f, rest, has_aux=has_aux)
-    return _derived(Rule.GRAD, f, wrt, has_aux=has_aux)
+    return _derived(Rule.GRAD, f, _named(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
 
 def value_and_grad(
-    f: Any, *rest: Any, wrt: str | tuple[str, ...] | None = None, has_aux: bool = False
+    f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False
 ) -> Any:
     """Give the value together with the gradient: `(value, gradient)`. Else as `grad`."""
     if _is_models(f):
         return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
-    return _derived(Rule.VALUE_AND_GRAD, f, wrt, has_aux=has_aux)
+    return _derived(Rule.VALUE_AND_GRAD, f, _named(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux)
 
 
-def vjp(f: Any, wrt: str | tuple[str, ...] | None = None) -> Any:
+def vjp(f: Any, wrt: Wrt = None) -> Any:
     """Give the function `A -> (B, pullback)`: the pullback maps a cotangent of the result to the
     cotangents of the parameters that `wrt` names."""
     return _derived(Rule.VJP, f, wrt, has_aux=False)
 
 
-def _derived(rule: Rule, f: Any, wrt: str | tuple[str, ...] | None, *, has_aux: bool) -> Any:
+def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
+    """Give the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
+    names = (*rest, wrt) if wrt is not None else rest
+    if len(names) > 1 or not all(isinstance(n, str | tuple) for n in names):
+        why = "a function that is no model takes names of parameters only, as in `wrt=('x', 'y')`"
+        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why))
+    return names[0] if names else None
+
+
+def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
     if isinstance(f, PureFunction):
         return f.transformed(rule, has_aux=has_aux)
     names = (wrt,) if isinstance(wrt, str) else wrt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
-from ..source import Span
+from ..source import NOWHERE, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class WrongCall:
         return Diagnostic(
             code="RL554",
             title=f"`{self.function}`: {self.why}",
-            primary=Label(self.declared, "declared here"),
+            primary=Label(self.declared, "" if self.declared == NOWHERE else "declared here"),
         )
 
 

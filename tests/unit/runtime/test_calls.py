@@ -317,3 +317,25 @@ def test_numbers_follow_the_devices_of_tensors_and_devices_do_not_mix() -> None:
     with pytest.raises(RunError) as caught:
         dot(torch.ones(3), torch.ones(3, device="meta"))
     assert caught.value.codes == ("RL553",)
+
+
+def test_names_to_differentiate_in_may_stand_without_wrt() -> None:
+    @relay
+    def product(x: Float, y: Float) -> Float:
+        return x * y
+
+    assert relay.grad(product, "y")(2.0, 5.0) == 2.0
+    assert [g.item() for g in relay.grad(product, ("x", "y"))(2.0, 5.0)] == [5.0, 2.0]
+    value, by_x = relay.value_and_grad(product, "x")(2.0, 5.0)
+    assert (value.item(), by_x.item()) == (10.0, 5.0)
+
+
+def test_what_is_no_name_to_differentiate_in_is_refused() -> None:
+    @relay
+    def double(x: Float) -> Float:
+        return x * 2.0
+
+    with pytest.raises(RunError, match="takes names of parameters only"):
+        relay.grad(double, double)
+    with pytest.raises(RunError, match="takes names of parameters only"):
+        relay.grad(double, "x", wrt="x")
