@@ -29,7 +29,7 @@ from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
 from .runtime.loading import load_bytes
 from .runtime.model import Model
-from .runtime.optim import DEFAULT_LR, Optimizer, descend
+from .runtime.optim import Optimizer, descend
 from .runtime.programs import eval_program
 from .runtime.records import Grads, Params
 from .runtime.reference import ref as ref
@@ -43,9 +43,7 @@ Models = Model | tuple[Model, ...]
 Wrt = str | tuple[str, ...] | None
 
 
-def grad(
-    f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False
-) -> Any:
+def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     """Give the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
@@ -59,9 +57,7 @@ def grad(
     return _derived(Rule.GRAD, f, _named(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
 
-def value_and_grad(
-    f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False
-) -> Any:
+def value_and_grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     """Give the value together with the gradient: `(value, gradient)`. Else as `grad`."""
     if _is_models(f):
         return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
@@ -163,9 +159,14 @@ def update_model_params(
         what = "relay.update_model_params takes the gradient in the model's parameters"
         raise RunError(NotAModel(what, describe(grads), "write relay.grad(model, loss, (x, y))"))
     if optimizer is None:
+        if lr is None:
+            way = "write relay.update_model_params(model, grads, lr=0.05)"
+            raise RunError(
+                NotAModel("an update takes `lr` or an optimiser", "gradients alone", way)
+            )
         parts = grads.parts if isinstance(grads, Grads) else _in_order(model, grads)
         with torch.no_grad():
-            descend(params, parts, DEFAULT_LR if lr is None else lr)
+            descend(params, parts, lr)
         return
     found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     if isinstance(optimizer, Optimizer):

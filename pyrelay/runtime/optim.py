@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias, final
+from typing import Any, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -189,7 +189,3 @@ def optimizer_of(recipe: Recipe) -> Optimizer:
             return SGD(recipe.lr, momentum, weight_decay, nesterov)
         case AdamRule(betas, eps, weight_decay, decoupled):
             return Adam(recipe.lr, betas, eps, weight_decay, decoupled)
-
-
-DEFAULT_LR: Final = 0.01
-"""The learning rate of an update that names none."""

@@ -349,3 +349,11 @@ def test_models_in_models_and_state_go_along() -> None:
     assert_same(model, other, 1e-5)
     for name, value in model.state_dict().items():
         assert torch.allclose(value, other.state_dict()[name], atol=1e-5), name
+
+
+def test_a_script_says_how_to_update_as_a_program_does() -> None:
+    model = new_model()
+    gradient = relay.grad(model, loss, (X, Y))
+    with pytest.raises(RunError, match="takes `lr` or an optimiser, not gradients alone"):
+        relay.update_model_params(model, gradient)
+    assert_same(model, new_model())
