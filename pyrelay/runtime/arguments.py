@@ -145,6 +145,8 @@ class Binder:
         return value
 
     def _tuple(self, parameter: Place, value: Any, fields: tuple[Type, ...]) -> Any:
+        if value is None and not fields:
+            return ()
         if not isinstance(value, tuple | list) or len(value) != len(fields):
             self.wrong(parameter, value)
         found = tuple([self.convert(parameter, v, f) for v, f in zip(value, fields, strict=True)])

@@ -16,7 +16,7 @@ import torch
 from ..diagnostics.diagnostic import RunError
 from ..ir.ops.host import IntegerOverflow
 from ..ir.traverse import spine
-from ..ir.types import ITERABLE, UNIT, RefType, SizeType, TupleType, Type, subtypes
+from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter
 from .autograd import call_joined, requires_grad, tensors
@@ -91,8 +91,7 @@ class Entry:
         result = program.type.result
         self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
-        is_plain = has_only_numbers(result) and result != UNIT
-        if numbers is None and is_plain and not self._streams:
+        if numbers is None and has_only_numbers(result) and not self._streams:
             self._made = leaf_reader((result,))
 
     def __call__(self, values: Sequence[Any]) -> Any:

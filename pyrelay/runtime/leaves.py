@@ -55,11 +55,11 @@ def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]]
 
 
 def has_only_numbers(ty: Type) -> bool:
-    """Tell whether a type is made of tensors, sizes and tuples alone."""
+    """Tell whether a type is made of tensors, sizes and tuples of these alone."""
     pending = [ty]
     while pending:
         match pending.pop():
-            case TupleType(fields):
+            case TupleType(fields) if fields:
                 pending += fields
             case TensorType() | SizeType():
                 pass

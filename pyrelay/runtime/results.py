@@ -23,6 +23,7 @@ from ..ir.types import (
     RefType,
     SizeType,
     TensorType,
+    TupleType,
     Type,
     TypeVar,
     int64,
@@ -150,6 +151,8 @@ def _convert(value: Any, leaf: Leaf, call: _Call) -> Any:
             return map_tensors(value, call.fresh)
         case AdtType(name) if name in call.exports:
             return call.exports[name](value)
+        case TupleType():  # unit, which alone of tuples is a leaf
+            return None
         case _:
             return value
 

@@ -132,6 +132,8 @@ class Schema:
     def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
         """Give the plan of a type, in whose values numbers are Python's own where it is said."""
         match ty:
+            case TupleType(()):
+                return Leaf(ty, numbers, None)
             case TupleType(fields):
                 inside = zip(fields, parts_of(numbers, len(fields)), strict=True)
                 return Items(ty, tuple(self.plan(f, n) for f, n in inside))

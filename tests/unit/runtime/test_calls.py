@@ -339,3 +339,22 @@ def test_what_is_no_name_to_differentiate_in_is_refused() -> None:
         relay.grad(double, double)
     with pytest.raises(RunError, match="takes names of parameters only"):
         relay.grad(double, "x", wrt="x")
+
+
+def test_none_inside_a_result_is_none() -> None:
+    @relay
+    def nested(x: Float):
+        return (x, (None, x)), None
+
+    @relay
+    def given(pair: tuple[Float, None]):
+        return pair
+
+    one = torch.tensor(1.0)
+    for run in (nested, nested.interpret):
+        assert run(1.0) == ((one, (None, one)), None)
+    assert given((1.0, None)) == (one, None)
+    x = torch.tensor(2.0, requires_grad=True)
+    ((value, (nothing, _)), _) = nested(x)
+    value.backward()
+    assert (nothing, x.grad) == (None, one)
