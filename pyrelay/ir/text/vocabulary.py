@@ -44,6 +44,8 @@ INFIX: Final = {
     ">=": "greater_equal",
 }
 NEGATIVE: Final = "negative"
+LITERALS: Final = {"true": "True", "false": "False"}
+"""What was meant by the names that other languages have for literals."""
 
 
 @final
@@ -81,7 +83,7 @@ class Vocabulary:
             return self.operators[name]
         if name in self.owners:
             return self.constructor(token, span)
-        near = nearest(name, [*self.operators, *self.owners, *TRANSFORMS])
+        near = LITERALS.get(name) or nearest(name, [*self.operators, *self.owners, *TRANSFORMS])
         raise CheckError(UnknownOperator(self.place.of(token), name, near))
 
     def value(self, token: Token, span: Span) -> Constructor | Call | Function:
