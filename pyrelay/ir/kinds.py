@@ -125,6 +125,17 @@ pair = pair_of(size)
 """One number or a pair: the normal form of the arguments of 2-d windows."""
 
 
+def tuple_of(part: Kind) -> Kind:
+    """Give the kind of the tuples whose items are all of one kind."""
+
+    def convert(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, tuple | list):
+            raise TypeError("it is a tuple")
+        return tuple(map(part, value))
+
+    return convert
+
+
 def dim(value: Any) -> Dim:
     """Give a size as a dim."""
     return Dim.of(size(value))

@@ -169,11 +169,11 @@ def test_lists_of_lists_are_zipped_as_far_as_the_shorter_goes() -> None:
 @pytest.mark.parametrize(
     ("body", "value"),
     [
-        ("()", ()),
+        ("()", None),
         ("1", 1),
         ("(1, 2, (3, 4))", (1, 2, (3, 4))),
         ("let %t = (1, 2, (3, 4)); (%t.0, %t.1, %t.2, %t.2.0, %t.2.1)", (1, 2, (3, 4), 3, 4)),
-        ("let %v = (); (%v, %v)", ((), ())),
+        ("let %v = (); (%v, %v)", (None, None)),
         ("add(1, 2)", 3),
         (
             "({ let %a = 1; %a + 1 }, { let %b = 2; %b + 1 }, { let %c = 3; %c + 1 })",
@@ -181,7 +181,7 @@ def test_lists_of_lists_are_zipped_as_far_as_the_shorter_goes() -> None:
         ),
         ("@id(@id)(1)", 1),
         ("let %id = fn (%x) { %x }; %id(%id)(2)", 2),
-        ("let %id = fn [T](%x: T) -> T { %x }; (%id(1), %id(()), %id(%id)(2))", (1, (), 2)),
+        ("let %id = fn [T](%x: T) -> T { %x }; (%id(1), %id(()), %id(%id)(2))", (1, None, 2)),
         (
             "let %id = fn (%x) { %x }; let %two = fn (%x) { %id(%id)(%x) }; (%two(2), %two(True))",
             (2, True),
@@ -207,7 +207,7 @@ def @open[A](%b: Box[A]) -> A { match (%b) { Box(%x) => { %x } } }
 
 
 def test_a_box_holds_a_number_or_nothing() -> None:
-    assert run(f"{BOX} def @main() {{ (@open(Box(1)), @open(Box(()))) }}") == (1, ())
+    assert run(f"{BOX} def @main() {{ (@open(Box(1)), @open(Box(()))) }}") == (1, None)
     assert run(f"{BOX} def @main() {{ @open(@open(Box(Box(2)))) }}") == 2
     assert run(f"{BOX} def @main() {{ @sum(@map(@open, @map(Box, Cons(2, Cons(3, Nil))))) }}") == 5
 
@@ -228,7 +228,7 @@ def test_local_and_global_recursion_copy_a_list() -> None:
        @hd(@copy(Cons((), Nil))))
     }
     """
-    assert run(text) == (123, 12, ())
+    assert run(text) == (123, 12, None)
 
 
 def test_functions_are_passed_named_and_unnamed() -> None:

@@ -235,8 +235,11 @@ class BadLiteral:
 
 @dataclass(frozen=True, slots=True)
 class BadCall:
-    """An operator is called with attributes it does not have, without one it needs, with one of
-    another kind, or with too many operands."""
+    """An operator is called with attributes or operands that are not those it takes.
+
+    It has no such attribute, it needs one more, one is of another kind, or there are too many
+    operands.
+    """
 
     span: Span
     message: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Library,
@@ -69,7 +70,11 @@ def collected(terms: Value, types: Sequence[TensorType]) -> list[Value]:
 collect: Final = Op(
     name="collect",
     doc="The fields of all tuples of a list, each with those of the others in a new first dim.",
-    params=(operand("terms"), attribute("shapes"), attribute("dtypes")),
+    params=(
+        operand("terms"),
+        attribute("shapes", convert=kinds.tuple_of(kinds.shape)),
+        attribute("dtypes", convert=kinds.tuple_of(kinds.dtype)),
+    ),
     promotion=Promotion.NONE,
     type_rule=_collect_type,
     effect=Effect.NONE,
