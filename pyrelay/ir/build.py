@@ -343,6 +343,11 @@ class ClosedSolver:
         self._names: Final = names
 
     @property
+    def guessing(self) -> bool:
+        """Nothing is left to be chosen here."""
+        return True
+
+    @property
     def settling(self) -> bool:
         return True
 

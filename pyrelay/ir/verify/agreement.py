@@ -101,6 +101,11 @@ class Agreement:
     # The solver of a type rule whose operands are all known.
 
     @property
+    def guessing(self) -> bool:
+        """Nothing is left to be chosen here."""
+        return True
+
+    @property
     def settling(self) -> bool:
         """True: nothing more will become known."""
         return True
