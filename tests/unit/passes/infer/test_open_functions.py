@@ -101,7 +101,7 @@ def test_a_polymorphic_function_uses_one_without_types_at_its_own() -> None:
     def @main() { (@flipped(1, 2f), @flipped((), True)) }
     """
     assert types_of(text)["flipped"] == "Fn[[A, B], tuple[B, A]]"
-    assert value(text) == ((2.0, 1), (True, ()))
+    assert value(text) == ((2.0, 1), (True, None))
 
 
 def test_type_parameters_that_are_written_hold_at_each_use() -> None:
