@@ -106,6 +106,12 @@ class Dim:
         """Give the dim that is one atom."""
         return Dim((((atom,), 1),))
 
+    @property
+    def is_normal(self) -> bool:
+        """Whether the terms are as arithmetic makes them, each once and in order."""
+        in_order = all(list(m) == sorted(m, key=_atom_key) for m, _ in self.terms)
+        return in_order and _normal(dict(self.terms)).terms == self.terms
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, Union, get_args, get_origin, get_type_
 
 from ..diagnostics.source import Span
 from . import dims, expr, module, types
+from .constant import constant_type
 from .op import Op
 
 Check: TypeAlias = Callable[[Any], bool]
@@ -25,6 +26,15 @@ def check_fields(node: Any) -> None:
             raise TypeError(f"the field `{name}` of a {type(node).__name__}")
     if isinstance(node, types.DType) and types.DTYPES.get(node.name) != node:
         raise TypeError(f"there is no dtype {node.name} of {node.bits} bits")
+    if isinstance(node, dims.Dim) and not node.is_normal:
+        raise TypeError("the terms of a Dim, which are not in their order")
+    if isinstance(node, expr.Constant) and not _is_of_its_type(node):
+        raise TypeError("a Constant of another type than its value")
+
+
+def _is_of_its_type(constant: expr.Constant) -> bool:
+    ty = constant.ty
+    return ty is None or constant_type(constant.value, ty) == ty
 
 
 @cache

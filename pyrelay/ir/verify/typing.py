@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..constant import constant_type
 from ..dims import Dim
 from ..expr import (
     BindPattern,
@@ -23,7 +24,6 @@ from ..expr import (
     RefCreate,
     RefRead,
     RefWrite,
-    TensorData,
     Tuple,
     TupleGet,
     TuplePattern,
@@ -39,7 +39,6 @@ from ..types import (
     UNIT,
     AdtType,
     DTypeHole,
-    DTypeKind,
     FnType,
     RefType,
     SizeType,
@@ -221,7 +220,7 @@ _Claim = tuple[Expr, Type, "Type | None"]
 def _claims(node: Expr) -> Iterator[_Claim]:
     match node:
         case Constant(value):
-            yield node, type_of(node), _constant_type(value, type_of(node))
+            yield node, type_of(node), constant_type(value, type_of(node))
         case Tuple(fields):
             yield node, type_of(node), TupleType(tuple(type_of(f) for f in fields))
         case TupleGet(value, index):
@@ -271,22 +270,6 @@ def _cell_claims(node: RefCreate | RefRead | RefWrite) -> Iterator[_Claim]:
         case RefWrite(ref, value):
             yield ref, type_of(ref), RefType(type_of(value))
             yield node, type_of(node), UNIT
-
-
-def _constant_type(value: object, ty: Type) -> Type | None:
-    """Give the type a constant should have: its own if that fits, None if nothing would."""
-    match value, ty:
-        case TensorData(dtype, shape), _:
-            return TensorType(tuple(Dim.of(n) for n in shape), dtype)
-        case str(), _:
-            return STR
-        case int(), SizeType() if not isinstance(value, bool):
-            return SizeType(Dim.of(value))
-        case bool() | int() | float(), TensorType((), dtype) if not isinstance(dtype, DTypeHole):
-            kind = {bool: DTypeKind.BOOL, int: DTypeKind.INT, float: DTypeKind.FLOAT}[type(value)]
-            return ty if dtype.kind is kind else None
-        case _:
-            return None
 
 
 def patterns_fit(scene: Scene) -> Iterator[Finding]:
