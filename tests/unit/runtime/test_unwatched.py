@@ -11,6 +11,8 @@ from torch.autograd import forward_ad
 from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
 from pyrelay.runtime.host.compiled import CompiledProgram
 
+pytestmark = pytest.mark.host("looks at what host code runs below")
+
 N = Dim("N")
 
 _torch: Any = torch
