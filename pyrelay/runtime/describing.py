@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final, cast, final
 
-import numpy as np
 import torch
 
-from ..annotations import Ref
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import NOWHERE
-from ..ir.dims import Dim
 from ..ir.module import AdtDef
 from ..ir.types import (
-    DTYPES,
     AdtType,
-    RefType,
-    TupleType,
-    Type,
-    TypeVar,
     substitution,
-    subtypes,
 )
-from ..prelude.library import LIST, OPTION, library
+from ..prelude.library import library
 from ..prelude.names import CONSTRUCTORS
 from ..prelude.values import List
 from ..translate.annotation import NotData
@@ -42,14 +33,9 @@ from ..translate.signature import Signature
 from .model import Model
 from .records import Params
 from .structure import parts
+from .type_parameters import Typed, is_array, rank_and_dtype, solve, type_vars_of
 
 _PLAIN: Final = (bool, int, float, str, type(None))
-
-
-def _type_vars(types: Sequence[Type]) -> tuple[str, ...]:
-    """Give the names of the type parameters that types mention."""
-    found = (part.name for ty in types for part in subtypes(ty) if isinstance(part, TypeVar))
-    return tuple(dict.fromkeys(found))
 
 
 def may_join(values: Sequence[Any]) -> bool:
@@ -81,7 +67,7 @@ class Describer:
     def __init__(self, signature: Signature, seen: Mapping[str, Any]) -> None:
         """`seen` are the names that the function with the signature sees."""
         self._declared: Final = [(p.name, p.ty) for p in signature.values]
-        self.type_vars: Final = _type_vars([ty for _, ty in self._declared])
+        self.type_vars: Final = type_vars_of(ty for _, ty in self._declared)
         """The names of the type parameters of the function."""
         self._seen: Final = seen
         self._data: Final = DataTypes(_ignore)
@@ -94,53 +80,25 @@ class Describer:
         declared = [ty for name, ty in self._declared if name not in known]
         return tuple(self._solve(list(zip(declared, values, strict=True))).items())
 
-    def _solve(self, given: Sequence[tuple[Type, Any]]) -> dict[str, Described]:
-        """Give what type variables stand for where values have types; what no value tells is left
-        out, and what is no value that a program takes."""
-        found: dict[str, Described] = {}
-        pending = list(reversed(given))
-        wanted = set(_type_vars([ty for ty, _ in given]))
-        seen: set[tuple[int, Type]] = set()
-        while pending and wanted:
-            ty, value = pending.pop()
-            if isinstance(ty, TypeVar) and ty.name in wanted:
-                described = self._describe(value)
-                if described is not None:
-                    found[ty.name] = described
-                    wanted -= {ty.name} if is_whole(described) else set()
-            elif (id(value), ty) not in seen and _type_vars([ty]):
-                seen.add((id(value), ty))
-                pending += reversed(self._inside(ty, value))
-        return found
+    def _solve(self, given: Typed) -> dict[str, Described]:
+        """Give what type variables stand for where values have types."""
+        wanted = type_vars_of(ty for ty, _ in given)
+        return solve(given, wanted, self._fields, self._describe, is_whole)
 
-    def _inside(self, ty: Type, value: Any) -> Sequence[tuple[Type, Any]]:
-        """Give the parts of a value with their types; none where it is not of the type."""
-        match ty:
-            case TupleType(fields) if isinstance(value, tuple | list):
-                return list(zip(fields, cast("Sequence[Any]", value), strict=False))
-            case RefType(content) if isinstance(value, Ref):
-                return [(content, value.value)]
-            case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
-                return [] if value is None else [(inner, value)]
-            case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
-                return [(inner, v) for v in value] if isinstance(value, list | List) else []
-            case AdtType(args=args):
-                known = self._definition(type(value))
-                if known is None:
-                    return []
-                definition, place = known
-                at = substitution(definition.type_params, args)
-                types = map(at, definition.constructors[place].fields)
-                return list(zip(types, parts(value), strict=False))
-            case _:
-                return []
+    def _fields(self, ty: AdtType, value: Any) -> Typed:
+        known = self._definition(type(value))
+        if known is None:
+            return []
+        definition, place = known
+        at = substitution(definition.type_params, ty.args)
+        types = map(at, definition.constructors[place].fields)
+        return list(zip(types, parts(value), strict=False))
 
     def _describe(self, value: Any) -> Described | None:
         """Give what a value is; None for what no program takes."""
-        if isinstance(value, torch.Tensor | np.ndarray | np.generic):
-            tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
-            dtype = DTYPES.get(str(tensor.dtype).removeprefix("torch."))
-            return None if dtype is None else TensorOf(tensor.dim(), dtype)
+        if is_array(value):
+            known = rank_and_dtype(value)
+            return None if known is None else TensorOf(*known)
         if type(value) in _PLAIN:
             return Plain(type(value))
         if isinstance(value, tuple):

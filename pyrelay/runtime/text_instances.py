@@ -13,21 +13,17 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Final, cast, final
 
-import numpy as np
-import torch
-
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Function, GlobalVar
 from ..ir.module import AdtDef, Module
 from ..ir.types import (
     BOOL,
-    DTYPES,
     FLOAT,
     INT,
     STR,
     UNIT,
     AdtType,
-    RefType,
+    DType,
     Substitution,
     TensorType,
     TupleType,
@@ -36,20 +32,19 @@ from ..ir.types import (
     substitution,
     subtypes,
 )
-from ..prelude.library import LIST, OPTION
+from ..prelude.library import LIST
 from ..prelude.values import List
 from .representation import Instances, UserData
-from .values import Cell
+from .type_parameters import Typed, is_array, rank_and_dtype, solve, type_vars_of
 
 _PLAIN: Final[Mapping[type, Type]] = {bool: BOOL, int: INT, float: FLOAT, str: STR}
 
 
 def type_vars(function: Function) -> tuple[str, ...]:
     """Give the names of the types that the parameters of a function leave open."""
-    found = (p for v in function.params if v.ty is not None for p in subtypes(v.ty))
     own = {p.name for p in function.type_params if isinstance(p, TypeVar)}
-    names = (part.name for part in found if isinstance(part, TypeVar) and part.name in own)
-    return tuple(dict.fromkeys(names))
+    named = type_vars_of(v.ty for v in function.params if v.ty is not None)
+    return tuple(name for name in named if name in own)
 
 
 def instance(module: Module, entry: str, types: Mapping[str, Type]) -> tuple[Module, str]:
@@ -86,40 +81,17 @@ class TypesOfValues:
         self._forms: Final = data.representations
         self._names: Final = count(1)
 
-    def solve(self, given: Sequence[tuple[Type, Any]], wanted: Sequence[str]) -> dict[str, Type]:
+    def solve(self, given: Typed, wanted: Sequence[str]) -> dict[str, Type]:
         """Give what type parameters stand for; those are left out that no value tells."""
-        found: dict[str, Type] = {}
-        pending = list(reversed(given))
-        while pending and len(found) < len(wanted):
-            ty, value = pending.pop()
-            if isinstance(ty, TypeVar) and ty.name in wanted and ty.name not in found:
-                described = self._type(value)
-                if described is not None:
-                    found[ty.name] = described
-            elif any(isinstance(part, TypeVar) for part in subtypes(ty)):
-                pending += reversed(self._inside(ty, value))
-        return found
+        return solve(given, wanted, self._fields_of, self._type, lambda _: True)
 
-    def _inside(self, ty: Type, value: Any) -> Sequence[tuple[Type, Any]]:
-        """Give the parts of a value with their types."""
-        match ty:
-            case TupleType(fields) if isinstance(value, tuple | list):
-                return list(zip(fields, cast("Sequence[Any]", value), strict=False))
-            case RefType(content) if isinstance(value, Cell):
-                return [(content, value.value)]
-            case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
-                return [] if value is None else [(inner, value)]
-            case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
-                return [(inner, v) for v in value] if isinstance(value, list | List) else []
-            case AdtType(name, args) if self._owners.get(type(value), ("", 0))[0] == name:
-                definition = self._adts[name]
-                return self._fields(definition, substitution(definition.type_params, args), value)
-            case _:
-                return []
+    def _fields_of(self, ty: AdtType, value: Any) -> Typed:
+        if self._owners.get(type(value), ("", 0))[0] != ty.name:
+            return []
+        definition = self._adts[ty.name]
+        return self._fields(definition, substitution(definition.type_params, ty.args), value)
 
-    def _fields(
-        self, definition: AdtDef, at: Substitution, value: Any
-    ) -> Sequence[tuple[Type, Any]]:
+    def _fields(self, definition: AdtDef, at: Substitution, value: Any) -> Typed:
         form = self._forms[definition.name]
         assert isinstance(form, Instances)
         types = definition.constructors[form.tag(value)].fields
@@ -127,11 +99,9 @@ class TypesOfValues:
 
     def _type(self, value: Any) -> Type | None:
         """Give the type of a value; None for what has none, or does not tell it."""
-        if isinstance(value, torch.Tensor | np.ndarray | np.generic):
-            tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
-            dtype = DTYPES.get(str(tensor.dtype).removeprefix("torch."))
-            shape = tuple(Dim.of(f"size {next(self._names)}") for _ in range(tensor.dim()))
-            return None if dtype is None else TensorType(shape, dtype)
+        if is_array(value):
+            known = rank_and_dtype(value)
+            return None if known is None else self._tensor(*known)
         if type(value) in _PLAIN:
             return _PLAIN[type(value)]
         if isinstance(value, tuple):
@@ -141,6 +111,9 @@ class TypesOfValues:
             known = next((ty for ty in elements if ty is not None), None)
             return None if known is None else AdtType(LIST, (known,))
         return self._instance(value)
+
+    def _tensor(self, rank: int, dtype: DType) -> Type:
+        return TensorType(tuple(Dim.of(f"size {next(self._names)}") for _ in range(rank)), dtype)
 
     def _tuple(self, value: tuple[Any, ...]) -> Type | None:
         if not value:
