@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
-    from .expr import Function
+    from .expr import Expr, Function
     from .types import Type, TypeParam
 
 
@@ -57,6 +57,23 @@ class Module:
     def with_functions(self, functions: Mapping[str, Function]) -> Module:
         """Give the module with functions replaced or added."""
         return replace(self, functions={**self.functions, **functions})
+
+    def map_functions(self, change: Callable[[Function], Function]) -> Module:
+        """Give the module with what `change` makes of each function; itself if that is nothing."""
+        functions = {name: change(function) for name, function in self.functions.items()}
+        if all(functions[name] is old for name, old in self.functions.items()):
+            return self
+        return replace(self, functions=functions)
+
+    def map_bodies(self, change: Callable[[Function], Expr]) -> Module:
+        """Give the module with what `change` makes of the body of each function; itself if that
+        is nothing."""
+
+        def changed(function: Function) -> Function:
+            body = change(function)
+            return function if body is function.body else replace(function, body=body)
+
+        return self.map_functions(changed)
 
     def with_adts(self, adts: Mapping[str, AdtDef]) -> Module:
         """Give the module with data types replaced or added."""

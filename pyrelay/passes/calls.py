@@ -32,12 +32,7 @@ def combine_calls(module: Module, fixed: Fixed = nothing_fixed) -> Module:
     is `fixed`. What is not needed any more is left to others."""
     if any(map(fixed, _COMBINED)):
         return module
-    changed: dict[str, Function] = {}
-    for name, function in module.functions.items():
-        body = _body(function)
-        if body is not function.body:
-            changed[name] = replace(function, body=body)
-    return module.with_functions(changed) if changed else module
+    return module.map_bodies(_body)
 
 
 def _body(function: Function) -> Expr:

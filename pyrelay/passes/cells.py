@@ -46,15 +46,14 @@ _Cells: TypeAlias = "dict[Var, None]"
 def cells_to_values(module: Module) -> Module:
     """Give a module in A-normal form without cells that are not passed around; itself if there are
     none."""
-    functions: dict[str, Function] = {}
-    for name, function in module.functions.items():
-        uses = _Uses(function)
-        changed = run(_Threading(uses).function(function)) if uses.cells else function
-        assert isinstance(changed, Function)
-        functions[name] = changed
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_functions(_threaded)
+
+
+def _threaded(function: Function) -> Function:
+    uses = _Uses(function)
+    changed = run(_Threading(uses).function(function)) if uses.cells else function
+    assert isinstance(changed, Function)
+    return changed
 
 
 @final

@@ -31,13 +31,10 @@ def pool_first(module: Module, fixed: Fixed = nothing_fixed) -> Module:
     moving = frozenset(op for op in MONOTONE if not fixed(op))
     if fixed(max_pool2d) or not moving:
         return module
-    functions = {name: _function(f, moving) for name, f in module.functions.items()}
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+    return module.map_bodies(lambda function: _body(function, moving))
 
 
-def _function(function: Function, moving: frozenset[Op]) -> Function:
+def _body(function: Function, moving: frozenset[Op]) -> Expr:
     uses: Counter[Var] = Counter()
     made: dict[Var, Call] = {}
     pools: list[Call] = []
@@ -58,9 +55,8 @@ def _function(function: Function, moving: frozenset[Op]) -> Function:
     moved = {v: made[v] for p in pools for v in p.args if isinstance(v, Var) and v in made}
     moved = {var: call for var, call in moved.items() if uses[var] == 1}
     if not moved:
-        return function
-    body = rewrite(function.body, lambda node: _blocks(node, moved))
-    return replace(function, body=body)
+        return function.body
+    return rewrite(function.body, lambda node: _blocks(node, moved))
 
 
 def _blocks(node: Expr, moved: dict[Var, Call]) -> Expr:

@@ -43,14 +43,13 @@ _Key: TypeAlias = tuple[Any, ...]
 def share(module: Module) -> Module:
     """Give a module in A-normal form with equal pure values computed once; itself if all are."""
     effects = Effects(module)
-    functions: dict[str, Function] = {}
-    for name, function in module.functions.items():
+
+    def shared(function: Function) -> Function:
         built = run(_Share(effects).function(function))
         assert isinstance(built, Function)
-        functions[name] = built
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+        return built
+
+    return module.map_functions(shared)
 
 
 @final

@@ -7,7 +7,6 @@ really call each other; a function that does not call itself is a pure binding.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..ir.components import components
@@ -39,14 +38,13 @@ if TYPE_CHECKING:
 def with_flavours(module: Module) -> Module:
     """Give the module with let blocks regrouped by effect; itself if they are already so."""
     effects = Effects(module)
-    functions: dict[str, Function] = {}
-    for name, function in module.functions.items():
+
+    def regrouped(function: Function) -> Function:
         built = run(_Regroup(effects, _mentions(function)).walk(function))
         assert isinstance(built, Function)
-        functions[name] = built
-    if all(functions[name] is old for name, old in module.functions.items()):
-        return module
-    return replace(module, functions=functions)
+        return built
+
+    return module.map_functions(regrouped)
 
 
 def is_closed(module: Module, entry: str) -> bool:

@@ -61,12 +61,7 @@ def join_pieces(module: Module, fixed: Fixed = nothing_fixed) -> Module:
     at once; calls of operators that are `fixed` stay."""
     if fixed(index) or fixed(split):
         return module
-    changed: dict[str, Function] = {}
-    for name, function in module.functions.items():
-        body = _body(function, fixed)
-        if body is not function.body:
-            changed[name] = replace(function, body=body)
-    return module.with_functions(changed) if changed else module
+    return module.map_bodies(lambda function: _body(function, fixed))
 
 
 def _body(function: Function, fixed: Fixed) -> Expr:
