@@ -326,20 +326,27 @@ class UntoldParameter:
 class UntoldResult:
     """A function gives something whose type nothing tells.
 
-    It is right for several types, such as a local function, and is not used where one is wanted.
+    It is right for several types, such as a local function, and is not used where one is wanted;
+    or the function calls itself on every path.
     """
 
     span: Span
     function: str
+    is_recursive: bool
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        advice = (
+            f"annotate what `{self.function}` gives, and give it a path that does not call it again"
+            if self.is_recursive
+            else f"annotate what this is computed from, or use what `{self.function}` gives where "
+            "one type is wanted"
+        )
         return Diagnostic(
             code="RL222",
             title=f"nothing tells the type of what `{self.function}` gives",
             primary=Label(self.span, "this is right for several types"),
-            help=f"annotate what this is computed from, or use what `{self.function}` gives where "
-            "one type is wanted",
+            help=advice,
         )
 
 

@@ -20,9 +20,10 @@ from ...diagnostics.catalogue.types import (
 )
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
-from ...ir.expr import Function
+from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
-from ...ir.traverse import free_globals, run
+from ...ir.traverse import free_globals, post_order, run
+from ...ir.types import TypeHole
 from ...prelude.library import part
 from .cases import missing_cases
 from .comparisons import without_equality
@@ -219,6 +220,16 @@ def _prelude(name: str) -> Mapping[str, Scheme]:
     return {n: Scheme(type_of(f), f) for n, f in infer(part(name)).functions.items()}
 
 
+def _is_left_out(annotation: Type | None) -> bool:
+    """Tell whether a parameter has no annotation; those that hold models have one with holes."""
+    return annotation is None or isinstance(annotation, TypeHole)
+
+
+def _is_recursive(function: Function, group: Collection[str]) -> bool:
+    """Tell whether a function mentions one of its group, or the copy of one."""
+    return any(isinstance(n, GlobalVar | Var) and n.name in group for n in post_order(function))
+
+
 def _refused(function: Function) -> list[Problem]:
     return [AssumptionRefused(a.span, f"{a.left} == {a.right}") for a in function.assumptions]
 
@@ -232,7 +243,9 @@ def _infer_group(
         return _independent(generator.work.problems)
     unsolved = generator.work.unsolved()
     if unsolved:
-        return [_untold(generator, functions, unsolved[0].span)]
+        # A recursion that lacks its base case has no type; the case is what is missing.
+        missing = [p for f in functions.values() for p in missing_cases(f, generator.adts)]
+        return missing or [_untold(generator, functions, unsolved[0].span)]
     escaping = escaping_sizes(generator, functions.values())
     if escaping:
         return escaping
@@ -280,13 +293,13 @@ def _untold(generator: Generator, functions: Mapping[str, Function], span: Span)
     the type of a parameter or of the result depends on it."""
     solver = generator.solver
 
-    def is_untold(annotation: Type | None, found: Type) -> bool:
-        return is_open(annotation) and bool(holes_of(solver, solver.resolve(found)))
+    def is_untold(found: Type) -> bool:
+        return bool(holes_of(solver, solver.resolve(found)))
 
     for name, function in functions.items():
         for param in function.params:
-            if is_untold(param.ty, generator.vars[param]):
+            if _is_left_out(param.ty) and is_untold(generator.vars[param]):
                 return UntoldParameter(span, param.name, name, param.span)
-        if is_untold(function.result, generator.monomorphic[name].result):
-            return UntoldResult(span, name)
+        if is_open(function.result) and is_untold(generator.monomorphic[name].result):
+            return UntoldResult(span, name, is_recursive=_is_recursive(function, functions))
     return CannotInfer(span, "this expression")
