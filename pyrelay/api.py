@@ -254,7 +254,7 @@ def tree_map(f: Any, *trees: Any) -> Any:
 
 def _map_data(f: Any, *trees: Any) -> Any:
     """Give a list or a value of a data type with its tensors changed, at any depth."""
-    whole = [List.of(t) if isinstance(t, list) else t for t in trees]  # pyright: ignore[reportUnknownArgumentType]
+    whole = [List.of(t) if isinstance(t, list) else t for t in trees]
     found = [tensors(t) for t in whole]
     counts = sorted({len(t) for t in found})
     if len(counts) > 1:

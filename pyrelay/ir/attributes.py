@@ -62,8 +62,8 @@ def attribute_text(value: Any) -> str:
     """Give the value of an attribute as a message shows it."""
     match value:
         case tuple():
-            inside = ", ".join(map(attribute_text, value))  # pyright: ignore[reportUnknownArgumentType]
-            return f"({inside},)" if len(value) == 1 else f"({inside})"  # pyright: ignore[reportUnknownArgumentType]
+            inside = ", ".join(map(attribute_text, value))
+            return f"({inside},)" if len(value) == 1 else f"({inside})"
         case Dim() | DType():
             return str(value)
         case None | bool() | int() | float() | str():

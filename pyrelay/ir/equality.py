@@ -291,8 +291,8 @@ class _Stream:
             item = pending.pop()
             match item:
                 case tuple():
-                    yield f"({len(item)}"  # pyright: ignore[reportUnknownArgumentType]
-                    pending += reversed(item)  # pyright: ignore[reportUnknownArgumentType]
+                    yield f"({len(item)}"
+                    pending += reversed(item)
                 case Dim():
                     yield f"dim {self._scope.dim(item)}"
                 case DType():

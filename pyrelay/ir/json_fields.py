@@ -62,20 +62,18 @@ def _check(hint: Any) -> Check:
         return lambda value: any(fits(value) for fits in options)
     if origin is tuple and len(args) == 2 and args[1] is Ellipsis:
         inner = _check(args[0])
-        return lambda value: isinstance(value, tuple) and all(map(inner, value))  # pyright: ignore[reportUnknownArgumentType]
+        return lambda value: isinstance(value, tuple) and all(map(inner, value))
     if origin is tuple:
         parts = [_check(a) for a in args]
         return lambda value: (
             isinstance(value, tuple)
-            and len(value) == len(parts)  # pyright: ignore[reportUnknownArgumentType]
-            and all(fits(v) for fits, v in zip(parts, value, strict=True))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+            and len(value) == len(parts)
+            and all(fits(v) for fits, v in zip(parts, value, strict=True))
         )
     if origin is Mapping:
         key, value = map(_check, args)
         return lambda found: (
-            isinstance(found, Mapping)
-            and all(map(key, found))  # pyright: ignore[reportUnknownArgumentType]
-            and all(map(value, found.values()))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+            isinstance(found, Mapping) and all(map(key, found)) and all(map(value, found.values()))
         )
     if hint is Span:
         return _is_span

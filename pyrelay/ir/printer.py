@@ -394,10 +394,10 @@ class _Printer:
                 yield name
             case tuple():
                 yield "("
-                for index, item in enumerate(value):  # pyright: ignore[reportUnknownArgumentType]
+                for index, item in enumerate(value):
                     yield ", " if index else ""
                     yield self._attribute(item, indent)
-                yield ",)" if len(value) == 1 else ")"  # pyright: ignore[reportUnknownArgumentType]
+                yield ",)" if len(value) == 1 else ")"
             case _ if isinstance(value, Expr) and is_atom(value):
                 yield "{"
                 yield self._expr(value, indent)

@@ -97,7 +97,7 @@ def attr_exprs(call: Call) -> Iterator[Expr]:
     while pending:
         value = pending.pop()
         if isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+            pending += reversed(value)
         elif isinstance(value, Expr):
             yield value
 

@@ -82,7 +82,7 @@ def needs_tensors(result: Type) -> bool:
 
 def _has_tensor(value: Any) -> bool:
     if isinstance(value, tuple):
-        return any(map(_has_tensor, value))  # pyright: ignore[reportUnknownArgumentType]
+        return any(map(_has_tensor, value))
     return isinstance(value, torch.Tensor)
 
 
@@ -107,7 +107,7 @@ def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:
         case DType():
             return torch_dtype(value)
         case tuple():
-            return tuple(run_time_attr(v, size) for v in value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            return tuple(run_time_attr(v, size) for v in value)
         case _:
             return value
 

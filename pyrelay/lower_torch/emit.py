@@ -118,7 +118,7 @@ def _attr(value: Any, context: Context) -> Any:
         case DType():
             return torch_dtype(value)
         case tuple():
-            return tuple(_attr(v, context) for v in value)  # pyright: ignore[reportUnknownVariableType]
+            return tuple(_attr(v, context) for v in value)
         case _:
             return value
 

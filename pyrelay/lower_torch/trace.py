@@ -57,7 +57,7 @@ def trace(
 
 def _stand_in(code: Code, arg: Any, known: dict[Term, Type | None]) -> Any:
     if isinstance(arg, tuple):
-        return tuple(_stand_in(code, a, known) for a in arg)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return tuple(_stand_in(code, a, known) for a in arg)
     return _operand(code, arg, known.get(arg)) if isinstance(arg, Term) else arg
 
 
@@ -369,7 +369,7 @@ def _term(code: Code, value: Any) -> Term:
         case Term():
             return value
         case tuple() | list():
-            parts = [_term(code, v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+            parts = [_term(code, v) for v in value]
             many = code.tuple if isinstance(value, tuple) else code.list
             return Term(tuple(parts), lambda *nodes: many(nodes), Form.OTHER)
         case slice():

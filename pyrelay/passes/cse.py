@@ -161,6 +161,6 @@ def _static(attrs: Mapping[str, Any]) -> _Key:
 
 def _attr(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(map(_attr, value))  # pyright: ignore[reportUnknownArgumentType]
+        return tuple(map(_attr, value))
     # Equal numbers of different types are different attributes, and so are 0.0 and -0.0.
     return (type(value), repr(value)) if isinstance(value, int | float) else value

@@ -70,7 +70,7 @@ class Retyping:
     def attr(self, value: Any) -> Any:
         """Give an attribute under the substitution."""
         if isinstance(value, tuple):
-            return tuple(self.attr(v) for v in value)  # pyright: ignore[reportUnknownArgumentType]
+            return tuple(self.attr(v) for v in value)
         return self._change.dim(value) if isinstance(value, Dim) else value
 
     def _attrs(self, call: Call) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def dims_in_attrs(attrs: Mapping[str, Any]) -> Iterator[Dim]:
     while pending:
         value = pending.pop()
         if isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+            pending += reversed(value)
         elif isinstance(value, Dim):
             yield value
 

@@ -133,7 +133,7 @@ class Binder:
             return DataWalk(self, parameter).host_value(value, plan)
         if not isinstance(value, tuple):  # of a type that has no class, as in a program from text
             self.wrong(parameter, value)
-        return value  # pyright: ignore[reportUnknownVariableType]
+        return value
 
     def _cell(self, parameter: Place, value: Any, ty: RefType) -> Any:
         from .reference import Reference  # what it holds is converted here
@@ -167,7 +167,7 @@ class Binder:
         if isinstance(value, np.ndarray | np.generic):
             return torch.from_numpy(np.array(value)).to(self.device)
         if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
-            return value  # pyright: ignore[reportUnknownVariableType]
+            return value
         if isinstance(value, list | List):
             return List.of(cast("Iterable[Any]", value))
         if not is_frozen(value) and not callable(value):

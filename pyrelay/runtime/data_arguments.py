@@ -156,10 +156,10 @@ class DataWalk:
     ) -> list[tuple[Any, Plan, Trail, Names]]:
         """Check the leaves directly in a list; give its other elements, the first last."""
         if not isinstance(value, list | List):
-            way = "make it a list: `list(xs)`" if hasattr(value, "__iter__") else None  # pyright: ignore[reportUnknownArgumentType]
+            way = "make it a list: `list(xs)`" if hasattr(value, "__iter__") else None
             self._binder.wrong(self._at(trail, plan.type, names), value, way)
         self._has_lists = True
-        items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+        items: list[Any] = list(value)
         if not isinstance(plan.inner, Leaf):
             found: list[tuple[Any, Plan, Trail, Names]] = []
             found += ((v, plan.inner, (trail, f"[{i}]"), names) for i, v in enumerate(items))

@@ -54,7 +54,7 @@ def _devices(values: Sequence[Any]) -> dict[str, torch.device]:
         elif isinstance(value, annotations.Ref | Cell):
             pending.append(value.value)
         elif isinstance(value, tuple | list):
-            pending += value  # pyright: ignore[reportUnknownArgumentType]
+            pending += value
         elif is_frozen(value):
             # Of data the first tensor decides; the others are compared when they are checked.
             first = first_tensor(value)

@@ -197,7 +197,7 @@ def _open_dims(attrs: Mapping[str, Any]) -> list[Dim]:
     while pending:
         value = pending.pop()
         if isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+            pending += reversed(value)
         elif isinstance(value, Dim) and value.constant is None:
             found.append(value)
     return found

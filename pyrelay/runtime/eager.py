@@ -80,5 +80,5 @@ def _type(value: Any) -> Type:
         dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
         return TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype)
     if isinstance(value, tuple | list):
-        return TupleType(tuple(_type(v) for v in value))  # pyright: ignore[reportUnknownArgumentType]
+        return TupleType(tuple(_type(v) for v in value))
     raise RunError(WrongCall("operator", NOWHERE, f"takes tensors, not {type(value).__name__}"))

@@ -16,9 +16,9 @@ _NIL: Chain = (1,)
 def elements(value: Any) -> Sequence[Any]:
     """Give the elements of a list, outside or inside."""
     if not isinstance(value, tuple):
-        return value if isinstance(value, list) else tuple(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return value if isinstance(value, list) else tuple(value)
     found: list[Any] = []
-    chain: Any = value  # pyright: ignore[reportUnknownVariableType]
+    chain: Any = value
     while len(chain) > 1:
         _, head, chain = chain
         found.append(head)

@@ -271,7 +271,7 @@ def _key(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.shape, value.device)
     if type(value) is tuple:
-        return tuple([_key(v) for v in value])  # pyright: ignore[reportUnknownVariableType]
+        return tuple([_key(v) for v in value])
     if hasattr(value, "shape"):
         return (type(value), value.shape, str(value.dtype))
     if isinstance(value, Reference):

@@ -61,7 +61,7 @@ def _kind(value: Any) -> type:
 
 
 def _parts(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else parts(value)  # pyright: ignore[reportUnknownVariableType]
+    return value if isinstance(value, list) else parts(value)
 
 
 def _is_equal_leaf(left: Any, right: Any) -> bool:

@@ -191,5 +191,5 @@ def _key(value: Any) -> Any:
 
 def _copied(results: Any) -> Any:
     if isinstance(results, tuple):
-        return tuple([_copied(r) for r in results])  # pyright: ignore[reportUnknownVariableType]
+        return tuple([_copied(r) for r in results])
     return results.clone() if isinstance(results, torch.Tensor) else results

@@ -21,7 +21,7 @@ def plain(value: Any) -> Any:
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is tuple:
-        fields = [plain(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        fields = [plain(v) for v in value]
         return MISSING if any(f is MISSING for f in fields) else fields
     return MISSING
 

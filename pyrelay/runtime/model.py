@@ -121,7 +121,7 @@ class Model(nn.Module):
         self.store_params(tensors(params.value))
         self.store_state(state)
 
-    def load_state_dict(  # pyright: ignore[reportIncompatibleMethodOverride]
+    def load_state_dict(
         self,
         state_dict: Mapping[str, Any],
         strict: bool = True,

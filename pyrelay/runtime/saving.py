@@ -155,10 +155,10 @@ def _manifest(data: bytes, path: str) -> dict[str, Any]:
         manifest = None
     if not isinstance(manifest, dict):
         raise CheckError(DamagedModel(path, "its manifest cannot be read"))
-    version = manifest.get("version")  # pyright: ignore[reportUnknownMemberType]
+    version = manifest.get("version")
     if type(version) is not int or version != VERSION:
         raise CheckError(UnknownModelVersion(path, str(version), VERSION))
-    return manifest  # pyright: ignore[reportUnknownVariableType]
+    return manifest
 
 
 def _checksum(manifest: Mapping[str, Any], tensors: Mapping[str, torch.Tensor]) -> str:

@@ -69,7 +69,7 @@ def parts(value: Any) -> Sequence[Any]:
     """Give the fields of a tuple or of an instance of a dataclass, or the elements of a list;
     nothing for other values."""
     if isinstance(value, tuple):
-        return value  # pyright: ignore[reportUnknownVariableType]
+        return value
     if isinstance(value, List):
         return tuple(value)
     read = _reader(type(value))
@@ -144,4 +144,4 @@ def _maker(cls: type) -> Callable[..., Any]:
 
 
 def _names(cls: type) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(cls)) if is_data_class(cls) else ()  # pyright: ignore[reportArgumentType]  a dataclass
+    return tuple(f.name for f in fields(cls)) if is_data_class(cls) else ()

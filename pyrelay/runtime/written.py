@@ -38,7 +38,7 @@ def _opened(value: Any) -> list[tuple[bool, Any]] | None:
     if cls is list:
         return _list("[", [("", v) for v in value], "]")
     if isinstance(value, List):
-        items: list[tuple[str, Any]] = [("", v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        items: list[tuple[str, Any]] = [("", v) for v in value]
         return _list("List([", items, "])")
     return None
 

@@ -47,7 +47,7 @@ class Refusal(NamedTuple):
 def fields_of(cls: type) -> tuple[Field, ...]:
     """Give the fields of a dataclass, in order."""
     found: list[Field] = []
-    for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]  a dataclass
+    for field in dataclasses.fields(cls):
         default: Any = MISSING if field.default is dataclasses.MISSING else field.default
         if field.default_factory is not dataclasses.MISSING:
             default = FACTORY
@@ -97,7 +97,7 @@ def _custom(cls: type, own: Any) -> Refusal | None:
             )
     if not own.init:
         return Refusal("it has an `__init__` of its own", "leave out `init=False`")
-    for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]  a dataclass
+    for field in dataclasses.fields(cls):
         if not field.init:
             return Refusal(
                 f"its field `{field.name}` is no argument of the class", "leave out `init=False`"

@@ -118,7 +118,7 @@ def _flat(items: Sequence[Any]) -> list[Any]:
     while pending:
         item = pending.pop()
         if isinstance(item, list | tuple):
-            pending += reversed(item)  # pyright: ignore[reportUnknownArgumentType]
+            pending += reversed(item)
         else:
             found.append(item)
     return found

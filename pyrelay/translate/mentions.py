@@ -146,7 +146,7 @@ def _instance(cx: Context, value: Any, span: Span) -> Steps[Expr]:
     if plain is not None:
         return plain
     parts = value if isinstance(value, tuple) else [getattr(value, f.name) for f in fields(value)]
-    inside = yield in_turn(_instance(cx, part, span) for part in parts)  # pyright: ignore[reportUnknownVariableType]
+    inside = yield in_turn(_instance(cx, part, span) for part in parts)
     if isinstance(value, tuple):
         return Tuple(tuple(inside), span=span)
     return Call(_constructor(cx, type(value), span), tuple(inside), span=span)

@@ -48,7 +48,7 @@ _TEXT: Final = NoGradient("a string")
 def plain(value: Any) -> Any:
     """Give a value as Python shows it: a number of rank 0 as a number, however it is held."""
     if isinstance(value, tuple):
-        return tuple(plain(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(plain(v) for v in value)
     return value.item() if getattr(value, "shape", None) == () else value
 
 

@@ -46,13 +46,13 @@ def _same(left: Any, right: Any) -> bool:
 def _parts(value: Any) -> Any:
     """Give the names or places of the parts of a value, None for what has none."""
     if isinstance(value, tuple):
-        return range(len(value))  # pyright: ignore[reportUnknownArgumentType]
+        return range(len(value))
     fields = getattr(type(value), "__dataclass_fields__", None)
     return getattr(type(value), "__match_args__", None) if fields is None else tuple(fields)
 
 
 def _part(value: Any, name: Any) -> Any:
-    return value[name] if isinstance(value, tuple) else getattr(value, name)  # pyright: ignore[reportUnknownVariableType]
+    return value[name] if isinstance(value, tuple) else getattr(value, name)
 
 
 def _is_equal_leaf(left: Any, right: Any) -> bool:

@@ -176,9 +176,9 @@ def dtype_of(name: Any) -> DType | None:
 def integers(value: Any, name: str) -> tuple[int, ...]:
     """Give an attribute that is one integer or several, as a tuple."""
     items = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(i, int) and not isinstance(i, bool) for i in items):  # pyright: ignore[reportUnknownVariableType]
+    if not all(isinstance(i, int) and not isinstance(i, bool) for i in items):
         refuse(f"needs integers as `{name}`")
-    return items  # pyright: ignore[reportUnknownVariableType]
+    return items
 
 
 def integer(value: Any, name: str) -> int:
@@ -199,5 +199,5 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_text, value))}]"  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return f"[{', '.join(map(_text, value))}]"
     return str(value)

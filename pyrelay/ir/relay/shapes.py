@@ -173,7 +173,7 @@ def _pad(e: Emit, x: Expr, value: Expr | None, *, pad_width: Any, pad_mode: Any)
     modes = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}
     if pad_mode not in modes or not isinstance(pad_width, tuple):
         refuse(f'has no `pad_mode="{pad_mode}"`')
-    widths = [integers(pair, "pad_width") for pair in pad_width]  # pyright: ignore[reportUnknownVariableType]
+    widths = [integers(pair, "pad_width") for pair in pad_width]
     if pad_mode != "constant":
         while widths and widths[0] == (0, 0):
             widths.pop(0)

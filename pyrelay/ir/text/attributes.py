@@ -45,7 +45,7 @@ def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> boo
 def _plain(value: Any) -> Any:
     """Give a value with its constant dims as integers."""
     if isinstance(value, tuple):
-        return tuple(_plain(v) for v in value)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_plain(v) for v in value)
     if isinstance(value, Dim) and value.constant is not None:
         return value.constant
     return value
@@ -54,7 +54,7 @@ def _plain(value: Any) -> Any:
 def same(left: object, right: object) -> bool:
     """Tell whether two attributes are equal and of one type, which `1 == True == 1.0` is not."""
     if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(same, left, right))  # pyright: ignore[reportUnknownArgumentType]
+        return len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, float) and isinstance(right, float):
         return repr(left) == repr(right)
     return type(left) is type(right) and left == right

@@ -43,7 +43,7 @@ def check_limits(place: Place, tree: Syntax) -> None:
             depth = 0
         for child in node.children:
             if not isinstance(child, Token):
-                if child is not None:  # pyright: ignore[reportUnnecessaryComparison]
+                if child is not None:
                     pending.append((child, depth))
             elif len(child) > LONGEST and child.type in _NUMBERS:
                 why = f"a number has at most {LONGEST} characters"

@@ -441,7 +441,7 @@ class ExprReader:
     ) -> Expr:
         wrt, single = options.pop("wrt", None), options.pop("single", True)
         has_aux = options.pop("has_aux", False)
-        indices = wrt is None or (isinstance(wrt, tuple) and all(type(i) is int for i in wrt))  # pyright: ignore[reportUnknownArgumentType]
+        indices = wrt is None or (isinstance(wrt, tuple) and all(type(i) is int for i in wrt))
         right = indices and isinstance(single, bool) and isinstance(has_aux, bool)
         if not right or options or len(values) != 1:
             form = f"{rule.value}{{wrt=(0,), single=True, has_aux=False}}(@f)"

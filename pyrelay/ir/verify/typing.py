@@ -110,7 +110,7 @@ def _is_normal(param: Param, value: Any) -> bool:
 
 def _is_open(value: Any) -> bool:
     if isinstance(value, tuple):
-        return any(map(_is_open, value))  # pyright: ignore[reportUnknownArgumentType]
+        return any(map(_is_open, value))
     return value is not None and (
         isinstance(value, Expr | DTypeHole | list | Mapping)
         or (isinstance(value, Dim) and value.has_holes())

@@ -91,7 +91,7 @@ class Converter:
 
     def _attr(self, value: Any) -> Any:
         if isinstance(value, tuple):
-            return tuple(self._attr(v) for v in value)  # pyright: ignore[reportUnknownArgumentType]
+            return tuple(self._attr(v) for v in value)
         return self._instance.change.dim(value) if isinstance(value, Dim) else value
 
     def _fresh(self, var: Var) -> Var:

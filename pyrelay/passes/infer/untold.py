@@ -49,6 +49,6 @@ def _names(values: Iterable[Any]) -> Iterator[str]:
     while pending:
         value = pending.pop()
         if isinstance(value, tuple):
-            pending += value  # pyright: ignore[reportUnknownArgumentType]
+            pending += value
         elif isinstance(value, Dim):
             yield from (a.name for a in value.atoms() if isinstance(a, DimVar))

@@ -231,7 +231,7 @@ def _outputs(function: Function) -> tuple[Output, ...]:
             case Call(callee, (target, stored)) if callee is overwrite:
                 if target not in function.params:
                     raise NoGroup("only parameters are overwritten")
-                found.append(Output(stored, None, function.params.index(target)))  # pyright: ignore[reportArgumentType]
+                found.append(Output(stored, None, function.params.index(target)))
             case _:
                 pass
     results = results_of(function.body)

@@ -90,7 +90,7 @@ def _is_told(call: Call) -> bool:
         if isinstance(value, Dim) and value.constant is None:
             return False
         if isinstance(value, tuple):
-            pending += value  # pyright: ignore[reportUnknownArgumentType]
+            pending += value
     types = (type_of(a) for a in call.args)
     return all(isinstance(t, TensorType) and t.rank for t in types if t != UNIT)
 

@@ -215,7 +215,7 @@ def _dims(attrs: tuple[Any, ...]) -> Iterator[Dim]:
     while pending:
         value = pending.pop()
         if isinstance(value, tuple):
-            pending += reversed(value)  # pyright: ignore[reportUnknownArgumentType]
+            pending += reversed(value)
         elif isinstance(value, Dim):
             yield value
 

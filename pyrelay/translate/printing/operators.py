@@ -108,7 +108,7 @@ def attribute(file: File, value: Any, span: Span, sizes: Mapping[str, ast.expr])
         case int() | float():
             return file.number(value)
         case tuple():
-            return syntax.tuple_of([attribute(file, v, span, sizes) for v in value])  # pyright: ignore[reportUnknownVariableType]
+            return syntax.tuple_of([attribute(file, v, span, sizes) for v in value])
         case Dim():
             return file.static_dim(value, sizes)
         case DType():
