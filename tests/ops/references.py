@@ -186,6 +186,55 @@ def _binary_cross_entropy(
     return {"mean": torch.mean, "sum": torch.sum, "none": torch.clone}[reduction](loss)
 
 
+def _nll(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> torch.Tensor:
+    """The formula, which torch's own value must equal: it has no derivative by the weights."""
+    dim, counts = min(1, x.dim() - 1), target.ne(ignore_index)
+    chosen = torch.where(counts, target, 0)
+    share = counts.to(x.dtype) if weight is None else torch.where(counts, weight[chosen], 0.0)
+    each = -share * x.gather(dim, chosen.unsqueeze(dim)).squeeze(dim)
+    found = {"none": each, "sum": each.sum(), "mean": each.sum() / share.sum()}[reduction]
+    fixed = None if weight is None else weight.detach()
+    own = functional.nll_loss(x, target, fixed, ignore_index=ignore_index, reduction=reduction)
+    torch.testing.assert_close(found.detach(), own.detach(), check_dtype=False, equal_nan=True)
+    return found
+
+
+def _cross_entropy(
+    x: torch.Tensor,
+    target: torch.Tensor,
+    weight: torch.Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> torch.Tensor:
+    """The formula, which torch's own value must equal, as for `nll_loss`."""
+    fixed = None if weight is None else weight.detach()
+    options = {"reduction": reduction, "label_smoothing": label_smoothing}
+    own = functional.cross_entropy(x, target, fixed, ignore_index=ignore_index, **options)
+    if weight is None:
+        return own
+    dim = min(1, x.dim() - 1)
+    counts = torch.ones(()) if target.is_floating_point() else target.ne(ignore_index)
+    if not target.is_floating_point():
+        classes = torch.where(counts, target, 0)
+        total = torch.where(counts, weight[classes], 0.0).sum()
+        target = functional.one_hot(classes, x.shape[dim]).movedim(-1, dim).to(x.dtype)
+    else:
+        total = x.new_tensor(x.numel() / x.shape[dim])
+    target = target * (1 - label_smoothing) + label_smoothing / x.shape[dim]
+    weight = weight.reshape([-1 if d == dim else 1 for d in range(x.dim())])
+    each = -(x.log_softmax(dim) * target * weight).sum(dim) * counts
+    found = {"none": each, "sum": each.sum(), "mean": each.sum() / total}[reduction]
+    torch.testing.assert_close(found.detach(), own.detach(), check_dtype=False)
+    return found
+
+
 def _arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> torch.Tensor:
     bounds = (0, start) if end is None else (start, end)
     return torch.arange(*bounds, step, dtype=dtype)
@@ -217,10 +266,12 @@ def _nll_slope(
     input: torch.Tensor,  # noqa: A002  our name
     target: torch.Tensor,
     total_weight: torch.Tensor,
+    ignore_index: int = -100,
     reduction: str = "mean",
 ) -> torch.Tensor:
     dim = min(1, input.dim() - 1)
     share = (grad / total_weight if reduction == "mean" else grad).expand(target.shape)
+    share = torch.where(target == ignore_index, 0.0, share)
     hit = functional.one_hot(target, input.shape[dim]).movedim(-1, dim)
     return -(hit * share.unsqueeze(dim))
 
@@ -298,6 +349,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "index_accumulate": partial(_written, add=True),
     "leaky_relu_grad": _slope(functional.leaky_relu),
     "log_softmax_grad": lambda g, output, dim: g - output.exp() * g.sum(dim, keepdim=True),
+    "nll_loss": _nll,
     "nll_loss_grad": _nll_slope,
     "relu_grad": lambda g, output: torch.where(output > 0, g, 0.0),
     "sigmoid_grad": lambda g, output: g * output * (1 - output),
@@ -307,7 +359,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "tanh_grad": lambda g, output: g * (1 - output * output),
     "kl_div": _without_warnings(functional.kl_div),
     "set_at": partial(_written, add=False),
-    "softmax_cross_entropy": lambda x, target: functional.cross_entropy(x, torch.as_tensor(target)),
+    "softmax_cross_entropy": _cross_entropy,
     "split": lambda x, **rest: tuple(torch.split(x, **rest)),
     "to_bool": _to_number(torch.bool),
     "to_float": _to_number(torch.float32),

@@ -12,7 +12,17 @@ from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.lowering import Elementwise, Host, MadeOf, inside
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.ir.ops import classes, descent, loss, measure, norm, random, softmax, statistics
+from pyrelay.ir.ops import (
+    classes,
+    cross_entropy,
+    descent,
+    loss,
+    measure,
+    norm,
+    random,
+    softmax,
+    statistics,
+)
 from pyrelay.ir.ops.dropout import dropout
 from pyrelay.ir.ops.table import ALL, GENERATED
 from pyrelay.ir.types import DType, TensorType, Type, bfloat16, float16, float64, is_float
@@ -154,7 +164,7 @@ HARD: Final = (
     (measure.std, Sample((FAR,), {"dim": 1})),
     (norm.layer_norm, Sample((FAR, None, None), {"normalized_shape": (40,)})),
     (statistics.batch_norm_with_statistics, Sample((FAR, None, None))),
-    (classes.softmax_cross_entropy, Sample((STEEP, CLASSES))),
+    (cross_entropy.softmax_cross_entropy, Sample((STEEP, CLASSES))),
     (
         loss.binary_cross_entropy_with_logits,
         Sample((STEEP, TensorSpec((3, 40), low=0.0, high=1.0), None, None)),
@@ -180,7 +190,7 @@ def test_infinities_and_rows_of_none_follow_torch() -> None:
 def test_ignored_classes_count_for_nothing() -> None:
     scores, chosen = torch.randn(5, 4), torch.tensor([1, -100, 3, 0, -100])
     sample = Sample((TensorSpec((5, 4)), TensorSpec((5,), "int64", 0, 4)))
-    found = fused_result(classes.softmax_cross_entropy, sample, {}, [scores, chosen])
+    found = fused_result(cross_entropy.softmax_cross_entropy, sample, {}, [scores, chosen])
     expected = torch.nn.functional.cross_entropy(scores, chosen)
     assert_equal(found, expected, rtol=1e-6, atol=1e-6)
     g, total = torch.tensor(2.0), torch.tensor(3.0)

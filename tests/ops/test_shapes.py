@@ -11,10 +11,10 @@ from pyrelay.ir.bounds import at_most, is_nonnegative, maximum, minimum
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Clash, Op, RuleCall, Stuck
 from pyrelay.ir.ops import (
-    classes,
     conv,
     conv_transpose,
     create,
+    cross_entropy,
     distance,
     einsum,
     embedding,
@@ -110,7 +110,7 @@ KERNEL = floats(20, 1, 5, 5)
             "N, 3, 6, 1",
         ),
         (embedding.embedding, (tensor_type(int64, "n", "t"), floats(9, 4)), {}, "n, t, 4"),
-        (classes.softmax_cross_entropy, (floats("n", 10), tensor_type(int64, "n")), {}, ""),
+        (cross_entropy.softmax_cross_entropy, (floats("n", 10), tensor_type(int64, "n")), {}, ""),
         (distance.mse_loss, (floats("n", 3), floats("n", 3)), {"reduction": "none"}, "n, 3"),
     ],
 )
@@ -264,7 +264,7 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
             "write the sections: split(x, (n, m))",
         ),
         (
-            classes.softmax_cross_entropy,
+            cross_entropy.softmax_cross_entropy,
             (floats("n", 10), floats("n")),
             {},
             "`softmax_cross_entropy` of Tensor[Float, (n, 10)] takes classes of shape (n,) or "

@@ -1,14 +1,13 @@
-"""Losses against classes, which are integers, or against distributions over them."""
+"""The loss of log chances against classes, which are integers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from .. import kinds
-from ..dims import product
+from ..dims import Dim
 from ..op import (
-    Clash,
     Effect,
     Elementwise,
     Expansion,
@@ -23,11 +22,12 @@ from ..op import (
     TensorSpec,
     attribute,
     operand,
+    optional,
 )
 from ..rules import expect, floating, integral
-from ..types import TensorType, TupleType, Type, int64, is_float, show
-from . import compare, create, gathering, softmax
-from .operands import as_positions, as_tensor
+from ..types import TensorType, TupleType, Type, int64, show
+from . import compare, create, gathering
+from .operands import as_positions, is_given
 from .precision import widened
 from .reduction import reduced
 
@@ -36,99 +36,50 @@ if TYPE_CHECKING:
     from ..elements import Elements, Place, Source
 
 
-def _class_dim(rank: int) -> int:
+IGNORED: Final = -100
+"""The class that torch's losses leave out unless `ignore_index` says another."""
+
+
+def class_dim(rank: int) -> int:
+    """Give the dim along which scores of classes lie."""
     return 1 if rank > 1 else 0
 
 
-def _target_clash(call: RuleCall, source: TensorType, target: TensorType) -> NoReturn:
-    dim = _class_dim(source.rank)
-    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
-    wanted = ", ".join(map(str, batch))
-    call.clash(
-        f"`{call.op.name}` of {show(source)} takes classes of shape ({wanted}"
-        f"{',' if len(batch) == 1 else ''}) or distributions of the shape of the input, "
-        f"not {show(target)}",
-        0,
-        1,
-        cast=(1, int64) if is_float(target.dtype) and target.rank == len(batch) else None,
-    )
+def batch_shape(source: TensorType) -> tuple[Dim, ...]:
+    """Give the shape of the classes that scores are for."""
+    dim = class_dim(source.rank)
+    return (*source.shape[:dim], *source.shape[dim + 1 :])
 
 
-def _cross_entropy_type(call: RuleCall) -> Type:
-    source, target = floating(call, 0), call.tensor(1)
-    if source.rank == 0:
-        call.clash("`softmax_cross_entropy` takes a score per class, not a number", 0)
-    dim = _class_dim(source.rank)
-    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
-    wanted = source.shape if is_float(call.known_dtype(target.dtype)) else batch
-    if target.rank != len(wanted):
-        _target_clash(call, source, target)
-    try:
-        for have, want in zip(target.shape, wanted, strict=True):
-            call.solver.unify_dims(have, want)
-    except Clash:
-        _target_clash(call, source, target)
-    return TensorType((), source.dtype)
+def expect_weight(call: RuleCall, source: TensorType) -> None:
+    """Check the weights of the classes, operand 2, if they are given. Raises Clash."""
+    if call.given(2):
+        classes = source.shape[class_dim(source.rank)]
+        message = f"`{call.op.name}` takes one weight per class"
+        expect(call, 2, TensorType((classes,), source.dtype), message)
 
 
-def _cross_entropy(torch: Any, x: Any, target: Any) -> Any:
-    target = as_tensor(torch, target, x)
-    if not target.dtype.is_floating_point:
-        target = as_positions(torch, target)
-    return torch.nn.functional.cross_entropy(x, target)
-
-
-def _cross_entropy_code(args: tuple[Value, ...], _: Mapping[str, Any]) -> Value:
-    """Give the cross entropy with log chances of its own, of which the derivative is cheap."""
-    source, target = args
-    dim = _class_dim(source.rank)
-    chances = softmax.log_softmax(widened(source), dim=dim)
-    if not is_float(target.dtype):
-        return nll_loss(chances, target).cast(source.dtype)
-    count = product((*source.shape[:dim], *source.shape[dim + 1 :]))
-    return -((chances * target).sum() / source.builder.size(count)).cast(source.dtype)
-
-
-def _cross_entropy_samples() -> Iterable[Sample]:
-    yield Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)))
-    yield Sample((TensorSpec((4, 3)), TensorSpec((4, 3), low=0.0, high=1.0)))
-    yield Sample((TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)))
-    yield Sample((TensorSpec((2, 3, 2, 2)), TensorSpec((2, 3, 2, 2), low=0.0, high=1.0)))
-    yield Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3)))
-    yield Sample((TensorSpec((3,)), 1))
-    yield Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((4,), "int64", 0, 3)))
-
-
-softmax_cross_entropy: Final = Op(
-    name="softmax_cross_entropy",
-    doc="The cross entropy of scores against classes or distributions, averaged over the batch; "
-    "classes lie along dim 1, as in torch's cross_entropy.",
-    params=(operand("input"), operand("target")),
-    promotion=Promotion.NONE,
-    type_rule=_cross_entropy_type,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_cross_entropy, is_fresh=True, fused=MadeOf(_cross_entropy_code)),
-    grad=Expansion(_cross_entropy_code),
-    hidden=(),
-    hyper=(),
-    torch_name="nn.functional.cross_entropy",
-    samples=_cross_entropy_samples,
-)
-
-
-def _nll_type(call: RuleCall) -> Type:
+def _loss_type(call: RuleCall) -> TensorType:
     source, target = floating(call, 0), integral(call, 1)
-    dim = _class_dim(source.rank)
-    batch = (*source.shape[:dim], *source.shape[dim + 1 :])
-    message = f"`nll_loss` of {show(source)} takes one class per element of the batch"
+    if source.rank == 0:
+        call.clash(f"`{call.op.name}` takes a log chance per class, not a number", 0)
+    batch = batch_shape(source)
+    message = f"`{call.op.name}` of {show(source)} takes one class per element of the batch"
     expect(call, 1, TensorType(batch, target.dtype), message)
     return reduced(call, TensorType(batch, source.dtype))
 
 
-def _nll(torch: Any, x: Any, target: Any, reduction: str) -> Any:
+def _nll_type(call: RuleCall) -> Type:
+    loss = _loss_type(call)
+    expect_weight(call, call.tensor(0))
+    return loss
+
+
+def _nll(torch: Any, x: Any, target: Any, weight: Any, ignore_index: int, reduction: str) -> Any:
     target = as_positions(torch, target, x)
-    return torch.nn.functional.nll_loss(x, target, reduction=reduction)
+    return torch.nn.functional.nll_loss(
+        x, target, weight, ignore_index=ignore_index, reduction=reduction
+    )
 
 
 def _nll_samples() -> Iterable[Sample]:
@@ -145,36 +96,73 @@ _TOTAL: Final = TensorSpec((), low=1.0, high=4.0)
 _REDUCTIONS: Final = {"none": 0, "mean": 1, "sum": 2}
 """The numbers by which torch's kernels call the reductions."""
 
-_IGNORED: Final = -100
-"""The class that torch's losses leave out."""
+_ATTRIBUTES: Final = (
+    attribute("ignore_index", IGNORED, kinds.whole),
+    attribute("reduction", "mean", kinds.text),
+)
+
+
+def _weighted_samples() -> Iterable[Sample]:
+    scores, classes = TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)
+    weight = TensorSpec((3,), low=0.5, high=2.0)
+    yield from (Sample((*s.operands, None), s.attrs) for s in _nll_samples())
+    yield Sample((scores, classes, weight))
+    yield Sample((scores, classes, weight), {"ignore_index": 1})
+    yield Sample((scores, classes, None), {"ignore_index": 0, "reduction": "none"})
+    yield Sample((scores, classes, weight), {"reduction": "sum"})
+    images, places = TensorSpec((2, 3, 5)), TensorSpec((2, 5), "int64", 0, 3)
+    yield Sample((images, places, weight), {"ignore_index": 2, "reduction": "none"})
+    yield Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 3), weight))
+
+
+def counted(target: Value, ignore_index: int) -> tuple[Value, Value]:
+    """Give which classes count, and the classes with one that exists for those that do not."""
+    target = target.cast(int64)
+    counts = compare.not_equal(target, ignore_index)
+    return counts, compare.where(counts, target, 0)
+
+
+def class_weights(weight: Value, counts: Value, chosen: Value) -> Value:
+    """Give the weight of each class that counts, and 0 for the others."""
+    return compare.where(counts, gathering.take(weight, chosen), 0.0)
+
+
+def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give nll_loss with what its derivative needs; a weight has a derivative as well."""
+    if not is_given(args[2]):
+        return nll_loss_with_total(*args[:2], **attrs)[0]
+    x, weight = widened(args[0]), widened(args[2])
+    dim = class_dim(x.rank)
+    counts, chosen = counted(args[1], attrs["ignore_index"])
+    share = class_weights(weight, counts, chosen)
+    picked = gathering.gather(x, chosen.unsqueeze(dim), dim=dim).reshape(*args[1].shape)
+    each = compare.where(counts, -picked * share, 0.0)
+    if attrs["reduction"] == "none":
+        return each.cast(args[0].dtype)
+    total = share.sum() if attrs["reduction"] == "mean" else 1.0
+    return (each.sum() / total).cast(args[0].dtype)
 
 
 nll_loss: Final = Op(
     name="nll_loss",
-    doc="Minus the log chance of the class, from log chances along dim 1.",
-    params=(operand("input"), operand("target"), attribute("reduction", "mean", kinds.text)),
+    doc="Minus the log chance of the class, from log chances along dim 1, times the `weight` of "
+    "the class. What has the class `ignore_index` counts for nothing.",
+    params=(operand("input"), operand("target"), optional("weight"), *_ATTRIBUTES),
     promotion=Promotion.NONE,
     type_rule=_nll_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(
-        _nll,
-        is_fresh=True,
-        fused=MadeOf(lambda args, attrs: nll_loss_with_total(*args, **attrs)[0]),
-    ),
-    grad=Expansion(
-        lambda args, attrs: nll_loss_with_total(*args, **attrs)[0],
-    ),
+    lowering=Library(_nll, is_fresh=True, fused=MadeOf(_nll_code)),
+    grad=Expansion(_nll_code),
     hidden=(),
     hyper=(),
     torch_name="nn.functional.nll_loss",
-    samples=_nll_samples,
+    samples=_weighted_samples,
 )
 
 
 def _nll_total_type(call: RuleCall) -> Type:
-    loss = _nll_type(call)
-    assert isinstance(loss, TensorType)
+    loss = _loss_type(call)
     return TupleType((loss, TensorType((), loss.dtype)))
 
 
@@ -185,23 +173,21 @@ def _as_images(x: Any, target: Any) -> tuple[Any, Any, str]:
     return x.flatten(2).unsqueeze(2), target.flatten(1).unsqueeze(1), "nll_loss2d"
 
 
-def _nll_with_total(torch: Any, x: Any, target: Any, reduction: str) -> Any:
+def _nll_with_total(torch: Any, x: Any, target: Any, ignore_index: int, reduction: str) -> Any:
     place = as_positions(torch, target, x)
     scores, classes, name = _as_images(x, place)
     forward = getattr(torch.ops.aten, f"{name}_forward")
-    found = forward(scores, classes, None, _REDUCTIONS[reduction], _IGNORED)
+    found = forward(scores, classes, None, _REDUCTIONS[reduction], ignore_index)
     if reduction == "none" and x.dim() > 2:
         return found[0].reshape(place.shape), found[1]
     return found
 
 
-def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    x, target = widened(args[0]), args[1].cast(int64)
-    dim = _class_dim(x.rank)
-    counts = compare.not_equal(target, _IGNORED)
-    # What is ignored is no position: the first class is read in its place.
-    chosen = compare.where(counts, target, 0).unsqueeze(dim)
-    picked = gathering.gather(x, chosen, dim=dim).reshape(*target.shape)
+def _total_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    x = widened(args[0])
+    dim = class_dim(x.rank)
+    counts, chosen = counted(args[1], attrs["ignore_index"])
+    picked = gathering.gather(x, chosen.unsqueeze(dim), dim=dim).reshape(*args[1].shape)
     each = compare.where(counts, -picked, 0.0)
     total = counts.cast(x.dtype).sum()
     loss = each if attrs["reduction"] == "none" else each.sum()
@@ -215,17 +201,20 @@ def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 nll_loss_with_total: Final = Op(
     name="nll_loss_with_total",
     doc="`nll_loss`, and the number of classes that a mean is taken over.",
-    params=(operand("input"), operand("target"), attribute("reduction", "mean", kinds.text)),
+    params=(operand("input"), operand("target"), *_ATTRIBUTES),
     promotion=Promotion.NONE,
     type_rule=_nll_total_type,
     effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
-    lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_nll_code)),
+    lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_total_code)),
     grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
     hidden=(),
     hyper=(),
     torch_name=None,
-    samples=_nll_samples,
+    samples=lambda: (
+        *_nll_samples(),
+        Sample((TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3)), {"ignore_index": 1}),
+    ),
 )
 
 
@@ -237,13 +226,15 @@ def _nll_backward_type(call: RuleCall) -> Type:
     return source
 
 
-def _nll_backward(torch: Any, g: Any, x: Any, target: Any, total: Any, reduction: str) -> Any:
+def _nll_backward(
+    torch: Any, g: Any, x: Any, target: Any, total: Any, ignore_index: int, reduction: str
+) -> Any:
     place = as_positions(torch, target, x)
     scores, classes, name = _as_images(x, place)
     if reduction == "none" and x.dim() > 2:
         g = g.flatten(1).unsqueeze(1)
     backward = getattr(torch.ops.aten, f"{name}_backward")
-    found = backward(g, scores, classes, None, _REDUCTIONS[reduction], _IGNORED, total)
+    found = backward(g, scores, classes, None, _REDUCTIONS[reduction], ignore_index, total)
     return found.reshape(x.shape) if x.dim() > 2 else found
 
 
@@ -251,17 +242,26 @@ def _nll_backward_grad(p: Pullback) -> tuple[Value | None, ...]:
     _, _, target, total = p.args
     if p.attrs["reduction"] != "mean":
         return nll_loss(p.g, target, **p.attrs), None, None, None
-    to_g = nll_loss(p.g, target, reduction="sum") / total
+    to_g = nll_loss(p.g, target, **{**p.attrs, "reduction": "sum"}) / total
     return to_g, None, None, -((p.g * p.out).sum() / total)
 
 
 def _nll_grad_element(
-    k: Elements, place: Place, g: Source, x: Source, target: Source, total: Source, reduction: str
+    k: Elements,
+    place: Place,
+    g: Source,
+    x: Source,
+    target: Source,
+    total: Source,
+    ignore_index: int,
+    reduction: str,
 ) -> Any:
-    dim = _class_dim(len(place.index))
+    dim = class_dim(len(place.index))
     batch = (*place.index[:dim], *place.index[dim + 1 :])
-    # No place has the number of what is ignored.
-    is_class = k.eq(k.cast(target(*batch), int64), k.number(place.index[dim]))
+    number = k.cast(target(*batch), int64)
+    is_class = k.eq(number, k.number(place.index[dim]))
+    if ignore_index >= 0:  # else no place has the number of what is ignored
+        is_class = k.logical_and(is_class, k.ne(number, k.number(Dim.of(ignore_index))))
     slope = g(*batch) if reduction == "none" else g()
     if reduction == "mean":
         slope = k.div(slope, total())
@@ -277,7 +277,7 @@ nll_loss_grad: Final = Op(
         operand("input"),
         operand("target"),
         operand("total_weight"),
-        attribute("reduction", "mean", kinds.text),
+        *_ATTRIBUTES,
     ),
     promotion=Promotion.NONE,
     type_rule=_nll_backward_type,
@@ -299,6 +299,10 @@ nll_loss_grad: Final = Op(
             {"reduction": "none"},
         ),
         Sample((_NUMBER, TensorSpec((3,)), TensorSpec((), "int64", 0, 3), _TOTAL)),
+        Sample(
+            (_NUMBER, TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3), _TOTAL),
+            {"ignore_index": 1},
+        ),
         Sample(
             (
                 TensorSpec((4,)),
