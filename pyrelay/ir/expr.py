@@ -33,11 +33,9 @@ if TYPE_CHECKING:
     from .op import Op
     from .types import DType, Type, TypeParam
 
-Scalar: TypeAlias = int | float | bool | str | None
-AttrValue: TypeAlias = "Scalar | Dim | DType | Type | Expr | tuple[AttrValue, ...]"
-"""A static argument. An `Expr` stands here only until inference reads the dim off its type."""
-
 Attrs: TypeAlias = Mapping[str, Any]
+"""Static arguments: Python scalars, `None`, `Dim`, `DType`, types, and tuples of these. An `Expr`
+stands here only until inference reads the dim off its type."""
 NO_ATTRS: Final[Attrs] = MappingProxyType({})
 
 

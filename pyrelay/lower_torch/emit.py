@@ -34,7 +34,7 @@ MOST_INLINE: Final = 12
 """A body that traces to more calls than this is called by its name instead, for shorter code."""
 
 
-def emit_op(call: Call, operands: Sequence[Term | None], context: Context, hint: str) -> Term:
+def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Term:
     """Give the value of an operator call as a term; an omitted operand is None."""
     assert isinstance(call.callee, Op)
     op = call.callee

@@ -63,8 +63,8 @@ class Translation:
 
     The parameters of `entry` in the module are the parts `params` and `state` of each model in
     `implicit`, in order, and then the values of `signature`. An entry that is a model has itself as
-    the one implicit model. Those named in `model_params` are explicit models. `exports` gives the
-    model of each data type of exported values. The translation is right while all `guards` hold.
+    the one implicit model. `exports` gives the model of each data type of exported values. The
+    translation is right while all `guards` hold.
 
     `optimizers` says what updates explicit models, by parameter. The learning rates in `rates`, of
     optimisers by the parameter they are passed for, are part of the program.
@@ -74,7 +74,6 @@ class Translation:
     entry: str
     signature: Signature
     implicit: tuple[ModelSpec, ...]
-    model_params: Mapping[str, ModelSpec]
     exports: Mapping[str, ModelSpec]
     guards: tuple[Guard | OptimizerGuard, ...]
     optimizers: Mapping[str, OptimizerUse]
@@ -135,7 +134,6 @@ def translate(
         name,
         signature,
         tuple(specs[i] for i in leading),
-        {n: specs[m.instance] for n, m in instance.models},
         {n: program.spec(i) for n, i in program.exports.items()},
         program.guards,
         updaters.passed,

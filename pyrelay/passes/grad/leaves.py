@@ -95,10 +95,6 @@ class Leaves:
             return None if name == data.zero else name
         return data.constructors.get(name)
 
-    def is_cotangent(self, ty: Type) -> bool:
-        """Tell whether the type is one that was generated here."""
-        return isinstance(ty, AdtType) and ty.name in self._own
-
     def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
         """Give the types of the fields of a constructor of an applied data type."""
         definition = self._store.adts[ty.name]

@@ -88,7 +88,6 @@ class Elaborator:
         self._vars: Final[dict[Var, Var]] = {}
         self._dim_names: Final[dict[int, Dim]] = {}
         self._type_names: Final[dict[int, TypeVar]] = {}
-        self._in_signature: Final[set[int]] = set()
 
     # Final types.
 

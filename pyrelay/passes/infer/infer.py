@@ -294,7 +294,7 @@ def _untold(generator: Generator, functions: Mapping[str, Function], span: Span)
     solver = generator.solver
 
     def is_untold(found: Type) -> bool:
-        return bool(holes_of(solver, solver.resolve(found)))
+        return bool(holes_of(solver.resolve(found)))
 
     for name, function in functions.items():
         for param in function.params:

@@ -451,7 +451,7 @@ def _occurs(hole: TypeHole, ty: Type) -> bool:
     return any(part == hole for part in subtypes(ty))
 
 
-def holes_of(solver: Solver, ty: Type) -> list[Key]:
+def holes_of(ty: Type) -> list[Key]:
     """Give the keys of the holes a resolved type still has."""
     found: list[Key] = []
     for part in subtypes(ty):

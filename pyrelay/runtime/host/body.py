@@ -246,7 +246,7 @@ class BodyWriter:
     def _simple(self, var: Var, value: Expr) -> None:
         self.code.at(value.span)
         target = self.target(var)
-        term = self.value(value, var.name)
+        term = self.value(value)
         if isinstance(value, Tuple) and self.live.is_only_operand(var):
             self._terms[var] = term  # written where the operator is called
             return
@@ -265,7 +265,7 @@ class BodyWriter:
             self.finish(self.load(name), region, position, exit_)
         else:
             is_tail = isinstance(exit_, Returned)
-            term = self.value(expr, "result", is_tail=is_tail)
+            term = self.value(expr, is_tail=is_tail)
             self.finish(write(term, self, "result"), region, position, exit_)
 
     def finish(self, value: ast.expr, region: Region, position: int, exit_: Exit) -> None:
@@ -291,11 +291,11 @@ class BodyWriter:
                 statements.pop()
         self.emit(self.code.returned(value))
 
-    def value(self, expr: Expr, hint: str, *, is_tail: bool = False) -> Term:
+    def value(self, expr: Expr, *, is_tail: bool = False) -> Term:
         """Give the value of an expression that is one Python expression."""
         match expr:
             case Call():
-                return self._call(expr, hint, is_tail=is_tail)
+                return self._call(expr, is_tail=is_tail)
             case Tuple(fields):
                 return tuple_term(self.code, tuple(self.atom(f) for f in fields))
             case TupleGet(value, index):
@@ -366,7 +366,7 @@ class BodyWriter:
         ty = type_of(expr)
         return Term((self.atom(source),), make, form_of(ty), dtype_of(ty))
 
-    def _call(self, call: Call, hint: str, *, is_tail: bool) -> Term:
+    def _call(self, call: Call, *, is_tail: bool) -> Term:
         ty = type_of(call)
         match call.callee:
             case Op() as op:
@@ -382,7 +382,7 @@ class BodyWriter:
                     body = self.code.name(self.program.pool.in_place_body(op))
                     return call_body(call, operands, self, body)
                 by_site = methods.chosen(self, call, operands)
-                return emit_op(call, operands, self, hint) if by_site is None else by_site
+                return emit_op(call, operands, self) if by_site is None else by_site
             case Constructor(adt, name):
                 layout = self.program.layout
                 return Term(

@@ -204,7 +204,8 @@ def test_a_supplied_model_is_not_asked_for() -> None:
 
     found = translate(trains.__relay__)
     assert uses(found) == []
-    assert [s.definition.name for s in found.model_params.values()] == ["cell"]
+    params = [v.name for v in found.module.functions["trains"].params]
+    assert params == ["model", "x"]
 
 
 def test_what_is_not_supplied_is_asked_for() -> None:
