@@ -1,5 +1,7 @@
 """pyrelay: annotated Python, compiled through Relay's functional typed IR."""
 
+from typing import Any as Any  # in annotations, one size that nothing is known of
+
 from . import dispatch as dispatch
 from .annotations import Bool as Bool
 from .annotations import Dim as Dim

@@ -10,6 +10,7 @@ inference runs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -355,7 +356,7 @@ def show(ty: Type) -> str:
             name = _SCALAR_NAMES.get(str(_likely(dtype)), str(_likely(dtype)))
             return f"Tensor[{name}, ({_list(shape)})]" if shape else name
         case SizeType(dim):
-            return f'Dim("{dim}")' if dim.constant is None else f"{dim}"
+            return f'Dim("{_size(dim)}")' if dim.constant is None else f"{dim}"
         case TupleType(fields):
             inside = ", ".join(show(f) for f in fields)
             return f"tuple[{inside or '()'}]"
@@ -365,7 +366,7 @@ def show(ty: Type) -> str:
             return f"Ref[{show(value)}]"
         case AdtType(name, args):
             name = name.removeprefix(PRELUDE)
-            inside = ", ".join(str(a) if isinstance(a, Dim) else show(a) for a in args)
+            inside = ", ".join(_size(a) if isinstance(a, Dim) else show(a) for a in args)
             return f"{name}[{inside}]" if args else name
         case TypeVar(name):
             return name
@@ -386,4 +387,9 @@ _SCALAR_NAMES: Final = {"float32": "Float", "int64": "Int", "bool": "Bool"}
 
 
 def _list(shape: tuple[Dim, ...]) -> str:
-    return f"{shape[0]}," if len(shape) == 1 else ", ".join(str(d) for d in shape)
+    return f"{_size(shape[0])}," if len(shape) == 1 else ", ".join(_size(d) for d in shape)
+
+
+def _size(dim: Dim) -> str:
+    """Give the text of a dim; a size that is not known yet is `Any`, as in annotations."""
+    return re.sub(r"\?\d+", "Any", str(dim)) if dim.has_holes() else str(dim)

@@ -174,9 +174,11 @@ def explain_argument(
     argument = call.args[position]
     if _is_rest_of_list(call, position) and isinstance(actual, AdtType):
         return _mixed_elements(call, actual, wanted, why)
-    name = "this function" if declared is None else declared.name or "this function"
+    name = "this function"
     if isinstance(call.callee, Var | GlobalVar):
         name = call.callee.name
+    if declared is not None and declared.name and not isinstance(call.callee, Var):
+        name = declared.name
     place, parameter, written = call.span, f"argument {position + 1}", wanted
     if declared is not None:
         variable = declared.params[position]
@@ -199,7 +201,8 @@ def explain_argument(
         f"`{argument.name}` is {show(actual)}" if is_name else f"this is {show(actual)}",
         Label(argument.span, f"`{argument.name}` comes from here") if is_name else None,
         why,
-        f"annotate what `{name}` returns, and it may call itself at other sizes"
+        f"annotate what `{name}` returns, with `Any` for sizes that change, and it may call itself "
+        "at other sizes"
         if is_open and _differ_in_sizes(actual, wanted)
         else _way_out(operand_text(argument), actual, wanted),
         _argument_cast(argument, call, actual, wanted),

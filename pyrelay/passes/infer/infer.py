@@ -7,6 +7,7 @@ function is generalised over the sizes in its type; within a group recursion is 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
@@ -22,7 +23,7 @@ from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
 from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
-from ...ir.traverse import free_globals, post_order, run
+from ...ir.traverse import free_globals, post_order, run, substitute
 from ...ir.types import TypeHole
 from ...prelude.library import part
 from .cases import missing_cases
@@ -137,10 +138,12 @@ class _Inference:
     ) -> dict[str, Function] | list[Problem]:
         """Give the functions of a group with their types, or what is wrong with them."""
         schemes = annotated(functions)
-        found = _infer_group(self._generated(functions, schemes, solver, ()), functions, schemes)
+        generator = self._generated(functions, schemes, solver, ())
+        found = _infer_group(generator, functions, schemes)
         if schemes or not isinstance(found, list):
             return found
         # The sizes of the results that annotations leave open are no sizes in particular.
+        functions = {n: _with_models(f, generator) for n, f in functions.items()}
         schemes = annotated(functions, is_result_open=True)
         if not schemes:
             return found
@@ -195,6 +198,17 @@ class _Inference:
         for reached, scheme in _prelude(name).items():
             self._linked.setdefault(reached, scheme)
         return self._linked[name]
+
+
+def _with_models(function: Function, generator: Generator) -> Function:
+    """Give a function whose parameters that hold models have the types that were found for them:
+    these do not depend on how it calls itself."""
+    solver = generator.solver
+    models = [p for p in function.params if is_open(p.ty) and not _is_left_out(p.ty)]
+    types = {p: solver.resolve(generator.vars[p]) for p in models}
+    found = {p: replace(p, ty=ty) for p, ty in types.items() if not holes_of(solver, ty)}
+    params = tuple(found.get(p, p) for p in function.params)
+    return replace(function, params=params, body=substitute(function.body, found))
 
 
 def _is_whole(
