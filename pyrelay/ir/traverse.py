@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from .expr import (
     Binding,
@@ -44,6 +44,7 @@ from .expr import (
     Var,
     Wildcard,
 )
+from .nested import leaves, map_leaves
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator["Steps[Any]", Any, T]
@@ -93,13 +94,7 @@ def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
 
 def attr_exprs(call: Call) -> Iterator[Expr]:
     """Give the expressions among a call's attributes; there are some only before inference."""
-    pending: list[Any] = list(reversed(list(call.attrs.values())))
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)
-        elif isinstance(value, Expr):
-            yield value
+    return (v for v in leaves(tuple(call.attrs.values())) if isinstance(v, Expr))
 
 
 class _Shape(NamedTuple):
@@ -118,15 +113,12 @@ def _call_children(expr: Call) -> tuple[Expr, ...]:
 def _rebuild_call(expr: Call, rest: Iterator[Expr]) -> Call:
     callee = next(rest) if isinstance(expr.callee, Expr) else expr.callee
     args = tuple(next(rest) for _ in expr.args)
-    attrs = {k: _rebuild_attr(v, rest) for k, v in expr.attrs.items()}
+
+    def rebuilt(value: Any) -> Any:
+        return next(rest) if isinstance(value, Expr) else value
+
+    attrs = {k: map_leaves(v, rebuilt) for k, v in expr.attrs.items()}
     return replace(expr, callee=callee, args=args, attrs=attrs)
-
-
-def _rebuild_attr(value: Any, rest: Iterator[Expr]) -> Any:
-    if isinstance(value, tuple):
-        parts = cast("tuple[Any, ...]", value)
-        return tuple(_rebuild_attr(v, rest) for v in parts)
-    return next(rest) if isinstance(value, Expr) else value
 
 
 def _let_children(expr: LetBlock) -> tuple[Expr, ...]:

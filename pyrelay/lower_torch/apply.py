@@ -13,6 +13,7 @@ import torch
 
 from ..ir.dims import Dim
 from ..ir.expr import Call, type_of
+from ..ir.nested import leaves
 from ..ir.op import (
     Contraction,
     Host,
@@ -68,7 +69,7 @@ def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.devic
     match op.lowering:
         case View() | Contraction() | Reduction():
             return _tensors(values, types, device)
-        case Library() if needs_tensors(type_of(call)) and not any(map(_has_tensor, values)):
+        case Library() if needs_tensors(type_of(call)) and not _have_tensor(values):
             return _tensors(values, types, device)
         case _:
             return values
@@ -80,10 +81,8 @@ def needs_tensors(result: Type) -> bool:
     return isinstance(result, TensorType) and (bool(result.shape) or is_float(result.dtype))
 
 
-def _has_tensor(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_has_tensor, value))
-    return isinstance(value, torch.Tensor)
+def _have_tensor(values: Sequence[Any]) -> bool:
+    return any(isinstance(v, torch.Tensor) for v in leaves(tuple(values)))
 
 
 def _tensors(values: Sequence[Any], types: Sequence[Type], device: torch.device) -> list[Any]:

@@ -29,6 +29,7 @@ from ..ir.expr import (
     TupleGet,
     Var,
 )
+from ..ir.nested import map_leaves
 from ..ir.op import Effect, Op
 from ..ir.traverse import Steps, children, rebuild, run, spine
 
@@ -156,11 +157,9 @@ def _operand(atom: Expr) -> _Key:
 
 
 def _static(attrs: Mapping[str, Any]) -> _Key:
-    return tuple((name, _attr(value)) for name, value in attrs.items())
+    return tuple((name, map_leaves(value, _key)) for name, value in attrs.items())
 
 
-def _attr(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return tuple(map(_attr, value))
+def _key(value: Any) -> Any:
     # Equal numbers of different types are different attributes, and so are 0.0 and -0.0.
     return (type(value), repr(value)) if isinstance(value, int | float) else value

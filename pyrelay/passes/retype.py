@@ -22,6 +22,7 @@ from ..ir.expr import (
     Match,
     Var,
 )
+from ..ir.nested import map_leaves
 from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
@@ -69,8 +70,9 @@ class Retyping:
 
     def attr(self, value: Any) -> Any:
         """Give an attribute under the substitution."""
-        if isinstance(value, tuple):
-            return tuple(self.attr(v) for v in value)
+        return map_leaves(value, self._dim)
+
+    def _dim(self, value: Any) -> Any:
         return self._change.dim(value) if isinstance(value, Dim) else value
 
     def _attrs(self, call: Call) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..ir.dims import Dim, DimOp
 from ..ir.expr import Call, Expr
+from ..ir.nested import leaves
 from ..ir.types import RefType, SizeType, TensorType, TupleType, Type
 
 
@@ -35,13 +36,7 @@ def shown(ty: Type | None) -> Iterator[Dim]:
 
 def dims_in_attrs(attrs: Mapping[str, Any]) -> Iterator[Dim]:
     """Give the dims in the attributes of a call."""
-    pending: list[Any] = [tuple(attrs.values())]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)
-        elif isinstance(value, Dim):
-            yield value
+    return (v for v in leaves(tuple(attrs.values())) if isinstance(v, Dim))
 
 
 def needed(node: Expr) -> Iterator[Dim]:

@@ -25,6 +25,7 @@ from ..ir.expr import Call, type_of
 from ..ir.op import Op, ShapeBehaviour
 from ..ir.types import TensorType, is_float, show
 from ..lower_torch.apply import apply_op, as_tensors, operands_of, run_time_attr
+from ..passes.sizes import needed
 from .conforming import Shapes
 from .failure import located
 
@@ -47,7 +48,7 @@ class DispatchedCall:
         self.call: Final = call
         self.op: Final = call.callee
         self.device: Final = device
-        self.sizes: Final = tuple(dict.fromkeys(_open_dims(call.attrs)))
+        self.sizes: Final = tuple(dict.fromkeys(needed(call)))
         self._own: Final = (dispatch.device(device.type), *dtype_keys(call))
         self._has_device: Final = self.op.shape is ShapeBehaviour.FACTORY
         self._found: tuple[Table, State, tuple[Key, ...], _Chain] | None = None
@@ -189,18 +190,6 @@ def apply(call: Call, operands: Sequence[Any], size: Size, device: torch.device)
     if not REGISTRY.table.registrations:
         return apply_op(call.callee, call, operands, size, device)
     return DispatchedCall(call, device).run(operands, size)
-
-
-def _open_dims(attrs: Mapping[str, Any]) -> list[Dim]:
-    found: list[Dim] = []
-    pending: list[Any] = list(attrs.values())[::-1]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)
-        elif isinstance(value, Dim) and value.constant is None:
-            found.append(value)
-    return found
 
 
 def _said(error: Exception) -> str:

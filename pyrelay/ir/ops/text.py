@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, final
 
 from .. import kinds
+from ..nested import map_leaves
 from ..op import (
     Clash,
     Effect,
@@ -47,8 +48,10 @@ _TEXT: Final = NoGradient("a string")
 
 def plain(value: Any) -> Any:
     """Give a value as Python shows it: a number of rank 0 as a number, however it is held."""
-    if isinstance(value, tuple):
-        return tuple(plain(v) for v in value)
+    return map_leaves(value, _plain)
+
+
+def _plain(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 

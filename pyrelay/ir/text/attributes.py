@@ -12,6 +12,7 @@ from typing import Any
 
 from ..attributes import WrongAttribute, bind_attr
 from ..dims import Dim
+from ..nested import map_leaves
 from ..op import Missing, Op, Param
 
 
@@ -29,7 +30,7 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
             return dict(attrs)
         if param.default is not Missing.REQUIRED and _is_bound(op, param, {}, value):
             continue
-        plain = _plain(value)
+        plain = map_leaves(value, _plain)
         shown[param.name] = plain if _is_bound(op, param, {param.name: plain}, value) else value
     return shown
 
@@ -43,9 +44,7 @@ def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> boo
 
 
 def _plain(value: Any) -> Any:
-    """Give a value with its constant dims as integers."""
-    if isinstance(value, tuple):
-        return tuple(_plain(v) for v in value)
+    """Give a constant dim as an integer, and any other value as it is."""
     if isinstance(value, Dim) and value.constant is not None:
         return value.constant
     return value

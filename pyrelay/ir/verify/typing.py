@@ -30,6 +30,7 @@ from ..expr import (
     Var,
     type_of,
 )
+from ..nested import leaves
 from ..op import Clash, Op, Param, RuleCall, Stuck
 from ..text.attributes import same
 from ..traverse import bound_vars
@@ -94,7 +95,7 @@ def attributes_are_normal(scene: Scene) -> Iterator[Finding]:
             continue
         for param in node.callee.attributes:
             value = node.attrs[param.name]
-            if _is_open(value) or not _is_normal(param, value):
+            if any(map(_is_open, leaves(value))) or not _is_normal(param, value):
                 yield node, f"the attribute {param.name} is {value!r}"
 
 
@@ -109,8 +110,6 @@ def _is_normal(param: Param, value: Any) -> bool:
 
 
 def _is_open(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_open, value))
     return value is not None and (
         isinstance(value, Expr | DTypeHole | list | Mapping)
         or (isinstance(value, Dim) and value.has_holes())

@@ -34,6 +34,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
+from ...ir.nested import map_leaves
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
@@ -90,8 +91,6 @@ class Converter:
         return self._instance.change.dim(arg) if isinstance(arg, Dim) else self._type(arg)
 
     def _attr(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(self._attr(v) for v in value)
         return self._instance.change.dim(value) if isinstance(value, Dim) else value
 
     def _fresh(self, var: Var) -> Var:
@@ -182,7 +181,7 @@ class Converter:
         callee = expr.callee
         if isinstance(callee, Op):
             args = tuple(self._data(a, code) for a in expr.args)
-            attrs = {k: self._attr(v) for k, v in expr.attrs.items()}
+            attrs = {k: map_leaves(v, self._attr) for k, v in expr.attrs.items()}
             return replace(expr, args=args, attrs=attrs, ty=ty)
         if isinstance(callee, Constructor):
             assert isinstance(ty, AdtType)

@@ -41,6 +41,7 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
+from ...ir.nested import map_leaves
 from ...ir.op import Op, Promotion
 from ...ir.ops.captured import CAPTURED
 from ...ir.ops.create import tril, triu
@@ -254,7 +255,7 @@ class Elaborator:
             promoted = param.promote and op.promotion is not Promotion.NONE
             at = common if promoted and not isinstance(ty, SizeType) else None
             args.append((yield self._operand(arg, at)))
-        attrs = {k: self._final_attr(v) for k, v in found.attrs.items()}
+        attrs = {k: map_leaves(v, self._final_attr) for k, v in found.attrs.items()}
         if isinstance(ty, SizeType) and not found.attrs:
             attrs = bind_attrs(op, {})
         if op is initial and attrs["size"] is None and isinstance(ty, TensorType):
@@ -276,8 +277,6 @@ class Elaborator:
         return let(bindings, body)
 
     def _final_attr(self, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(self._final_attr(v) for v in value)
         return self.final_dim(value) if isinstance(value, Dim) else value
 
     def _operand(self, arg: Expr, dtype: DType | None) -> Steps[Expr]:

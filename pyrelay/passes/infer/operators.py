@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ...ir.attributes import bind_attr, bind_attrs, check_names
 from ...ir.bounds import maximum, minimum
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Expr
+from ...ir.nested import map_leaves
 from ...ir.op import Clash, Missing, Op, Param, Promotion, RuleCall, Stuck
 from ...ir.ops.arithmetic import (
     add,
@@ -113,7 +115,7 @@ class OperatorCall:
         if self._project(solver) or self._size(solver):
             return
         attrs = {} if self.on_text else self.call.attrs
-        given = {k: self._static(solver, k, v) for k, v in attrs.items()}
+        given = {k: map_leaves(v, partial(self._static, solver, k)) for k, v in attrs.items()}
         hyper = {p.name: p for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
@@ -123,8 +125,6 @@ class OperatorCall:
         solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
 
     def _static(self, solver: Solver, name: str, value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(self._static(solver, name, v) for v in value)
         if isinstance(value, Dim):
             return self.own.dim(value)
         if not isinstance(value, Expr):

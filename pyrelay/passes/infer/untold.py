@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ...diagnostics.catalogue.model import OpenParameter
@@ -13,6 +13,7 @@ from ...ir.expr import Call, Function
 from ...ir.ops.model import initial
 from ...ir.traverse import post_order
 from ...ir.types import dim_names
+from ..sizes import dims_in_attrs
 from .solver import Solver
 
 
@@ -29,7 +30,7 @@ def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]
                 place = node.attrs["path"], id(function)
                 found.setdefault(place, OpenParameter(node.span, node.attrs["path"]))
                 continue
-            for name in _names(node.attrs.values()):
+            for name in _names(node.attrs):
                 if name not in told and not solver.is_existential(name):
                     place = name, id(function)
                     found.setdefault(place, UntoldSize(node.span, name, function.name))
@@ -40,15 +41,11 @@ def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver)
     """Tell whether nothing says the shape of a parameter that is made here."""
     if size is None:
         return True
-    return any(n not in told and not solver.is_existential(n) for n in _names(size))
+    names = _names({"size": size})
+    return any(n not in told and not solver.is_existential(n) for n in names)
 
 
-def _names(values: Iterable[Any]) -> Iterator[str]:
+def _names(attrs: Mapping[str, Any]) -> Iterator[str]:
     """Give the names of sizes in attributes."""
-    pending = list(values)
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += value
-        elif isinstance(value, Dim):
-            yield from (a.name for a in value.atoms() if isinstance(a, DimVar))
+    for dim in dims_in_attrs(attrs):
+        yield from (a.name for a in dim.atoms() if isinstance(a, DimVar))

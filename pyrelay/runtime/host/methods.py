@@ -21,6 +21,7 @@ from ...ir.types import UNIT, TensorType, Type
 from ...lower_torch.apply import run_time_attr
 from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
 from ...lower_torch.trace import NotTraceable, static_leaf, trace
+from ...passes.sizes import needed
 from ..methods import PLAIN, Called, Site, may_choose
 from .frame import Frame, Mode
 from .names import identifier
@@ -84,13 +85,8 @@ def _site(writer: BodyWriter, call: Call) -> str | None:
 
 def _is_told(call: Call) -> bool:
     """Tell whether the operands are tensors, and whether the attributes are known."""
-    pending: list[Any] = list(call.attrs.values())
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Dim) and value.constant is None:
-            return False
-        if isinstance(value, tuple):
-            pending += value
+    if next(needed(call), None) is not None:
+        return False
     types = (type_of(a) for a in call.args)
     return all(isinstance(t, TensorType) and t.rank for t in types if t != UNIT)
 

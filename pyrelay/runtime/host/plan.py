@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Final, final
 
 from ...dispatch.view import NOTHING, View
 from ...ir.dims import Dim, DimOp
@@ -30,6 +30,7 @@ from ...ir.module import Module
 from ...ir.op import Op
 from ...ir.storage import overwritten_operand
 from ...ir.traverse import children
+from ...passes.sizes import needed
 
 
 @final
@@ -177,7 +178,7 @@ class Plan:
         match call.callee:
             case Op() as op:
                 self.updates = self.updates or overwritten_operand(op) is not None
-                for dim in _dims(tuple(call.attrs.values())):
+                for dim in needed(call):
                     _add_parts(owner.home.needed_sizes, dim)
             case Constructor():
                 pass
@@ -208,16 +209,6 @@ class Plan:
             return False
         planned.place = outside[0]
         return True
-
-
-def _dims(attrs: tuple[Any, ...]) -> Iterator[Dim]:
-    pending: list[Any] = list(reversed(attrs))
-    while pending:
-        value = pending.pop()
-        if isinstance(value, tuple):
-            pending += reversed(value)
-        elif isinstance(value, Dim):
-            yield value
 
 
 def _add_parts(needed: dict[Dim, None], dim: Dim) -> None:

@@ -1,0 +1,24 @@
+"""Tuples in tuples, which is what the attributes of calls are, down to what is no tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Give what stands in a value that is no tuple, left to right."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, tuple):
+            pending += reversed(current)
+        else:
+            yield current
+
+
+def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Give a value with everything in it that is no tuple changed, left to right."""
+    if isinstance(value, tuple):
+        return tuple(map_leaves(part, change) for part in value)
+    return change(value)
