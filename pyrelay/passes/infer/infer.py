@@ -206,7 +206,7 @@ def _with_models(function: Function, generator: Generator) -> Function:
     solver = generator.solver
     models = [p for p in function.params if is_open(p.ty) and not _is_left_out(p.ty)]
     types = {p: solver.resolve(generator.vars[p]) for p in models}
-    found = {p: replace(p, ty=ty) for p, ty in types.items() if not holes_of(solver, ty)}
+    found = {p: replace(p, ty=ty) for p, ty in types.items() if not holes_of(ty)}
     params = tuple(found.get(p, p) for p in function.params)
     return replace(function, params=params, body=substitute(function.body, found))
 
