@@ -28,7 +28,8 @@ from .expr import (
     is_atom,
     type_of,
 )
-from .op import Clash, Op, Promotion, Role, RuleCall, Solver
+from .op import Op, Promotion, Role, RuleCall, Solver
+from .settled import ClosedSolver
 from .types import (
     DEFAULT_DTYPE,
     UNIT,
@@ -40,7 +41,6 @@ from .types import (
     Type,
     float32,
     int64,
-    show,
 )
 
 if TYPE_CHECKING:
@@ -332,44 +332,6 @@ class Names:
         self._used[hint] = count + 1
         self._used[name] = 1
         return name
-
-
-@final
-class ClosedSolver:
-    """The solver for code under construction: types have no holes, and the program they come
-    from has been checked, so equations between dims hold by its assumptions."""
-
-    def __init__(self, names: Names) -> None:
-        self._names: Final = names
-
-    @property
-    def guessing(self) -> bool:
-        """Nothing is left to be chosen here."""
-        return True
-
-    @property
-    def settling(self) -> bool:
-        return True
-
-    def resolve(self, ty: Type) -> Type:
-        return ty
-
-    def resolve_dim(self, dim: Dim) -> Dim:
-        return dim
-
-    def unify(self, left: Type, right: Type) -> None:
-        if not isinstance(left, type(right)):
-            raise Clash(f"{show(left)} is not {show(right)}")
-
-    def unify_dims(self, left: Dim, right: Dim) -> None:
-        if (left - right).constant not in (None, 0):
-            raise Clash(f"{left} is not {right}")
-
-    def fresh_dim(self, hint: str) -> Dim:
-        return Dim.of(self._names.fresh(hint))
-
-    def is_found_running(self, dim: Dim) -> bool:
-        return False
 
 
 def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]) -> Value:

@@ -7,7 +7,6 @@ that escapes: whose mention is not itself a call. Not terminating is not an effe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -27,7 +26,7 @@ from .expr import (
     Var,
 )
 from .op import Effect, Op
-from .traverse import children
+from .traverse import children, pre_order
 
 if TYPE_CHECKING:
     from .module import Module
@@ -177,19 +176,10 @@ def _joined(left: Effect, right: Effect) -> Effect:
 def _local_functions(function: Function) -> dict[Var, Function]:
     """Give the variables that are bound to a function directly."""
     found: dict[Var, Function] = {}
-    for node in _nodes(function):
+    for node in pre_order(function):
         if isinstance(node, LetBlock):
             found |= {b.var: b.value for b in node.bindings if isinstance(b.value, Function)}
     return found
-
-
-def _nodes(expr: Expr) -> Iterator[Expr]:
-    """Give every node that is not an atom."""
-    stack = [expr]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += (c for c in children(node) if not isinstance(c, _ATOMS))
 
 
 def _escaping(node: Expr) -> tuple[Expr, ...]:

@@ -176,6 +176,15 @@ _SHAPES: Final[dict[type[Expr], _Shape]] = {
 """Every class of `Expr`; a test holds the two together."""
 
 
+def pre_order(expr: Expr) -> Iterator[Expr]:
+    """Give the expression and then every one inside, parents before children."""
+    pending = [expr]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending += reversed(children(node))
+
+
 def post_order(expr: Expr) -> Iterator[Expr]:
     """Give every expression inside and then the expression, children before parents."""
     stack: list[tuple[Expr, bool]] = [(expr, False)]

@@ -25,7 +25,7 @@ from ..ir.expr import (
     is_atom,
     type_of,
 )
-from ..ir.traverse import Steps, children, post_order, rebuild
+from ..ir.traverse import Steps, children, post_order, pre_order, rebuild
 from ..ir.types import Substitution, Type, substitution
 from .code import Code
 from .matching import Matching
@@ -294,20 +294,16 @@ class _Inliner(Splicer):
         return copy
 
 
-def _nodes(expr: Expr) -> Iterator[Expr]:
-    """Give every node that is not an atom, parents first."""
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += (c for c in children(node) if not is_atom(c))
-
-
 def _sizes_of(node: Expr) -> Iterator[str]:
     """Give the names of the sizes that a node speaks of. A mention of a variable says no more than
     where it is bound; the type of one that holds what a gradient saved is as long as the program.
     """
     return iter(()) if isinstance(node, Var) else names_in(types_in(node))
+
+
+def _nodes(expr: Expr) -> Iterator[Expr]:
+    """Give every node that is not an atom, parents first."""
+    return (n for n in pre_order(expr) if not is_atom(n))
 
 
 def _is_small(function: Function) -> bool:

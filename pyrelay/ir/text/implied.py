@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, assert_never, final
 
-from ..build import ClosedSolver, Names
+from ..build import Names
 from ..dims import Dim
 from ..expr import (
     Call,
@@ -30,6 +30,7 @@ from ..expr import (
     Var,
 )
 from ..op import Op, RuleCall
+from ..settled import ClosedSolver
 from ..types import (
     UNIT,
     AdtType,

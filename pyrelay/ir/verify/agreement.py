@@ -12,6 +12,7 @@ from typing import Final, final
 from ..dims import Dim, DimVar
 from ..expr import Assumption
 from ..op import Clash
+from ..settled import Settled
 from ..types import (
     INT,
     AdtType,
@@ -27,7 +28,7 @@ from ..types import (
 
 
 @final
-class Agreement:
+class Agreement(Settled):
     """Compares types; a type rule may use it as its solver."""
 
     def __init__(self, sizes: frozenset[str], assumptions: Sequence[Assumption]) -> None:
@@ -100,24 +101,6 @@ class Agreement:
 
     # The solver of a type rule whose operands are all known.
 
-    @property
-    def guessing(self) -> bool:
-        """Nothing is left to be chosen here."""
-        return True
-
-    @property
-    def settling(self) -> bool:
-        """True: nothing more will become known."""
-        return True
-
-    def resolve(self, ty: Type) -> Type:
-        """Give the type: there is nothing left to fill in."""
-        return ty
-
-    def resolve_dim(self, dim: Dim) -> Dim:
-        """Give the dim: there is nothing left to fill in."""
-        return dim
-
     def unify(self, left: Type, right: Type) -> None:
         """Check that two types agree. Raises Clash."""
         if not self.types(left, right):
@@ -131,7 +114,3 @@ class Agreement:
     def fresh_dim(self, hint: str) -> Dim:
         """Give a size that agrees with any: only the running program knows it."""
         return Dim.of(f"{hint}?")
-
-    def is_found_running(self, dim: Dim) -> bool:
-        """No: inference has dealt with those."""
-        return False

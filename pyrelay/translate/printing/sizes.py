@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...ir.dims import Dim
-from ...ir.expr import Call, Expr, Function, Var
-from ...ir.traverse import bound_vars, children
+from ...ir.expr import Call, Function, Var
+from ...ir.traverse import bound_vars, pre_order
 from ...ir.types import SizeType, TensorType
 
 
@@ -36,7 +36,7 @@ def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
     that tell it: first those of the function itself, then those of functions inside."""
     wanted: set[str] = set()
     declared: set[str] = set()
-    for node in _outside_in(function):
+    for node in pre_order(function):
         if isinstance(node, Call):
             wanted |= {n for dim in static_dims(node) for n in dim.names()}
         elif isinstance(node, Function):
@@ -46,13 +46,13 @@ def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
         return {}
     inside = {
         v
-        for node in _outside_in(function.body)
+        for node in pre_order(function.body)
         if isinstance(node, Function)
-        for part in _outside_in(node)
+        for part in pre_order(node)
         for v in bound_vars(part)
     }
     found: dict[str, list[Teller]] = {}
-    for node in _outside_in(function):
+    for node in pre_order(function):
         for var in bound_vars(node):
             for name, teller in _told(var):
                 if name in wanted:
@@ -70,12 +70,3 @@ def _told(var: Var) -> Iterator[tuple[str, Teller]]:
                     yield dim.name, Teller(var, place)
         case _:
             pass
-
-
-def _outside_in(expr: Expr) -> Iterator[Expr]:
-    """Give an expression and all inside, parents first."""
-    pending = [expr]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending += reversed(children(node))
