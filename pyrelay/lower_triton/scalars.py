@@ -13,6 +13,7 @@ from typing import Any, Final, final
 
 from ..ir.dims import Dim
 from ..ir.elements import Elements
+from ..ir.rounding import nearest
 from ..ir.types import (
     DType,
     DTypeKind,
@@ -367,7 +368,7 @@ class TritonElements(Elements):
 def _converted(value: Any, dtype: DType) -> Any:
     match dtype.kind:
         case DTypeKind.FLOAT:
-            return float(value)
+            return nearest(float(value), dtype)
         case DTypeKind.INT:
             return int(value)
         case DTypeKind.BOOL:

@@ -179,6 +179,18 @@ def test_half_types_are_rounded_where_the_program_says_so() -> None:
     assert not torch.equal(run(kernel(source), [x]), x)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "held"), [("bfloat16", "0.10009765625"), ("float16", "0.0999755859375")]
+)
+def test_a_number_in_a_half_type_is_the_one_that_a_tensor_holds(dtype: str, held: str) -> None:
+    source = f"""def @moved[N: Dim](%x: Tensor[(N,), {dtype}], %g: Tensor[(N,), {dtype}]) {{
+        %x - %g * 0.1{SUFFIXES[dtype]}
+    }}"""
+    assert held in text(source)
+    g = torch.randn(50).to(getattr(torch, dtype))
+    check(source, g * 0.1, g)  # what is left is of the size of the rounding
+
+
 def test_wide_places_are_computed_in_64_bits() -> None:
     assert "tl.program_id(0).to(tl.int64)" in text(CHAIN, is_wide=True)
     function = kernel(CHAIN)

@@ -22,7 +22,18 @@ from ..op import (
     attribute,
     operand,
 )
-from ..types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_float, show
+from ..types import (
+    AnyDType,
+    DType,
+    TensorType,
+    Type,
+    bool_,
+    float32,
+    float64,
+    int64,
+    is_float,
+    show,
+)
 from .operands import on_tensor
 
 if TYPE_CHECKING:
@@ -125,6 +136,7 @@ def _filled(name: str) -> Op:
             Sample((), {"size": (2, 3)}),
             Sample((), {"size": ()}),
             Sample((), {"size": (0, 2), "dtype": int64}),
+            Sample((), {"size": (3,), "dtype": float64}),
         ),
     )
 
@@ -332,6 +344,7 @@ linspace: Final = Op(
         Sample((), {"start": 0.0, "end": 1.0, "steps": 5}),
         Sample((), {"start": -1, "end": 1, "steps": 1}),
         Sample((), {"start": 0, "end": 1, "steps": 0}),
+        Sample((), {"start": -2, "end": 1.5, "steps": 6, "dtype": float64}),
     ),
 )
 
@@ -374,6 +387,7 @@ eye: Final = Op(
         Sample((), {"n": 2, "m": 4}),
         Sample((), {"n": 0}),
         Sample((), {"n": 2, "dtype": int64}),
+        Sample((), {"n": 3, "m": 2, "dtype": float64}),
     ),
 )
 

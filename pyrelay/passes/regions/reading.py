@@ -30,6 +30,7 @@ from ...ir.expr import (
 from ...ir.lowering import Elementwise, Pointwise, inside
 from ...ir.op import Op
 from ...ir.ops.moving import broadcast_index
+from ...ir.rounding import nearest
 from ...ir.scalars import compute_dtype
 from ...ir.traverse import Steps, run, spine
 from ...ir.types import DType, SizeType, TensorType, TupleType, Type, int64
@@ -133,7 +134,8 @@ class Reader:
         index = tuple(map(self._places.simplified, index))
         match atom:
             case Constant(value) if not isinstance(value, TensorData | str):
-                return self._supplier.elements(dtype_of(type_of(atom)), index).const(value)
+                dtype = dtype_of(type_of(atom))
+                return self._supplier.elements(dtype, index).const(nearest(value, dtype))
             case Constant():
                 return self._supplier.read(atom, index, mask, None)
             case Var():
