@@ -11,14 +11,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.golden import Golden, folder_of
 from tests.torchless import needs_torch
 
 os.environ.setdefault("PYRELAY_VERIFY", "1")  # every program of every test, after every stage
 
-settings.register_profile("patient", settings.get_profile("default"), deadline=None)
+# How long something takes says nothing on a machine that does other things besides.
+settings.register_profile(
+    "patient",
+    settings.get_profile("default"),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 if settings.get_current_profile_name() == "default":  # in CI hypothesis chooses its own
     settings.load_profile("patient")
 

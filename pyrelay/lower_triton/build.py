@@ -15,7 +15,6 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -23,12 +22,10 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ..config import cache_folder, current
 from .kernel import Argument, Config, Kernel, Number, Read, Scratch, Size, Stride, Written
+from .versions import what_is_missing
 
 if TYPE_CHECKING:
     from ..ir.types import DType
-
-OLDEST: Final = (3, 5)
-"""The oldest version of Triton whose language the kernels are written in."""
 
 _TYPES: Final = {
     "float16": "fp16",
@@ -65,14 +62,9 @@ def triton_module() -> Any:
         import triton
     except ImportError as error:
         raise NoTriton("triton is not installed: pip install triton") from error
-    if version_of(triton) < OLDEST:
-        needed = ".".join(map(str, OLDEST))
-        raise NoTriton(f"triton {triton.__version__} is too old: pip install 'triton>={needed}'")
-    if interpreted and _cannot_loop(triton):
-        raise NoTriton(
-            f"the interpreter of triton {triton.__version__} needs an older numpy: "
-            "pip install 'numpy<2.4', or 'triton>=3.7'"
-        )
+    missing = what_is_missing(triton, interpreted=interpreted)
+    if missing is not None:
+        raise NoTriton(missing)
     from triton import knobs
 
     if interpreted and not knobs.runtime.interpret:
@@ -80,25 +72,6 @@ def triton_module() -> Any:
             "triton was imported before it was told to interpret: set TRITON_INTERPRET=1"
         )
     return triton
-
-
-def _cannot_loop(triton: Any) -> bool:
-    """Tell whether Triton's interpreter asks numpy for what it no longer does: the number in an
-    array of one element."""
-    if version_of(triton) >= INDEXES_ARRAYS:
-        return False
-    import numpy as np
-
-    with warnings.catch_warnings(action="ignore"):
-        try:
-            int(np.zeros(1, np.int32))
-        except TypeError:
-            return True
-    return False
-
-
-INDEXES_ARRAYS: Final = (3, 7)
-"""The first Triton whose interpreter takes the number out of an array itself."""
 
 
 def check_driver() -> None:
@@ -118,11 +91,6 @@ def _compiler() -> str:
     if any(map(shutil.which, names)):
         return ""
     return f"; it needs a C compiler, and there is no {' or '.join(names)}: install gcc"
-
-
-def version_of(triton: Any) -> tuple[int, ...]:
-    """Give the first two numbers of Triton's version."""
-    return tuple(int(part) for part in triton.__version__.split(".")[:2])
 
 
 def triton_error() -> type[Exception]:

@@ -8,19 +8,16 @@ numbers: Triton then asks no tensor for its address, and the driver not whose it
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from .build import function_of, launch_options, triton_module, version_of
+from .build import function_of, launch_options, triton_module
 from .kernel import Config, Kernel
+from .versions import silent_interpreter, starts_as_known
 
 _ALIGNED: Final = 16
 """Compiled code may rely on addresses being multiples of this."""
-
-_NEWEST_KNOWN: Final = (3, 9)
-"""The newest Triton whose compiled kernels are known to be started as `_Compiled.start` does."""
 
 
 @final
@@ -86,16 +83,12 @@ class Launch:
         return made
 
     def interpret(self, tensors: Sequence[Any]) -> None:
-        """Run the kernel in Triton's interpreter, as silent about infinities as a device is."""
-        import numpy as np  # only the interpreter computes with it
-
+        """Run the kernel in Triton's interpreter."""
         args = self._started.arguments(tensors)
         for place, _, dtype in self._started.holes:
             if dtype is None:
                 args[place] = int(args[place])  # some interpreters take no bools
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            # Old interpreters ask numpy for the number in an array of one element.
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with silent_interpreter():
             self._function[self.grid](*args, **self._named)
 
     def start(self, addresses: Sequence[Any], stream: int, *, is_aligned: bool) -> None:
@@ -135,7 +128,7 @@ class _Compiled:
     @classmethod
     def of(cls, kernel: Any) -> _Compiled:
         """Give what is needed of a kernel that has been started once."""
-        if version_of(triton_module()) > _NEWEST_KNOWN:
+        if not starts_as_known(triton_module()):
             return cls(kernel, None, None, None)
         return cls(kernel, kernel.run, kernel.function, kernel.packed_metadata)
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 import torch
 
-from pyrelay.lower_triton import launch, start, tape
+from pyrelay.lower_triton import launch, start, tape, versions
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.start import Address
 from tests.kernels.running import CPU
@@ -144,7 +144,7 @@ def test_a_profiler_hears_of_every_start(gpu: Gpu, monkeypatch: pytest.MonkeyPat
 def test_a_triton_that_is_not_known_is_asked_in_its_public_way(
     gpu: Gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start, "version_of", lambda _: (3, 99))
+    monkeypatch.setattr(versions, "version_of", lambda _: (3, 99))
     call = KernelCall(function_of(SCALE), scaled, CPU)
     x = torch.zeros(6, 3)
     call(x, 5)

@@ -1,0 +1,67 @@
+"""What differs between the versions of Triton that kernels are built with."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, Final
+
+OLDEST: Final = (3, 5)
+"""The oldest version of Triton whose language the kernels are written in."""
+
+_INDEXES_ARRAYS: Final = (3, 7)
+"""The first Triton whose interpreter takes the number out of an array itself."""
+
+_NEWEST_KNOWN: Final = (3, 9)
+"""The newest Triton whose compiled kernels are known to be started as `start.Launch` does."""
+
+
+def what_is_missing(triton: Any, *, interpreted: bool) -> str | None:
+    """Say why this Triton cannot build kernels, or not interpret them, and what to install."""
+    if version_of(triton) < OLDEST:
+        needed = ".".join(map(str, OLDEST))
+        return f"triton {triton.__version__} is too old: pip install 'triton>={needed}'"
+    if interpreted and _cannot_loop(triton):
+        newer = ".".join(map(str, _INDEXES_ARRAYS))
+        return (
+            f"the interpreter of triton {triton.__version__} needs an older numpy: "
+            f"pip install 'numpy<2.4', or 'triton>={newer}'"
+        )
+    return None
+
+
+def starts_as_known(triton: Any) -> bool:
+    """Tell whether compiled kernels of this Triton may be started without its own `__getitem__`."""
+    return version_of(triton) <= _NEWEST_KNOWN
+
+
+@contextmanager
+def silent_interpreter() -> Generator[None]:
+    """Have Triton's interpreter as silent about infinities as a device is, and old ones about
+    asking numpy for the number in an array of one element."""
+    import numpy as np  # only the interpreter computes with it
+
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
+def version_of(triton: Any) -> tuple[int, ...]:
+    """Give the first two numbers of Triton's version."""
+    return tuple(int(part) for part in triton.__version__.split(".")[:2])
+
+
+def _cannot_loop(triton: Any) -> bool:
+    """Tell whether Triton's interpreter asks numpy for what it no longer does: the number in an
+    array of one element."""
+    if version_of(triton) >= _INDEXES_ARRAYS:
+        return False
+    import numpy as np
+
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            int(np.zeros(1, np.int32))
+        except TypeError:
+            return True
+    return False
