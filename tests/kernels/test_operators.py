@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from pyrelay.ir.expr import Call, Expr, GlobalVar, type_of
+from pyrelay.ir.expr import Call, Expr, GlobalVar
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op, Sample
 from pyrelay.ir.ops import descent
-from pyrelay.ir.types import DType, TensorType, TupleType, Type, bfloat16, float16, is_float
+from pyrelay.ir.types import DType, FnType, TensorType, TupleType, Type, bfloat16, float16, is_float
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.lower_triton.kernel import NoKernel
 from pyrelay.passes.regions.decompose import decompose
@@ -116,9 +116,9 @@ def test_the_samples_of_an_operator_in_half_types(op: Op, dtype: DType) -> None:
 )
 def test_what_has_no_samples_in_half_types_has_no_floats(op: Op) -> None:
     for sample in samples(op):
-        function = program_of(op, sample)[0].functions["main"]
-        types = (function.result, *map(type_of, function.params))
-        assert not any(has_floats(ty) for ty in types), types
+        ty = program_of(op, sample)[0].functions["main"].ty
+        assert isinstance(ty, FnType)
+        assert not any(map(has_floats, (*ty.params, ty.result))), ty
 
 
 def has_floats(ty: Type) -> bool:
