@@ -17,8 +17,8 @@ def leaves(value: Any) -> Iterator[Any]:
             yield current
 
 
-def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
+def map_nested(value: Any, change: Callable[[Any], Any]) -> Any:
     """Give a value with everything in it that is no tuple changed, left to right."""
     if isinstance(value, tuple):
-        return tuple(map_leaves(part, change) for part in value)
+        return tuple(map_nested(part, change) for part in value)
     return change(value)

@@ -44,7 +44,7 @@ from .expr import (
     Var,
     Wildcard,
 )
-from .nested import leaves, map_leaves
+from .nested import leaves, map_nested
 
 T = TypeVar("T")
 Steps: TypeAlias = Generator["Steps[Any]", Any, T]
@@ -117,7 +117,7 @@ def _rebuild_call(expr: Call, rest: Iterator[Expr]) -> Call:
     def rebuilt(value: Any) -> Any:
         return next(rest) if isinstance(value, Expr) else value
 
-    attrs = {k: map_leaves(v, rebuilt) for k, v in expr.attrs.items()}
+    attrs = {k: map_nested(v, rebuilt) for k, v in expr.attrs.items()}
     return replace(expr, callee=callee, args=args, attrs=attrs)
 
 

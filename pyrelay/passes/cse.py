@@ -29,7 +29,7 @@ from ..ir.expr import (
     TupleGet,
     Var,
 )
-from ..ir.nested import map_leaves
+from ..ir.nested import map_nested
 from ..ir.op import Effect, Op
 from ..ir.traverse import Steps, children, rebuild, run, spine
 
@@ -157,7 +157,7 @@ def _operand(atom: Expr) -> _Key:
 
 
 def _static(attrs: Mapping[str, Any]) -> _Key:
-    return tuple((name, map_leaves(value, _key)) for name, value in attrs.items())
+    return tuple((name, map_nested(value, _key)) for name, value in attrs.items())
 
 
 def _key(value: Any) -> Any:

@@ -22,7 +22,7 @@ from ..ir.expr import (
     Match,
     Var,
 )
-from ..ir.nested import map_leaves
+from ..ir.nested import map_nested
 from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
@@ -70,7 +70,7 @@ class Retyping:
 
     def attr(self, value: Any) -> Any:
         """Give an attribute under the substitution."""
-        return map_leaves(value, self._dim)
+        return map_nested(value, self._dim)
 
     def _dim(self, value: Any) -> Any:
         return self._change.dim(value) if isinstance(value, Dim) else value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final, final
 
 from .. import kinds
-from ..nested import map_leaves
+from ..nested import map_nested
 from ..op import (
     Clash,
     Effect,
@@ -48,7 +48,7 @@ _TEXT: Final = NoGradient("a string")
 
 def plain(value: Any) -> Any:
     """Give a value as Python shows it: a number of rank 0 as a number, however it is held."""
-    return map_leaves(value, _plain)
+    return map_nested(value, _plain)
 
 
 def _plain(value: Any) -> Any:

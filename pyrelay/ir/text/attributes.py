@@ -12,7 +12,7 @@ from typing import Any
 
 from ..attributes import WrongAttribute, bind_attr
 from ..dims import Dim
-from ..nested import map_leaves
+from ..nested import map_nested
 from ..op import Missing, Op, Param
 
 
@@ -30,7 +30,7 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
             return dict(attrs)
         if param.default is not Missing.REQUIRED and _is_bound(op, param, {}, value):
             continue
-        plain = map_leaves(value, _plain)
+        plain = map_nested(value, _plain)
         shown[param.name] = plain if _is_bound(op, param, {param.name: plain}, value) else value
     return shown
 

@@ -34,7 +34,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
-from ...ir.nested import map_leaves
+from ...ir.nested import map_nested
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
@@ -181,7 +181,7 @@ class Converter:
         callee = expr.callee
         if isinstance(callee, Op):
             args = tuple(self._data(a, code) for a in expr.args)
-            attrs = {k: map_leaves(v, self._attr) for k, v in expr.attrs.items()}
+            attrs = {k: map_nested(v, self._attr) for k, v in expr.attrs.items()}
             return replace(expr, args=args, attrs=attrs, ty=ty)
         if isinstance(callee, Constructor):
             assert isinstance(ty, AdtType)

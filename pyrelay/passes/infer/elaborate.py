@@ -41,7 +41,7 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
-from ...ir.nested import map_leaves
+from ...ir.nested import map_nested
 from ...ir.op import Op, Promotion
 from ...ir.ops.captured import CAPTURED
 from ...ir.ops.create import tril, triu
@@ -255,7 +255,7 @@ class Elaborator:
             promoted = param.promote and op.promotion is not Promotion.NONE
             at = common if promoted and not isinstance(ty, SizeType) else None
             args.append((yield self._operand(arg, at)))
-        attrs = {k: map_leaves(v, self._final_attr) for k, v in found.attrs.items()}
+        attrs = {k: map_nested(v, self._final_attr) for k, v in found.attrs.items()}
         if isinstance(ty, SizeType) and not found.attrs:
             attrs = bind_attrs(op, {})
         if op is initial and attrs["size"] is None and isinstance(ty, TensorType):

@@ -15,7 +15,7 @@ from ...ir.attributes import bind_attr, bind_attrs, check_names
 from ...ir.bounds import maximum, minimum
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Expr
-from ...ir.nested import map_leaves
+from ...ir.nested import map_nested
 from ...ir.op import Clash, Missing, Op, Param, Promotion, RuleCall, Stuck
 from ...ir.ops.arithmetic import (
     add,
@@ -115,7 +115,7 @@ class OperatorCall:
         if self._project(solver) or self._size(solver):
             return
         attrs = {} if self.on_text else self.call.attrs
-        given = {k: map_leaves(v, partial(self._static, solver, k)) for k, v in attrs.items()}
+        given = {k: map_nested(v, partial(self._static, solver, k)) for k, v in attrs.items()}
         hyper = {p.name: p for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
