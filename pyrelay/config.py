@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, final
 
+from .diagnostics.misspelt import nearest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -138,11 +140,9 @@ def from_environment(environ: Mapping[str, str]) -> Options:
 
 
 def _meant(variable: str, names: tuple[str, ...]) -> str:
-    import difflib  # only a mistake pays for it
-
     known = {name.removeprefix(PREFIX): name for name in names}
-    near = difflib.get_close_matches(variable.removeprefix(PREFIX), known, 1)
-    return f"did you mean {known[near[0]]}?" if near else f"known are {', '.join(names)}"
+    near = nearest(variable.removeprefix(PREFIX), known)
+    return f"did you mean {known[near]}?" if near else f"known are {', '.join(names)}"
 
 
 def current() -> Options:

@@ -7,7 +7,6 @@ other under its own name, with its folder on the path as Python does for scripts
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import linecache
@@ -19,6 +18,7 @@ from types import ModuleType, TracebackType
 
 from ..decorators import RelayFunction
 from ..diagnostics.diagnostic import RelayError
+from ..diagnostics.misspelt import nearest
 
 
 class LoadError(Exception):
@@ -72,8 +72,8 @@ def function(target: str) -> RelayFunction[..., object]:
         return found[name]
     if not name and found:
         raise LoadError(f"say which function: {', '.join(f'{file}:{n}' for n in found)}")
-    near = difflib.get_close_matches(name, found, 1)
-    known = f"did you mean {near[0]}?" if near else f"it has {', '.join(found) or 'none'}"
+    near = nearest(name, found)
+    known = f"did you mean {near}?" if near else f"it has {', '.join(found) or 'none'}"
     named = f" {name}" if name else ""
     raise LoadError(f"{file} has no @relay or @relay_model function{named}; {known}")
 

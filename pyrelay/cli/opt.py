@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
+from ..diagnostics.misspelt import nearest
 from ..ir.module import Module
 from ..ir.printer import is_typed, to_text
 from ..ir.verify import Stage, VerifyError, verify
@@ -76,8 +76,8 @@ def opt(file: Path, names: Sequence[str], entry: str | None) -> int:
 def _pass(name: str) -> Pass:
     if name in PASSES:
         return PASSES[name]
-    near = difflib.get_close_matches(name, PASSES, 1)
-    known = f"did you mean {near[0]}?" if near else f"there are {', '.join(PASSES)}"
+    near = nearest(name, PASSES)
+    known = f"did you mean {near}?" if near else f"there are {', '.join(PASSES)}"
     raise LoadError(f"there is no pass {name}; {known}")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from ..diagnostics.misspelt import nearest
 from .load import LoadError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def entry_of(module: RelayModule, name: str | None) -> str:
     if name is None:
         raise LoadError("the module has no function")
     if name not in module:
-        near = difflib.get_close_matches(name, module, 1)
-        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(module)}"
+        near = nearest(name, module)
+        known = f"did you mean {near}?" if near else f"it has {', '.join(module)}"
         raise LoadError(f"the module has no function {name}; {known}")
     return name

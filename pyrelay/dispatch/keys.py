@@ -8,7 +8,6 @@ what torch packs into one backend key, device and dtype, are two keys here, and 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -17,6 +16,7 @@ from typing import Any, Final, cast, final
 
 from ..diagnostics.catalogue.dispatch import BadKeyName, NoKey
 from ..diagnostics.diagnostic import CheckError
+from ..diagnostics.misspelt import nearest
 from ..ir.types import DTYPES, DType, DTypeKind
 
 
@@ -136,8 +136,7 @@ def key_of(given: Any) -> Key:
     known = {**_DEVICES, **_DTYPES, **_CLASSES}
     if isinstance(given, str) and given in known:
         return known[given]
-    near = difflib.get_close_matches(str(given), known, 1)
-    raise CheckError(NoKey(f"{given!r}", near[0] if near else None))
+    raise CheckError(NoKey(f"{given!r}", nearest(str(given), known)))
 
 
 def _shown_order(key: Key) -> tuple[int, str]:

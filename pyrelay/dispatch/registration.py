@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from ..diagnostics.catalogue.dispatch import (
     WrongImplementation,
 )
 from ..diagnostics.diagnostic import CheckError
+from ..diagnostics.misspelt import nearest
 from ..ir.op import Op, ShapeBehaviour
 from ..ir.ops.table import ALIASES, BY_NAME
 from .keys import Key, key_of, keys_of
@@ -115,9 +115,8 @@ def operator_of(given: Any) -> Op:
         name = ALIASES.get(given, given)
         if name in BY_NAME:
             return BY_NAME[name]
-        near = difflib.get_close_matches(given, (*BY_NAME, *ALIASES), 1)
         help_ = "operators are named as in `relay`; one of your own is given as it stands"
-        raise CheckError(NoOperator(f"{given!r}", near[0] if near else None, help_))
+        raise CheckError(NoOperator(f"{given!r}", nearest(given, (*BY_NAME, *ALIASES)), help_))
     said = f"`{given.__name__}`" if hasattr(given, "__name__") else repr(given)
     help_ = "give an operator, such as `relay.tanh`, or its name"
     if found is not given:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
+from ..diagnostics.misspelt import nearest
 from .dims import Dim
 from .op import Missing, Op, Param
 from .types import DType
@@ -37,9 +37,8 @@ def check_names(op: Op, attrs: Mapping[str, Any], params: Sequence[Param]) -> No
     known = [p.name for p in params]
     for name in attrs:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
             message = f"`{op.name}` has no attribute `{name}`"
-            raise WrongAttribute(name, message, near[0] if near else None, is_unknown=True)
+            raise WrongAttribute(name, message, nearest(name, known), is_unknown=True)
     for param in op.attributes:
         if param.default is Missing.REQUIRED and param.name not in attrs:
             message = f"`{op.name}` needs its attribute `{param.name}`"

@@ -13,10 +13,10 @@ builder is given in a wrong way is a `TypeError` or a `KeyError` at the call.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from ..diagnostics.misspelt import nearest
 from ..diagnostics.source import NOWHERE
 from . import expr as e
 from .dims import Dim, DimVar
@@ -126,8 +126,8 @@ def operator(name: str) -> Op:
     """Give an operator by name. Raises KeyError, which says what name is near."""
     if name in BY_NAME:
         return BY_NAME[name]
-    near = difflib.get_close_matches(name, BY_NAME, 1)
-    raise KeyError(f"there is no operator {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near)))
+    near = nearest(name, BY_NAME)
+    raise KeyError(f"there is no operator {name!r}" + (f"; did you mean {near!r}?" * bool(near)))
 
 
 def global_function(name: str) -> Expr:

@@ -11,7 +11,7 @@ inference runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias, final
@@ -191,6 +191,11 @@ FLOAT: Final = TensorType((), float32)
 def tensor_type(dtype: DType, *shape: Dim | int | str) -> TensorType:
     """Give a tensor type from dims, integers and dim names."""
     return TensorType(tuple(Dim.of(d) for d in shape), dtype)
+
+
+def as_arguments(params: Iterable[TypeParam]) -> tuple[Type | Dim, ...]:
+    """Give type parameters as arguments that stand for themselves."""
+    return tuple(Dim.atom(p) if isinstance(p, DimVar) else p for p in params)
 
 
 def parts(ty: Type) -> tuple[Type, ...]:

@@ -22,6 +22,7 @@ from ..ir.elements import Place
 from ..ir.expr import Call, Constant, Expr, Tuple, TupleGet, Var, type_of
 from ..ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reduction, Scatter, inside
 from ..ir.op import Op, Solver
+from ..ir.ops.moving import broadcast_index
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64
 from .apply import apply_op, as_tensors, compute_dtype, is_omitted
 from .constants import is_host_number, tensor_constant, torch_dtype
@@ -243,7 +244,7 @@ class _Call:
         elements = self._elements(torch_dtype(compute_dtype(self._types)))
         place = elements.places(result.shape)
         loads = [
-            None if source is None else source(*_broadcast_index(place, source))
+            None if source is None else source(*broadcast_index(place.index, source.shape))
             for source in self._sources(elements)
         ]
         return self._stored(body(elements, *loads, *self._call.attrs.values()), result)
@@ -376,13 +377,6 @@ def _source(elements: TorchElements, value: Any, ty: Type) -> Any:
             return TorchSource(elements, value, TensorType((), int64))
         case _:
             return TorchSource(elements, value, _tensor_type(ty))
-
-
-def _broadcast_index(place: Place, source: TorchSource) -> list[Dim]:
-    """Give where a broadcast operand's element for a place is."""
-    lead = len(place.index) - len(source.shape)
-    pairs = zip(place.index[lead:], source.shape, strict=True)
-    return [Dim.of(0) if d.constant == 1 else i for i, d in pairs]
 
 
 def _combined(combine: str, lines: torch.Tensor, pair: bool) -> tuple[torch.Tensor, ...]:

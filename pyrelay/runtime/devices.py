@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, final
@@ -12,6 +11,7 @@ import torch
 from .. import annotations
 from ..diagnostics.catalogue.call import MixedDevices, NoDevice
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.misspelt import nearest
 from ..diagnostics.source import NOWHERE, Span
 from ..translate.scope import is_frozen
 from .structure import first_tensor
@@ -78,8 +78,8 @@ def device_named(given: str | torch.device) -> torch.device:
         device = torch.device(given)
     except RuntimeError:
         is_gpu = str(given).startswith("gpu")
-        near = ["cuda"] if is_gpu else difflib.get_close_matches(str(given), _NAMES, 1)
-        raise RunError(NoDevice(str(given), None, near[0] if near else None)) from None
+        near = "cuda" if is_gpu else nearest(str(given), _NAMES)
+        raise RunError(NoDevice(str(given), None, near)) from None
     try:
         torch.empty(0, device=device)
     except (AssertionError, RuntimeError) as error:

@@ -6,7 +6,6 @@ compiled program's nested tuple is kept as it came; names are attached only when
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, TypeAlias, final
 
@@ -14,6 +13,7 @@ import torch
 
 from ..diagnostics.catalogue.model import NoSuchParameter
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.misspelt import nearest
 from .autograd import Tree, with_tensors
 from .blueprint import Home
 from .structure import tensors
@@ -38,10 +38,8 @@ class TensorRecord(Mapping[str, torch.Tensor]):
     def __getitem__(self, name: str) -> torch.Tensor:
         """Give the tensor of a parameter. Raises RunError with the nearest name."""
         if name not in self._names:
-            near = difflib.get_close_matches(name, self._names, n=1)
-            raise RunError(
-                NoSuchParameter(self.home.blueprint.name, name, near[0] if near else None)
-            )
+            near = nearest(name, self._names)
+            raise RunError(NoSuchParameter(self.home.blueprint.name, name, near))
         return tensors(self.tree)[self._names.index(name)]
 
     def __contains__(self, name: object) -> bool:

@@ -18,6 +18,7 @@ from ..diagnostics.catalogue.call import WouldCompile, WrongCall
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.text import DamagedData
 from ..diagnostics.diagnostic import CheckError, Report, RunError
+from ..diagnostics.misspelt import nearest
 from ..ir.expr import Function, Rule
 from ..ir.json import from_json, to_json
 from ..ir.module import Module
@@ -61,8 +62,8 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
     def __getitem__(self, name: str) -> ModuleFunction:
         """Give the function of that name. Raises KeyError, which says what name is near."""
         if name not in self.ir.functions:
-            near = difflib.get_close_matches(name, self.ir.functions, n=1)
-            known = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(self) or 'none'}"
+            near = nearest(name, self.ir.functions)
+            known = f"did you mean {near!r}?" if near else f"it has {', '.join(self) or 'none'}"
             raise KeyError(f"the module has no function {name!r}; {known}")
         if name not in self._made:
             self._made[name] = ModuleFunction(self.ir, name, self._data)

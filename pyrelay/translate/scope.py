@@ -8,13 +8,13 @@ as all its guards hold.
 from __future__ import annotations
 
 import builtins
-import difflib
 import enum
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, final
 
+from ..diagnostics import misspelt
 from ..ir import dims, types
 from ..ir.ops.captured import CAPTURED, CapturedInteger, CapturedNumber
 
@@ -198,5 +198,4 @@ def is_frozen_field(owner: object, name: str) -> bool:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Give the known name that was probably meant."""
-    found = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
-    return found[0] if found else None
+    return misspelt.nearest(name, [k for k in known if not k.startswith("_")], cutoff=0.7)

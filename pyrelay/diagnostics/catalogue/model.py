@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
+from ..misspelt import did_you_mean
 from ..source import Span
 
 
@@ -125,7 +126,7 @@ class NoSuchParameter:
             code="RL404",
             title=f"`{self.model}` has no parameter `{self.name}`",
             primary=None,
-            help=None if self.nearest is None else f"did you mean `{self.nearest}`?",
+            help=did_you_mean(self.nearest),
         )
 
 

@@ -8,11 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Fix, Label
+from ..misspelt import did_you_mean
 from ..source import Span
-
-
-def _near(near: str | None) -> str | None:
-    return None if near is None else f"did you mean `{near}`?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,7 @@ class UndefinedName:
             code="RL101",
             title=f"`{self.name}` is not defined",
             primary=Label(self.span, "no such name here"),
-            help=_near(self.near),
+            help=did_you_mean(self.near),
             fix=None if self.near is None else Fix(self.span, self.near),
         )
 
@@ -70,7 +67,7 @@ class UnknownAttribute:
             code="RL111",
             title=f"{self.owner} has no `{self.name}`",
             primary=Label(self.span, ""),
-            help=self.instead or _near(self.near),
+            help=self.instead or did_you_mean(self.near),
         )
 
 

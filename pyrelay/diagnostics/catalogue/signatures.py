@@ -8,11 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
+from ..misspelt import did_you_mean
 from ..source import Span
-
-
-def _near(near: str | None) -> str | None:
-    return None if near is None else f"did you mean `{near}`?"
 
 
 def _a(noun: str) -> str:
@@ -106,7 +103,7 @@ class WrongArguments:
             title=f"`{self.callee}` {self.why}",
             primary=Label(self.span, ""),
             notes=(f"its signature is {self.signature}",),
-            help=self.way or _near(self.near),
+            help=self.way or did_you_mean(self.near),
         )
 
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Fix, Label
+from ..misspelt import did_you_mean
 from ..source import Span
-
-
-def _near(near: str | None) -> str | None:
-    return None if near is None else f"did you mean `{near}`?"
 
 
 def _fix(span: Span, near: str | None) -> Fix | None:
@@ -77,7 +74,7 @@ class UnboundVariable:
             code="RL602",
             title=f"`{self.name}` is not bound here",
             primary=Label(self.span, "no such variable in scope"),
-            help=_near(self.near),
+            help=did_you_mean(self.near),
             fix=_fix(self.span, self.near),
         )
 
@@ -96,7 +93,7 @@ class UnknownGlobal:
             code="RL603",
             title=f"the module does not define `{self.name}`",
             primary=Label(self.span, "no such function"),
-            help=_near(self.near),
+            help=did_you_mean(self.near),
             fix=_fix(self.span, self.near),
         )
 
@@ -115,7 +112,7 @@ class UnknownOperator:
             code="RL604",
             title=f"there is no operator or constructor `{self.name}`",
             primary=Label(self.span, "no such name"),
-            help=_near(self.near) or "functions are written `@f`, local variables `%f`",
+            help=did_you_mean(self.near) or "functions are written `@f`, local variables `%f`",
             fix=_fix(self.span, self.near),
         )
 
@@ -134,7 +131,7 @@ class UnknownConstructor:
             code="RL605",
             title=f"there is no constructor `{self.name}`",
             primary=Label(self.span, "no such constructor"),
-            help=_near(self.near),
+            help=did_you_mean(self.near),
             fix=_fix(self.span, self.near),
         )
 
@@ -171,7 +168,7 @@ class UnknownType:
             code="RL607",
             title=f"there is no type `{self.name}`",
             primary=Label(self.span, "no such type"),
-            help=_near(self.near)
+            help=did_you_mean(self.near)
             or f"define it, `type {self.name} {{ ... }}`, or make it a type parameter of the "
             f"function: `[{self.name}]`",
             fix=_fix(self.span, self.near),
@@ -254,7 +251,7 @@ class BadCall:
             title=self.message,
             primary=Label(self.span, ""),
             notes=() if self.near is None else (signature,),
-            help=_near(self.near) or signature,
+            help=did_you_mean(self.near) or signature,
             fix=_fix(self.span, self.near),
         )
 

@@ -7,11 +7,11 @@ rank or dtype of an operand would decide, it writes code that is right for all.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn, TypeAlias, final
 
+from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
 from ..expr import (
     Binding,
@@ -125,9 +125,8 @@ class Imported:
             raise BadSignature(f"`{self.name}` takes {wanted}, not {len(args)}")
         unknown = [name for name in attrs if name not in self.attributes]
         if unknown:
-            near = difflib.get_close_matches(unknown[0], self.attributes, n=1)
             message = f"`{self.name}` has no attribute `{unknown[0]}`"
-            raise BadSignature(message, unknown[0], near[0] if near else None)
+            raise BadSignature(message, unknown[0], nearest(unknown[0], self.attributes))
         given = {**self.attributes, **attrs}
         missing = [name for name, value in given.items() if value is REQUIRED]
         if missing:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar, final
 
@@ -101,9 +100,3 @@ def tree_of(child: Syntax | Token | None) -> Syntax:
 def trees_of(tree: Syntax) -> list[Syntax]:
     """Give the parts of a rule that are rules themselves."""
     return [c for c in tree.children if isinstance(c, Tree)]
-
-
-def nearest(name: str, known: Iterable[str], prefix: str = "") -> str | None:
-    """Give the known name that a misspelt one probably means."""
-    found = difflib.get_close_matches(name, known, n=1)
-    return prefix + found[0] if found else None

@@ -22,6 +22,7 @@ from ...diagnostics.catalogue.text import (
     UnknownOperator,
 )
 from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
 from ..expr import (
     Assumption,
@@ -54,7 +55,7 @@ from . import read_literals
 from .constants import constant_type
 from .implied import KNOWN_ALONE, Implied, function_type
 from .lexis import TRANSFORMS, variable_text
-from .place import Syntax, nearest, tree_of, trees_of, word_of
+from .place import Syntax, tree_of, trees_of, word_of
 from .read_attributes import AttributeReader
 from .read_chains import ChainReader
 from .read_patterns import pattern

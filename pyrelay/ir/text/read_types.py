@@ -12,6 +12,7 @@ from lark import Token
 
 from ...diagnostics.catalogue.text import BadLiteral, MalformedType, UnknownType
 from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.misspelt import nearest
 from ..bounds import maximum, minimum
 from ..dims import Dim, DimHole, DimVar
 from ..types import (
@@ -36,7 +37,7 @@ from ..types import (
 )
 from .lexis import read_number
 from .metadata import Metadata
-from .place import Place, Syntax, nearest, tree_of, trees_of, word_of
+from .place import Place, Syntax, tree_of, trees_of, word_of
 from .precedence import fold_chain
 from .types import TypeScope
 

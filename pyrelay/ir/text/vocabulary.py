@@ -16,6 +16,7 @@ from ...diagnostics.catalogue.text import (
     UnsupportedOperator,
 )
 from ...diagnostics.diagnostic import CheckError
+from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
 from ...diagnostics.uses import argument_place
 from ..attributes import WrongAttribute, bind_attrs
@@ -26,7 +27,7 @@ from ..relay.imported import BadSignature, Imported, Refused
 from ..relay.table import UNSUPPORTED
 from ..types import UNIT
 from .lexis import TRANSFORMS
-from .place import Place, nearest
+from .place import Place
 
 if TYPE_CHECKING:
     from lark import Token

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
-from ..dims import Dim, DimVar
+from ..dims import Dim
 from ..expr import Assumption
 from ..op import Clash
 from ..settled import Settled
@@ -22,6 +22,7 @@ from ..types import (
     TensorType,
     TupleType,
     Type,
+    as_arguments,
     show,
     substitution,
 )
@@ -92,8 +93,7 @@ class Agreement(Settled):
         kinds = [type(p) for p in left.type_params]
         if kinds != [type(p) for p in right.type_params] or len(left.params) != len(right.params):
             return False
-        own = tuple(Dim.atom(p) if isinstance(p, DimVar) else p for p in left.type_params)
-        here = substitution(right.type_params, own)
+        here = substitution(right.type_params, as_arguments(left.type_params))
         return all(
             self.types(a, here(b))
             for a, b in zip((*left.params, left.result), (*right.params, right.result), strict=True)

@@ -20,9 +20,8 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import Steps, let
-from ...ir.types import FnType, TupleType, Type
+from ...ir.types import FnType, TupleType, Type, as_arguments
 from .copying import Copier
-from .instances import arguments
 from .layout import Layout
 from .needs import type_of_saved
 
@@ -98,7 +97,7 @@ class Backward:
         call = Call(
             GlobalVar(self._name, span=self.span),
             (self._copier.env[earlier], *kept, *results),
-            type_args=arguments(self._type_params),
+            type_args=as_arguments(self._type_params),
             ty=result,
             span=self.span,
         )

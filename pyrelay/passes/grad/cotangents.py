@@ -20,8 +20,7 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
-from ...ir.types import AdtType, FnType, TensorType, Type
-from .instances import arguments
+from ...ir.types import AdtType, FnType, TensorType, Type, as_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +73,7 @@ class Cotangents:
         is not zero."""
         span = NOWHERE.derived("sum of cotangents")
         names = Names()
-        ty = AdtType(adt.name, arguments(adt.type_params))
+        ty = AdtType(adt.name, as_arguments(adt.type_params))
         a, b = (Var(names.fresh(n), ty, span=span) for n in "ab")
         clauses: list[Clause] = []
         for constructor in adt.constructors:

@@ -16,12 +16,13 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    as_arguments,
 )
 from .copying import Copier
 from .data import Border
 from .derive import Derivation
 from .finish import one_or_tuple
-from .instances import arguments, bits
+from .instances import bits
 
 if TYPE_CHECKING:
     from .instances import Instance
@@ -126,7 +127,7 @@ class _Wrapper:
         """Give the value of the function and what its backward function takes first."""
         builder = self._builder
         args = [builder.value(p) for p in self._params]
-        type_args = arguments(self._function.type_params)
+        type_args = as_arguments(self._function.type_params)
         if instance.residual is None or not instance.active:
             name = instance.source
             return builder.apply(name, args, self._value_type, type_args), None
@@ -200,7 +201,7 @@ class _Wrapper:
             args.append(builder.bind(run_cell, "run"))
         active = bits(instance.active)
         result = one_or_tuple([places[i] for i in active])
-        type_args = arguments(self._function.type_params)
+        type_args = as_arguments(self._function.type_params)
         whole = builder.apply(instance.backward, args, result, type_args)
         if len(active) == 1:
             return {active[0]: whole.atom}

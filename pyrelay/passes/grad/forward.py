@@ -25,11 +25,10 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import Steps, let
-from ...ir.types import FnType, TupleType, Type
+from ...ir.types import FnType, TupleType, Type, as_arguments
 from .bodies import callee_name
 from .code import Branching, Ending, Scope, Work
 from .copying import Copier
-from .instances import arguments
 from .layout import Layout
 from .needs import type_of_saved
 
@@ -239,7 +238,7 @@ class Forward:
         return Call(
             GlobalVar(self._work.instance.forward, span=builder.span),
             args,
-            type_args=step.value.type_args or arguments(function.type_params),
+            type_args=step.value.type_args or as_arguments(function.type_params),
             ty=TupleType((type_of(step.var), self._layout.ty)),
             span=builder.span,
         )

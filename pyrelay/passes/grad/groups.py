@@ -15,12 +15,12 @@ from ...ir.build import Names
 from ...ir.expr import Binding, Call, Expr, GlobalVar, Var, type_of
 from ...ir.module import AdtDef, ConstructorDef
 from ...ir.traverse import Steps
-from ...ir.types import AdtType, Type
+from ...ir.types import AdtType, Type, as_arguments
 from .backward import Backward
 from .code import Code, Ending, Scope, Work
 from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
 from .forward import Forward, LoopPlan
-from .instances import Instance, arguments, bits
+from .instances import Instance, bits
 from .layout import Layout
 from .needs import Collector, type_of_saved
 from .residuals import Planner, packed_type
@@ -136,13 +136,13 @@ class GroupDerivation:
         instance.candidates = tuple(sorted(self._graph.threaded(name)))
         instance.forward = self._store.function_name(f"{name}_fwd")
         instance.backward = self._store.function_name(f"{name}_bwd")
-        arguments_ = arguments(source.function.type_params)
+        own = as_arguments(source.function.type_params)
         is_loop = self._graph.is_loop(name)
         if is_loop:
-            instance.trace = AdtType(self._store.data_name(f"{name}_trace"), arguments_)
+            instance.trace = AdtType(self._store.data_name(f"{name}_trace"), own)
             instance.start = self._store.data_name(f"{instance.trace.name}_start")
         if self._is_held(name, is_loop=is_loop):
-            instance.residual = AdtType(self._store.data_name(f"{name}_res"), arguments_)
+            instance.residual = AdtType(self._store.data_name(f"{name}_res"), own)
         masks = yield self._context.activity.varied_in(source, varied.inward[name], varied)
         used = yield self._context.activity.useful_in(source, useful.inward[name], useful)
         run = self._context.run_param(instance)
@@ -240,8 +240,8 @@ class GroupDerivation:
             yield planner.plan(scope, [type_of(v) for v in given.values()], data)
         work.kept.update(kept_residuals(work, list(scopes.values())))
         type_params = work.source.function.type_params
-        arguments_of_backward = [*values, *member.given.values(), *member.sums.values()]
-        arguments_of_backward += member.run
+        ownof_backward = [*values, *member.given.values(), *member.sums.values()]
+        ownof_backward += member.run
         loop = None
         if member.is_loop:
             loop = yield self._define_loop(member, scopes, values)
@@ -250,7 +250,7 @@ class GroupDerivation:
         instance.residual = layout.ty
         forward = Forward(work, layout, scopes[ending], loop)
         self._store.functions[instance.forward] = yield forward.make()
-        backward = Backward(work, instance.backward, arguments_of_backward, type_params)
+        backward = Backward(work, instance.backward, ownof_backward, type_params)
         self._store.functions[instance.backward] = yield backward.make(
             member.codes[ending], scopes[ending], layout, one_or_tuple(member.types)
         )
@@ -301,7 +301,7 @@ class GroupDerivation:
         call = Call(
             GlobalVar(name, span=walk.span),
             (earlier, *passed, *leave.results),
-            type_args=arguments(function.type_params),
+            type_args=as_arguments(function.type_params),
             ty=result,
             span=walk.span,
         )

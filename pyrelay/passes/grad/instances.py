@@ -92,11 +92,6 @@ def call_instance(callee: Function, call: Call) -> Substitution:
     )
 
 
-def arguments(params: Sequence[TypeParam]) -> tuple[Type | Dim, ...]:
-    """Give type parameters as arguments that stand for themselves."""
-    return tuple(Dim.of(p.name) if isinstance(p, DimVar) else p for p in params)
-
-
 def type_arguments(params: Sequence[TypeParam], instance: Substitution) -> tuple[Type | Dim, ...]:
     """Give the arguments that a substitution gives to type parameters, in order."""
     return tuple(

@@ -29,9 +29,9 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.traverse import children, free_globals, post_order, rewrite
-from ...ir.types import FnType
+from ...ir.types import FnType, as_arguments
 from ..inline import inline_calls
-from .instances import arguments, match_types, type_arguments
+from .instances import match_types, type_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterator, Sequence
@@ -180,7 +180,7 @@ def _passed_on(name: str, function: Function) -> frozenset[int]:
     """Give the positions of the parameters that every call of itself passes on unchanged; none if
     it calls itself at other types."""
     kept = set(range(len(function.params)))
-    own = arguments(function.type_params)
+    own = as_arguments(function.type_params)
     for node in post_order(function):
         if isinstance(node, Call) and isinstance(node.callee, GlobalVar):
             if node.callee.name != name:

@@ -21,12 +21,12 @@ from ...ir.types import (
     Type,
     TypeParam,
     TypeVar,
+    as_arguments,
     dim_names,
     subtypes,
 )
 from ..sizes import shown
 from .code import Branching, Code, Scope, Work
-from .instances import arguments
 from .needs import type_of_saved
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Planner:
             constructors.append(ConstructorDef(made, types))
         span = branching.step.value.span.derived("what the gradient saves")
         self._store.adts[name] = AdtDef(name, params, tuple(constructors), span)
-        return AdtType(name, arguments(params))
+        return AdtType(name, as_arguments(params))
 
     def _save_sizes(self, scope: Scope, code: Code) -> None:
         for dim in code.needs.dims:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Call, Expr, Function, GlobalVar
 from ...ir.traverse import rewrite
-from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, dims, map_type, subtypes
+from ...ir.types import FnType, TypeHole, TypeParam, TypeVar, as_arguments, dims, map_type, subtypes
 from .generate import Scheme
 from .solver import Solver
 
@@ -91,7 +91,7 @@ def generalise(
 ) -> Function:
     """Quantify a function over the parameters of its group; calls inside keep the instance."""
     ty = type_of(function)
-    own = tuple(Dim.atom(p) if isinstance(p, DimVar) else p for p in shared)
+    own = as_arguments(shared)
     names = frozenset(group)
 
     def instantiate(node: Expr) -> Expr:

@@ -9,9 +9,11 @@ depth through their calls and go over to the trampoline when it is spent. All ot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Final
 
+from ...ir.components import components
 from .plan import Plan, Planned
 
 LONGEST_CHAIN: Final = 50
@@ -25,11 +27,15 @@ def find_deep(plan: Plan) -> bool:
     edges: list[dict[int, None]] = [{} for _ in range(unknown + 1)]
     for planned in plan.functions():
         _add_edges(plan, planned, numbers, edges)
-    cyclic, order = _components(edges)
+    groups = components(dict(enumerate(map(tuple, edges))))
+    cyclic = [False] * len(edges)
+    for group in groups:
+        for node in group:
+            cyclic[node] = len(group) > 1 or node in edges[node]
     called_by_cycle = _reach(edges, cyclic)
     calls_cycle = _reach(_reversed(edges), cyclic)
     deep = [a and b for a, b in zip(called_by_cycle, calls_cycle, strict=True)]
-    _mark_chains(edges, order, deep)
+    _mark_chains(edges, chain.from_iterable(groups), deep)
     if deep[unknown]:
         for unit in units:
             deep[numbers[unit]] = deep[numbers[unit]] or unit.escapes
@@ -60,55 +66,6 @@ def _add_edges(
             edges[numbers[plan.unit_of(site.caller)]][own] = None
 
 
-def _components(edges: Sequence[dict[int, None]]) -> tuple[list[bool], list[int]]:
-    """Give which nodes lie on a cycle, and all nodes with callees before callers (Tarjan)."""
-    count = len(edges)
-    index, low = [-1] * count, [0] * count
-    on_stack, cyclic = [False] * count, [False] * count
-    stack: list[int] = []
-    order: list[int] = []
-    visited = 0
-    for root in range(count):
-        work = [(root, iter(edges[root]))] if index[root] < 0 else []
-        while work:
-            node, rest = work[-1]
-            if index[node] < 0:
-                index[node] = low[node] = visited
-                visited += 1
-                stack.append(node)
-                on_stack[node] = True
-            child = next((c for c in rest if index[c] < 0 or on_stack[c]), None)
-            if child is not None and index[child] < 0:
-                work.append((child, iter(edges[child])))
-                continue
-            if child is not None:
-                low[node] = min(low[node], index[child])
-                continue
-            work.pop()
-            if work:
-                low[work[-1][0]] = min(low[work[-1][0]], low[node])
-            if low[node] == index[node]:
-                _close(node, stack, on_stack, cyclic, edges, order)
-    return cyclic, order
-
-
-def _close(
-    node: int,
-    stack: list[int],
-    on_stack: list[bool],
-    cyclic: list[bool],
-    edges: Sequence[dict[int, None]],
-    order: list[int],
-) -> None:
-    members: list[int] = []
-    while not members or members[-1] != node:
-        members.append(stack.pop())
-    for member in members:
-        on_stack[member] = False
-        cyclic[member] = len(members) > 1 or member in edges[member]
-        order.append(member)
-
-
 def _reach(edges: Sequence[dict[int, None]], start: Sequence[bool]) -> list[bool]:
     """Give the start nodes and all that edges lead to from them."""
     found = list(start)
@@ -129,8 +86,9 @@ def _reversed(edges: Sequence[dict[int, None]]) -> list[dict[int, None]]:
     return turned
 
 
-def _mark_chains(edges: Sequence[dict[int, None]], order: Sequence[int], deep: list[bool]) -> None:
-    """Mark the units from which a chain of plain calls would be too long."""
+def _mark_chains(edges: Sequence[dict[int, None]], order: Iterable[int], deep: list[bool]) -> None:
+    """Mark the units from which a chain of plain calls would be too long; in `order` callees come
+    before callers."""
     height = [0] * len(edges)
     for node in order:
         if not deep[node]:

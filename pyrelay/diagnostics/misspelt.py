@@ -1,0 +1,20 @@
+"""The name that was probably meant where one is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def nearest(
+    name: str, known: Iterable[str], prefix: str = "", *, cutoff: float = 0.6
+) -> str | None:
+    """Give the known name that is most like one, with a prefix; None where none is alike."""
+    import difflib  # only a mistake pays for it
+
+    found = difflib.get_close_matches(name, known, 1, cutoff)
+    return prefix + found[0] if found else None
+
+
+def did_you_mean(near: str | None) -> str | None:
+    """Give the question whether a name was meant, for a help; None for no name."""
+    return None if near is None else f"did you mean `{near}`?"
