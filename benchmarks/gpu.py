@@ -1,20 +1,30 @@
-"""Kernels and training steps on a GPU: pyrelay against torch eager, torch.compile (default, and
-max-autotune with CUDA graphs) and what the device itself can do.
+"""Kernels and training steps on a GPU: pyrelay against torch eager, torch.compile (default, with
+CUDA graphs, and max-autotune, which has them too) and what the device itself can do.
 
-Every case runs the same mathematics from the same tensors everywhere; results are compared before
-anything is timed. Elementwise code and row reductions are also given as a share of the bandwidth of
-a copy that is measured in the same run, products as a share of the device's own matrix rate.
+Every case runs the same mathematics from the same tensors everywhere: float32 is float32, so tf32
+is off for all, convolutions of torch included. A training step of ours is one program, and torch's
+is compiled whole, with its optimiser; inputs of compiled code are marked as lying still, so that no
+graph copies them. What each candidate gives is compared with torch eager before anything is timed.
+Elementwise code and row reductions are also given as a share of the bandwidth of a copy that is
+measured in the same run, products as a share of the device's own matrix rate. Operands are larger
+than the caches of any device; blocks of calls alternate between candidates (`bench.py`), so clocks
+treat all alike, and what they were before and after is in the result file.
 
 Where there is no GPU, the result file says so, and nothing else. `--rehearse` runs every case small
-on the CPU, to see that all candidates agree; it times nothing and writes nothing.
+on the CPU, our kernels in Triton's interpreter and torch's compiled by its default, to see that all
+agree; it times nothing and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +36,7 @@ from bench import Candidate
 from rich.console import Console
 from torch import nn
 
-from pyrelay import Dim, Float, Int, Tensor, bfloat16, relay, relay_model
+from pyrelay import Dim, Float, Int, Model, Tensor, bfloat16, options, relay, relay_model
 from pyrelay.models import mlp as mlps
 from pyrelay.models import transformer
 from pyrelay.models.mlp import mlp
@@ -56,7 +66,8 @@ def arguments() -> argparse.Namespace:
 @dataclass(frozen=True)
 class Case:
     """One piece of work: pyrelay's way and torch's, and the bytes and operations it takes at
-    least. `reset` sets both back to where they started."""
+    least. `reset` sets both back to where they started; `tolerance` is how far results may be
+    apart, relatively and absolutely."""
 
     ours: Callable[[], Any]
     theirs: Callable[[], Any]
@@ -66,6 +77,7 @@ class Case:
     operations: int = 0
     reset: Callable[[], None] = lambda: None
     trains: bool = False
+    tolerance: float = 1e-3
 
 
 # Elementwise code, row reductions, products
@@ -124,14 +136,21 @@ def torch_chain(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
-def case_of(ours: Any, theirs: Any, args: tuple[torch.Tensor, ...], **costs: int) -> Case:
+def case_of(ours: Any, theirs: Any, args: tuple[torch.Tensor, ...], **about: Any) -> Case:
     """Give the case of a function in both languages."""
 
     def compiled(mode: str) -> Callable[[], Any]:
         made = torch.compile(theirs, mode=mode)
+        lie_still(args)
         return lambda: made(*args)
 
-    return Case(lambda: ours(*args), lambda: theirs(*args), compiled, **costs)
+    return Case(lambda: ours(*args), lambda: theirs(*args), compiled, **about)
+
+
+def lie_still(args: tuple[torch.Tensor, ...]) -> None:
+    """Tell torch.compile that tensors do not move, so that its graphs need not copy them."""
+    for arg in args:
+        torch._dynamo.mark_static_address(arg)  # noqa: SLF001  documented under this name
 
 
 def functions(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
@@ -153,6 +172,7 @@ def functions(device: torch.device, small: bool) -> dict[str, Callable[[], Case]
             (x, w, b),
             bytes=2 * (3 * side * side + side),
             operations=2 * side**3,
+            tolerance=2e-2,
         )
 
     whole = rows * columns
@@ -198,6 +218,42 @@ def lstm_loss(xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]) -> Flo
     return (unrolled(xs, start) ** 2).mean()
 
 
+@relay
+def lenet_step(
+    model: Model[lenet], x: Tensor[Float, (N, 1, 28, 28)], y: Tensor[Int, (N,)]
+) -> Float:
+    """Give the loss, after a step of plain descent."""
+    value, grads = relay.value_and_grad(model, lenet_loss, (x, y))
+    relay.update_model_params(model, grads, lr=RATE)
+    return value
+
+
+@relay
+def mlp_step(model: Model[mlp], x: Tensor[Float, (N, D)], y: Tensor[Int, (N,)]) -> Float:
+    """Give the loss, after a step of plain descent."""
+    value, grads = relay.value_and_grad(model, mlp_loss, (x, y))
+    relay.update_model_params(model, grads, lr=RATE)
+    return value
+
+
+@relay
+def block_step(model: Model[transformer_block], x: Tensor[Float, (B, T, C)]) -> Float:
+    """Give the loss, after a step of plain descent."""
+    value, grads = relay.value_and_grad(model, block_loss, (x,))
+    relay.update_model_params(model, grads, lr=RATE)
+    return value
+
+
+@relay
+def lstm_step(
+    model: Model[unrolled], xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]
+) -> Float:
+    """Give the loss, after a step of plain descent."""
+    value, grads = relay.value_and_grad(model, lstm_loss, (xs, start))
+    relay.update_model_params(model, grads, lr=RATE)
+    return value
+
+
 class Unrolled(nn.Module):
     """`unrolled` in torch."""
 
@@ -229,31 +285,28 @@ class LeNet(nn.Module):
 
 
 def step_of(
-    loss: Any, model: Any, reference: nn.Module, args: tuple[torch.Tensor, ...], their_loss: Any
+    step: Any, model: Any, reference: nn.Module, args: tuple[torch.Tensor, ...], their_loss: Any
 ) -> Case:
-    """Give a training step with plain descent: two calls of a script, and torch's own."""
+    """Give a training step with plain descent: a program of ours, and a script of torch's."""
     starts = [p.detach().clone() for p in reference.parameters()]
     optimizer = torch.optim.SGD(reference.parameters(), lr=RATE)
     mine = dict(model.named_parameters())
     begun = {name: p.detach().clone() for name, p in mine.items()}
 
-    def ours() -> torch.Tensor:
-        value, grads = relay.value_and_grad(model, loss, args)
-        relay.update_model_params(model, grads, lr=RATE)
-        return value
-
-    def stepping(loss: Any) -> Callable[[], torch.Tensor]:
+    def stepping(loss: Any, update: Callable[[], Any]) -> Callable[[], torch.Tensor]:
         def step() -> torch.Tensor:
             optimizer.zero_grad(set_to_none=True)
             value = loss(reference, *args)
             value.backward()
-            optimizer.step()
+            update()
             return value.detach()
 
         return step
 
     def compiled(mode: str) -> Callable[[], torch.Tensor]:
-        return stepping(torch.compile(their_loss, mode=mode))
+        lie_still(args)
+        update = torch.compile(optimizer.step, mode=mode)
+        return stepping(torch.compile(their_loss, mode=mode), update)
 
     @torch.no_grad()
     def reset() -> None:
@@ -262,7 +315,8 @@ def step_of(
         for name, start in begun.items():
             mine[name].copy_(start)
 
-    return Case(ours, stepping(their_loss), compiled, reset=reset, trains=True)
+    theirs = stepping(their_loss, optimizer.step)
+    return Case(lambda: step(model, *args), theirs, compiled, reset=reset, trains=True)
 
 
 def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
@@ -277,7 +331,7 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
         size = 4 if small else 256
         x, y = torch.rand(size, 1, 28, 28), torch.randint(0, 10, (size,))
         args = x.to(device), y.to(device)
-        return step_of(lenet_loss, model, reference, args, lambda m, x, y: F.cross_entropy(m(x), y))
+        return step_of(lenet_step, model, reference, args, lambda m, x, y: F.cross_entropy(m(x), y))
 
     def of_mlp() -> Case:
         torch.manual_seed(0)
@@ -289,7 +343,7 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
         names = {f"{o}.{p}": f"{n}.{p}" for o, n in old.items() for p in ("weight", "bias")}
         model.load_state_dict(reference.state_dict(), rename=names)
         args = torch.randn(size, inputs).to(device), torch.randint(0, 10, (size,)).to(device)
-        return step_of(mlp_loss, model, reference, args, lambda m, x, y: F.cross_entropy(m(x), y))
+        return step_of(mlp_step, model, reference, args, lambda m, x, y: F.cross_entropy(m(x), y))
 
     def of_transformer() -> Case:
         torch.manual_seed(0)
@@ -301,7 +355,7 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
         model = model.to(device)
         model.load_state_dict(reference.state_dict(), rename=TORCH_NAMES)
         x = torch.randn(batch, time, width).to(device)
-        return step_of(block_loss, model, reference, (x,), lambda m, x: m(x).square().mean())
+        return step_of(block_step, model, reference, (x,), lambda m, x: m(x).square().mean())
 
     def of_lstm() -> Case:
         torch.manual_seed(0)
@@ -312,7 +366,7 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
         model.load_state_dict(reference.state_dict(), rename=names)
         xs, start = torch.randn(time, batch, size), torch.zeros(batch, size)
         args = xs.to(device), start.to(device)
-        return step_of(lstm_loss, model, reference, args, lambda m, *a: m(*a).square().mean())
+        return step_of(lstm_step, model, reference, args, lambda m, *a: m(*a).square().mean())
 
     return {
         "LeNet, training": of_lenet,
@@ -325,30 +379,40 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
 # The comparison
 
 
-def candidates(case: Case, device: torch.device, quick: bool) -> dict[str, Candidate]:
-    """Give every way of doing a case."""
-
-    def candidate(work: Callable[[], Any]) -> Candidate:
-        return Candidate(work, case.reset, lambda: torch.cuda.synchronize(device))
-
-    found = {
-        "torch eager": candidate(case.theirs),
-        "torch.compile": candidate(case.compiled("default")),
-        "pyrelay": candidate(case.ours),
-    }
-    if not quick:
-        found["torch.compile, max-autotune"] = candidate(case.compiled("max-autotune"))
-    return found
+MODES: Final = {
+    "torch.compile": "default",
+    "torch.compile, CUDA graphs": "reduce-overhead",
+    "torch.compile, max-autotune": "max-autotune",
+}
 
 
-def check(name: str, case: Case) -> None:
-    """Stop unless pyrelay and torch agree on a case."""
-    for _ in range(3 if case.trains else 1):
-        ours, theirs = case.ours(), case.theirs()
-        torch.testing.assert_close(
-            ours.float(), theirs.float(), rtol=2e-2, atol=2e-2, msg=lambda m: f"{name}: {m}"
-        )
+def ways(case: Case, modes: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
+    """Give every way of doing a case, that of torch eager first."""
+    compiled = {name: case.compiled(mode) for name, mode in modes.items()}
+    return {"torch eager": case.theirs, **compiled, "pyrelay": case.ours}
+
+
+def check(name: str, case: Case, found: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
+    """Stop unless all ways give what torch eager does. Gives the seconds of their first calls."""
+    expected: list[torch.Tensor] = []
+    first: dict[str, float] = {}
+    for way, work in found.items():
+        case.reset()
+        for number in range(3 if case.trains else 1):
+            began = time.perf_counter()
+            value = work().detach().clone()  # a graph may give the same storage again
+            value.isfinite().all().item()  # waits
+            first.setdefault(way, time.perf_counter() - began)
+            if way == "torch eager":
+                expected.append(value)
+            torch.testing.assert_close(
+                *(value.float(), expected[number].float()),
+                rtol=case.tolerance,
+                atol=case.tolerance,
+                msg=lambda m, way=way: f"{name}, {way}: {m}",
+            )
     case.reset()
+    return first
 
 
 def bandwidth(device: torch.device) -> float:
@@ -371,10 +435,14 @@ def matrix_rate(device: torch.device) -> float:
 def rehearse(chosen: Callable[[str], bool]) -> None:
     """Run every case small on the CPU and compare."""
     device = torch.device("cpu")
-    for name, make in {**functions(device, True), **models(device, True)}.items():
-        if chosen(name):
-            check(name, make())
-            Console().print(f"{name}: agrees")
+    modes = {"torch.compile": "default"} if shutil.which("g++") else {}
+    with options(lowering="triton-interpret"):
+        for name, make in {**functions(device, True), **models(device, True)}.items():
+            if chosen(name):
+                case = make()
+                check(name, case, ways(case, modes))
+                torch._dynamo.reset()  # noqa: SLF001  one compiled graph a case
+                Console().print(f"{name}: agrees")
 
 
 def say_there_is_none(out: Path) -> None:
@@ -386,7 +454,7 @@ def say_there_is_none(out: Path) -> None:
 
 
 def main() -> None:
-    """Measure every case and print one table."""
+    """Do what the command line says."""
     args = arguments()
     parts = [part for part in args.only.split(",") if part]
 
@@ -394,42 +462,72 @@ def main() -> None:
         return not parts or any(part in name for part in parts)
 
     if args.rehearse:
+        os.environ["TRITON_INTERPRET"] = "1"  # before anything imports it
         rehearse(chosen)
         return
     if not torch.cuda.is_available():
         say_there_is_none(args.out)
         return
-    device = torch.device("cuda")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True  # the best convolution for all who call one
+    with options(lowering="triton"):
+        measure(chosen, quick=args.quick, out=args.out)
+
+
+def measure(chosen: Callable[[str], bool], *, quick: bool, out: Path) -> None:
+    """Measure every case, print one table and write it."""
+    device = torch.device("cuda", torch.cuda.current_device())
     copied, multiplied = bandwidth(device), matrix_rate(device)
+    shares: dict[str, dict[str, float]] = {}
+    states = [state()]
     report = bench.Report(
         f"GPU: {torch.cuda.get_device_name(device)}",
         "torch eager",
         ("pyrelay", "torch", "triton"),
         device=torch.cuda.get_device_name(device),
+        cuda=torch.version.cuda or torch.version.hip,
+        precision="float32 without tf32, but for what says bfloat16",
         copy_bytes_per_second=copied,
         matrix_operations_per_second=multiplied,
+        shares=shares,
+        states=states,
     )
-    effort = replace(bench.Effort(), rounds=7) if args.quick else bench.Effort()
-    shares: dict[str, dict[str, float]] = {}
+    effort = replace(bench.Effort(), rounds=7) if quick else bench.Effort()
+    modes = dict(list(MODES.items())[:2]) if quick else MODES
     for name, make in {**functions(device, False), **models(device, False)}.items():
         if not chosen(name):
             continue
         case = make()
-        check(name, case)
         torch._dynamo.reset()  # noqa: SLF001  one compiled graph a case
-        ways = candidates(case, device, args.quick)
-        timings = bench.compare(ways, effort, dict.fromkeys(ways, 0.0))
+        found = ways(case, modes)
+        first = check(name, case, found)
+        candidates = {
+            way: Candidate(work, case.reset, lambda: torch.cuda.synchronize(device))
+            for way, work in found.items()
+        }
+        timings = bench.compare(candidates, effort, first)
         report.add(name, timings)
         for way, timing in timings.items():
             share = max(
                 case.bytes / timing.median / copied, case.operations / timing.median / multiplied
             )
-            shares.setdefault(name, {})[way] = round(share, 3)
+            if share:
+                shares.setdefault(name, {})[way] = round(share, 3)
+    states.append(state())
     report.print()
-    report.save(args.out)
+    report.save(out)
     for name, found in shares.items():
-        if any(found.values()):
-            Console().print(f"{name}: share of the device's own rate: {found}")
+        Console().print(f"{name}: share of the device's own rate: {found}")
+
+
+def state() -> str:
+    """Give the driver, the clocks and the temperature of the device, where a tool tells."""
+    asked = "driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit"
+    command = ["nvidia-smi", f"--query-gpu={asked},temperature.gpu", "--format=csv,noheader"]
+    if shutil.which(command[0]) is None:
+        return "nobody tells"
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or done.stderr.strip()
 
 
 if __name__ == "__main__":

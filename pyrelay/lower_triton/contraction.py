@@ -162,7 +162,8 @@ class _Contraction:
         results = [self._supplier.element(o.value, index) for o, index in stored]
         operands = [t for s in self._sums for t in s.sides]
         kernel = KernelText(self._group.function, self._supplier.terms, self._places)
-        kernel.take("batch", "m", "n", "k", "inside", "total", "start", "tile", "tiles_n", "width")
+        kernel.take("batch", "m", "n", "k", "inside", "total", "start", "tile", "width")
+        kernel.take("tiles_m", "tiles_n")
         kernel.take("first", "height")
         kernel.count([*operands, *(r.operand for r in self._reductions), *results])
         kernel.filled.update(o for o in operands if o.op == "load")
@@ -180,7 +181,8 @@ class _Contraction:
             Tiles(self.sorts.rows.count, "BLOCK_M"),
             Tiles(self.sorts.columns.count, "BLOCK_N"),
         )
-        grid = (tiles, (Tiles(self.sorts.batch.count, None),))
+        # All are on the first axis, since the others take 65,535 programs at most.
+        grid = ((*tiles, Tiles(self.sorts.batch.count, None)),)
         return kernel.finish(block.lines, grid, ())
 
     def _tile(self, kernel: KernelText) -> Block:
@@ -197,17 +199,18 @@ class _Contraction:
         block = Block(kernel, axes, ["BLOCK_M", "BLOCK_N"])
         block.line("# Tiles that share operands run at the same time: GROUP rows of tiles at once.")
         block.line("tile = tl.program_id(0)")
-        block.line(f"tiles_n = tl.cdiv({columns}, BLOCK_N)")
+        block.line(f"tiles_m, tiles_n = tl.cdiv({rows}, BLOCK_M), tl.cdiv({columns}, BLOCK_N)")
+        if self.sorts.batch.count != ONE:
+            wide = ".to(tl.int64)" if self._layout.is_wide else ""
+            block.line(f"batch = (tile // (tiles_m * tiles_n)){wide}")
+            block.line("tile = tile % (tiles_m * tiles_n)")
         block.line("width = GROUP * tiles_n")
         block.line("first = tile // width * GROUP")
-        block.line(f"height = tl.minimum(tl.cdiv({rows}, BLOCK_M) - first, GROUP)")
+        block.line("height = tl.minimum(tiles_m - first, GROUP)")
         block.line("m = (first + tile % width % height) * BLOCK_M + tl.arange(0, BLOCK_M)")
         block.line("n = tile % width // height * BLOCK_N + tl.arange(0, BLOCK_N)")
         if self._layout.is_wide:
             block.line("m, n = m.to(tl.int64), n.to(tl.int64)")
-        if self.sorts.batch.count != ONE:
-            wide = ".to(tl.int64)" if self._layout.is_wide else ""
-            block.line(f"batch = tl.program_id(1){wide}")
         return block
 
     def _loops(self, kernel: KernelText, block: Block) -> None:

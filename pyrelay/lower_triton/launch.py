@@ -20,7 +20,7 @@ from ..ir.dims import Dim, product
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
 from ..passes.regions.reading import bindings_of
-from .build import interprets, triton_module
+from .build import interprets, triton_error, triton_module
 from .kernel import Form, Kernel, Layout, Lowered, NoKernel
 from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
 from .sharing import extent, is_shared
@@ -41,9 +41,10 @@ class KernelCall:
 
     Called with its operands (tensors, and numbers of rank 0) it gives its result, or a tuple of
     its results, in fresh storage but for what it overwrites. `in_torch` does the same as calls of
-    torch, and does it where no text is made for the function, or where an operand that is
-    overwritten lies in the storage of another; it is one of the ways to choose from if
-    `may_prefer_torch`. Raises NoTriton, and NoKernel where there is no `in_torch`.
+    torch, and does it where no text is made for the function, where no kernel of it fits the
+    device, or where an operand that is overwritten lies in the storage of another; it is one of
+    the ways to choose from if `may_prefer_torch`. Raises NoTriton, and NoKernel or Triton's own
+    error where there is no `in_torch`.
     """
 
     def __init__(
@@ -105,6 +106,12 @@ class KernelCall:
             self.refused = str(error)
             _say_once(f"code runs as calls of torch and not as a kernel: {error}")
             return None
+        except triton_error() as error:
+            if self._in_torch is None:
+                raise
+            why = str(error).partition("\n")[0] or type(error).__name__
+            _say_once(f"code runs as calls of torch, since no kernel for it runs here: {why}")
+            found = Prepared((), (), (), in_torch=True)
         if len(self._prepared) >= MOST_SHAPES:
             del self._prepared[next(iter(self._prepared))]
         self._prepared[key] = found

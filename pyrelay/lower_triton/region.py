@@ -74,14 +74,14 @@ class RegionCall:
         self._written: Final = tuple(written)
         self._types: Final = [type_of(p) for p in function.params]
         self._tapes: Final[dict[tuple[Any, ...], Tape]] = {}
-        self._apart: tuple[int, ...] = ()
-        """The addresses of arguments that were last found to share nothing."""
+        self._apart: tuple[Any, ...] = ()
+        """The sizes and addresses of arguments that were last found to share nothing."""
 
     def __call__(self, *args: Any) -> Any:
         """Give the result of the region."""
-        if self._written and self._is_shared(args):
-            return self.plain(*args)
         key = key_of(args, self._types)
+        if self._written and self._is_shared(key, args):
+            return self.plain(*args)
         tape = self._tapes.get(key)
         if tape is not None:
             return tape.run(args)
@@ -92,13 +92,13 @@ class RegionCall:
         self._tapes[key] = _Taping(self.function, self._plan, first).tape(self._device)
         return result
 
-    def _is_shared(self, args: Sequence[Any]) -> bool:
-        addresses = tuple([a.data_ptr() for a in args if isinstance(a, torch.Tensor)])
-        if addresses == self._apart:
+    def _is_shared(self, key: tuple[Any, ...], args: Sequence[Any]) -> bool:
+        lying = (key, [a.data_ptr() for a in args if isinstance(a, torch.Tensor)])
+        if lying == self._apart:
             return False
         if is_shared(args, self._written):
             return True
-        self._apart = addresses
+        self._apart = lying
         return False
 
 

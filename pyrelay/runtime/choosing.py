@@ -18,6 +18,7 @@ import torch
 from ..config import current
 from ..lower_triton.build import triton_error
 from ..lower_triton.kernel import Number, Read, Scratch, Written
+from ..lower_triton.launch import on
 from ..lower_triton.prepare import Choose, Question, expected
 from .measurements import keep, key_on, recall
 from .methods import rounded
@@ -61,7 +62,8 @@ class Gpu:
 
     def is_recording(self) -> bool:
         """Tell whether a graph is being recorded on the current stream."""
-        return torch.cuda.is_current_stream_capturing()
+        with on(self._device):
+            return torch.cuda.is_current_stream_capturing()
 
     def watch(self) -> Stopwatch:
         """Give what takes times by the device's own clock."""

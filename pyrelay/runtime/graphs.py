@@ -5,16 +5,28 @@ region only reads are copied into buffers of the graph's own, unless they have l
 in all runs so far, as the parameters of a model do; a tensor that the region writes to is never
 copied. Results are copied out, since the next replay overwrites them. Values are the same as those
 of a region that is not recorded.
+
+The call that records runs the region first, on what the graph will read: so kernels are compiled
+and chosen, and libraries prepared, before anything is recorded, and nothing else may be then. What
+cannot be recorded all the same runs as it is, which is said once. Runs on several streams take
+turns. While someone else records, the region is part of that recording.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+import logging
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cache
+from threading import Lock
 from typing import Any, Final, Protocol, final
 
 import torch
+
+from ..lower_triton.launch import current_driver, on
+
+_LOGGER: Final = logging.getLogger("pyrelay.kernels")
 
 RUNS_BEFORE: Final = 2
 """A region is recorded after so many runs with the same shapes: by then kernels are compiled and
@@ -43,21 +55,69 @@ class Recorder(Protocol):
         ...
 
     def recording(self, graph: Graph) -> AbstractContextManager[None]:
-        """Record what is started in the block instead of doing it."""
+        """Record what is started in the block instead of doing it. Raises RuntimeError where that
+        cannot be."""
         ...
+
+    def is_recording(self) -> bool:
+        """Tell whether what is started now is recorded already."""
+        ...
+
+    def take_turns(self) -> None:
+        """Have what is started now wait for what was started before the last call of this."""
+        ...
+
+
+_ONE_AT_A_TIME: Final = Lock()
+"""A process records one graph at a time: torch has one pool for what is allocated meanwhile."""
 
 
 @final
 class CudaRecorder:
-    """Makes CUDA graphs."""
+    """Makes CUDA graphs on one device, whichever is the current one."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device: Final = device
+        self._index: Final = device.index or 0
+        self._last: torch.cuda.Stream | None = None
+        self._number: int | None = None
 
     def graph(self) -> torch.cuda.CUDAGraph:
         """Give a graph with nothing in it."""
         return torch.cuda.CUDAGraph()
 
-    def recording(self, graph: Any) -> AbstractContextManager[None]:
+    @contextmanager
+    def recording(self, graph: Any) -> Generator[None]:
         """Record what is started in the block instead of doing it."""
-        return torch.cuda.graph(graph, capture_error_mode="thread_local")
+        with _ONE_AT_A_TIME, torch.cuda.device(self._device):
+            here = torch.cuda.current_stream()
+            stream = _side_stream(self._device)
+            try:
+                with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+                    yield
+            finally:
+                torch.cuda.set_stream(here)  # torch leaves the other one if recording fails
+
+    def is_recording(self) -> bool:
+        """Tell whether a graph is being recorded on the current stream."""
+        with on(self._device):
+            return torch.cuda.is_current_stream_capturing()
+
+    def take_turns(self) -> None:
+        """Have the current stream wait for the one that was current at the last call."""
+        number = current_driver().get_current_stream(self._index)
+        if number == self._number:
+            return
+        stream = torch.cuda.current_stream(self._device)
+        if self._last is not None:
+            stream.wait_stream(self._last)
+        self._last, self._number = stream, number
+
+
+@cache
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """Give the stream of a device on which graphs are recorded. Libraries keep memory for each."""
+    return torch.cuda.Stream(device)
 
 
 @final
@@ -140,31 +200,40 @@ class GraphedRegion:
         self._recorder: Final = recorder
         self._runs: Final[dict[tuple[Any, ...], _Runs]] = {}
         self._graphs: Final[dict[tuple[Any, ...], _Recorded]] = {}
+        self._lock: Final = Lock()
+        self._is_refused = False
 
     def __call__(self, *args: Any) -> Any:
         """Give the result of the region, in storage of its own."""
+        if self._is_refused or self._recorder.is_recording():
+            return self._function(*args)
+        with self._lock:  # a graph's buffers belong to one run at a time
+            return self._run(args)
+
+    def _run(self, args: Sequence[Any]) -> Any:
         key = (*[_key(a) for a in args], *[args[i].data_ptr() for i in self._written])
         recorded = self._graphs.get(key)
         if recorded is None:
-            return self._run(key, args)
+            return self._run_before(key, args)
+        self._recorder.take_turns()
         moved = recorded.misses(args)
         if not moved:
             return recorded.replay(args)
         self._runs[key].drop(moved)
-        recorded = self._graphs[key] = self._record(key, args)
-        return recorded.replay(args)
+        return self._record(key, args)
 
-    def _run(self, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
+    def _run_before(self, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
         if key not in self._runs and len(self._runs) >= MOST_SEEN:
             self._runs.pop(next(k for k in self._runs if k not in self._graphs))
         runs = self._runs.setdefault(key, _Runs(args))
         runs.add(args)
         if runs.count <= RUNS_BEFORE or len(self._graphs) >= MOST_GRAPHS:
             return self._function(*args)
-        recorded = self._graphs[key] = self._record(key, args)
-        return recorded.replay(args)
+        self._recorder.take_turns()
+        return self._record(key, args)
 
-    def _record(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Recorded:
+    def _record(self, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
+        """Give the result of the region, and record it for other contents of the arguments."""
         settled = self._runs[key].settled
         given = list(args)
         taken: list[tuple[int, _Buffer | _Address]] = []
@@ -174,12 +243,25 @@ class GraphedRegion:
             if position in settled or position in self._written:
                 taken.append((position, _Address(arg.data_ptr())))
                 continue
-            given[position] = arg.clone()  # keeps the strides, on which kernels depend
+            given[position] = arg.clone()  # of other strides, perhaps, which the region is told
             taken.append((position, _Buffer(given[position])))
+        found = _copied(self._function(*given))
         graph = self._recorder.graph()
-        with self._recorder.recording(graph):
-            results = self._function(*given)
-        return _Recorded(graph, tuple(taken), results)
+        try:
+            with self._recorder.recording(graph):
+                results = self._function(*given)
+        except RuntimeError as error:
+            self._refuse(error)
+        else:
+            self._graphs[key] = _Recorded(graph, tuple(taken), results)
+        return found
+
+    def _refuse(self, error: RuntimeError) -> None:
+        """Record nothing any more."""
+        self._is_refused = True
+        self._graphs.clear()
+        why = str(error).partition("\n")[0] or type(error).__name__
+        _LOGGER.warning("a region runs without a CUDA graph, which cannot be recorded: %s", why)
 
 
 def _key(value: Any) -> Any:

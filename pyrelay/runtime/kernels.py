@@ -68,5 +68,5 @@ class Kernels:
             plan = plan_memory(self._cut.module.functions[name], self._kernels)
             call = RegionCall(region, plan, self.called.__getitem__, code, self._device, written)
         if self._device.type == "cuda" and current().graphs:
-            return GraphedRegion(call, written, CudaRecorder())
+            return GraphedRegion(call, written, CudaRecorder(self._device))
         return call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered
+from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered, Tiles
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import check
@@ -74,6 +74,13 @@ def test_a_number_that_is_not_read_adds_nothing() -> None:
 def test_stacks_of_matrices_are_broadcast() -> None:
     check(SCORES, torch.randn(2, 3, 5, 8), torch.randn(3, 7, 8))
     check(SCORES, torch.randn(2, 1, 5, 8), torch.randn(1, 7, 8))
+    check(SCORES, torch.randn(3, 1, 70, 8), torch.randn(1, 65, 8))
+
+
+def test_a_stack_may_have_more_matrices_than_the_second_axis_of_a_grid_has_programs() -> None:
+    for made in alternatives(SCORES):
+        (axis,) = made.grid
+        assert sum(isinstance(t, Tiles) and t.block is None for t in axis) == 1
 
 
 def test_dims_of_one_sort_are_one() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 import shutil
 import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,10 +20,11 @@ from pyrelay.lower_triton import build, launch
 from pyrelay.lower_triton.build import NoTriton
 from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
 from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.prepare import Question
 from pyrelay.runtime import lowerings
 from pyrelay.runtime.lowerings import Lowering, lowering_on
 from tests.kernels.running import CPU
-from tests.kernels.test_launch import SCALE, function_of
+from tests.kernels.test_launch import SCALE, function_of, scaled
 
 CUDA = torch.device("cuda", 0)
 
@@ -140,3 +143,30 @@ def test_code_without_a_kernel_is_mentioned_once(caplog: pytest.LogCaptureFixtur
     assert [r.getMessage() for r in caplog.records] == [
         "code runs as calls of torch and not as a kernel: it takes a diagonal"
     ]
+
+
+def test_a_kernel_that_does_not_fit_the_device_is_mentioned_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def choose(question: Question, attempts: Sequence[Callable[[], object]]) -> int:
+        raise build.triton_error()("out of resource: shared memory, Required: 262144")
+
+    x = torch.ones(2, 3)
+    with caplog.at_level(logging.WARNING, "pyrelay.kernels"):
+        call = KernelCall(function_of(SCALE), ways, CPU, choose, lambda x, k: x * k)
+        for factor in (5, 6):
+            assert torch.equal(call(x, factor), x * factor)
+        with pytest.raises(build.triton_error(), match="out of resource"):
+            KernelCall(function_of(SCALE), ways, CPU, choose)(x, 5)
+    assert [r.getMessage() for r in caplog.records] == [
+        "code runs as calls of torch, since no kernel for it runs here: "
+        "out of resource: shared memory, Required: 262144"
+    ]
+
+
+def ways(layout: Layout) -> Lowered:
+    """Give the kernel of `SCALE` in two configurations, so that one is chosen."""
+    (kernel,) = scaled(layout).kernels
+    (config,) = kernel.configs
+    wider = replace(config, num_warps=2 * config.num_warps)
+    return Lowered((replace(kernel, configs=(config, wider)),))
