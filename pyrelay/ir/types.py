@@ -363,8 +363,7 @@ def show(ty: Type) -> str:
         case SizeType(dim):
             return f'Dim("{_size(dim)}")' if dim.constant is None else f"{dim}"
         case TupleType(fields):
-            inside = ", ".join(show(f) for f in fields)
-            return f"tuple[{inside or '()'}]"
+            return f"tuple[{', '.join(show(f) for f in fields)}]" if fields else "None"
         case FnType(params, result):
             return f"Fn[[{', '.join(show(p) for p in params)}], {show(result)}]"
         case RefType(value):

@@ -41,9 +41,11 @@ from ..prelude.values import List
 from ..translate.number_places import Numbers
 from ..translate.scope import is_frozen
 from ..translate.signature import Signature
+from .agreement import Agreement
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
 from .schema import INT_RANGE, Leaf, Schema
+from .value_types import TypesOfValues
 from .values import Cell
 
 _SHOWN: Final = 4
@@ -80,11 +82,19 @@ Place: TypeAlias = Parameter | Part
 class Binder:
     """Converts the arguments of one call, binding named sizes on the way."""
 
-    def __init__(self, function: str, device: torch.device, schema: Schema | None = None) -> None:
-        """`schema` tells how values of users' data types look; without, there are none."""
+    def __init__(
+        self,
+        function: str,
+        device: torch.device,
+        schema: Schema | None = None,
+        types: TypesOfValues | None = None,
+    ) -> None:
+        """`schema` tells how values of users' data types look; without, there are none. `types`
+        tells the types of values whose parameter takes any."""
         self.function: Final = function
         self.device: Final = device
         self.schema: Final = schema
+        self._agreement: Final = None if types is None else Agreement(function, types)
         self.leaves: Final[list[torch.Tensor]] = []
         """The tensors in arguments that are data."""
         self.numbers: Final = count(1)
@@ -117,8 +127,11 @@ class Binder:
                 return self._stream(parameter, value)
             case AdtType():
                 return self._data(parameter, value, ty)
-            case TypeVar():
-                return self._any(parameter, value)
+            case TypeVar(name):
+                host = self._any(parameter, value)
+                if self._agreement is not None:
+                    self._agreement.meet(name, parameter, host)
+                return host
             case RefType():
                 return self._cell(parameter, value, ty)
             case _:

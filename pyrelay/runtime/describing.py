@@ -14,7 +14,6 @@ from ..ir.types import (
     AdtType,
     substitution,
 )
-from ..prelude.library import library
 from ..prelude.names import CONSTRUCTORS
 from ..prelude.values import List
 from ..translate.annotation import NotData
@@ -33,7 +32,8 @@ from ..translate.signature import Signature
 from .model import Model
 from .records import Params
 from .structure import parts
-from .type_parameters import Typed, is_array, rank_and_dtype, solve, type_vars_of
+from .type_parameters import Typed, is_array, shape_and_dtype, solve, type_vars_of
+from .value_types import of_prelude
 
 _PLAIN: Final = (bool, int, float, str, type(None))
 
@@ -86,7 +86,7 @@ class Describer:
         return solve(given, wanted, self._fields, self._describe, is_whole)
 
     def _fields(self, ty: AdtType, value: Any) -> Typed:
-        known = self._definition(type(value))
+        known = self.definition(type(value))
         if known is None:
             return []
         definition, place = known
@@ -97,8 +97,8 @@ class Describer:
     def _describe(self, value: Any) -> Described | None:
         """Give what a value is; None for what no program takes."""
         if is_array(value):
-            known = rank_and_dtype(value)
-            return None if known is None else TensorOf(*known)
+            shape, dtype = shape_and_dtype(value)
+            return None if dtype is None else TensorOf(len(shape), dtype)
         if type(value) in _PLAIN:
             return Plain(type(value))
         if isinstance(value, tuple):
@@ -121,7 +121,7 @@ class Describer:
         return ListOf(element)
 
     def _instance(self, value: Any) -> Described | None:
-        known = self._definition(type(value))
+        known = self.definition(type(value))
         if known is None:
             return None
         definition, place = known
@@ -129,12 +129,10 @@ class Describer:
         found = self._solve(list(zip(types, parts(value), strict=False)))
         return DataOf(type(value), tuple(found.get(p.name) for p in definition.type_params))
 
-    def _definition(self, cls: type) -> tuple[AdtDef, int] | None:
+    def definition(self, cls: type) -> tuple[AdtDef, int] | None:
         """Give the data type of a class, and which of its constructors it is."""
         if cls in CONSTRUCTORS:
-            known = CONSTRUCTORS[cls]
-            definition = library().adts[known.adt]
-            return definition, [c.name for c in definition.constructors].index(known.name)
+            return of_prelude(cls)
         try:
             found = self._data.of_class(cls, self._seen, NOWHERE)
         except NotData:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, final
 import torch
 
 from ..diagnostics.diagnostic import RunError
+from ..ir.dims import Dim
 from ..ir.ops.host import IntegerOverflow
 from ..ir.traverse import spine
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
@@ -28,6 +29,8 @@ from .results import Converter, Exports, Owner, converter
 from .schema import Data, Elements, Maybe, Schema, has_data
 from .stream import as_raised
 from .structure import lowered
+from .type_parameters import type_vars_of
+from .value_types import Definitions, TypesOfValues, definitions_in
 from .values import Cell
 
 if TYPE_CHECKING:
@@ -59,9 +62,11 @@ class Entry:
         pullback: Program | None = None,
         exports: Exports | None = None,
         models: int = 0,
+        definitions: Definitions | None = None,
     ) -> None:
         """`numbers` says where in the result numbers go back as Python's own; `models` is the
-        number of leading parameters that are parts of models."""
+        number of leading parameters that are parts of models; `definitions` knows more data types
+        than the program mentions."""
         self.name: Final = name
         self.program: Final = program
         self.parameters: Final = parameters
@@ -70,7 +75,12 @@ class Entry:
         self._exports: Final = exports or {}
         self._finish: Final[dict[bool, Converter]] = {}
         self._schema: Final = Schema(program.translated.adts, program.data)
-        self._data: Final = any(has_data(self._schema.plan(p.type)) for p in parameters[models:])
+        is_open = bool(type_vars_of(p.type for p in parameters))
+        known = definitions or definitions_in(program.translated.adts, program.data)
+        self._types: Final = TypesOfValues(known, Dim.of) if is_open else None
+        plans = [self._schema.plan(p.type) for p in parameters[models:]]
+        self._data: Final = is_open or any(map(has_data, plans))
+        """Whether arguments are looked into at each call."""
         self._walked: Final = [
             isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
         ]
@@ -253,7 +263,7 @@ class Entry:
         return self._bound(values, device)[1]
 
     def _bound(self, values: Sequence[Any], device: torch.device) -> tuple[Binder, list[Any]]:
-        binder = Binder(self.name, device, self._schema)
+        binder = Binder(self.name, device, self._schema, self._types)
         found = [binder.bind(p, v) for p, v in zip(self.parameters, values, strict=True)]
         binder.finish(self.program.function.assumptions)
         return binder, found

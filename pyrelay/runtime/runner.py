@@ -19,6 +19,7 @@ from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
 from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
+from ..ir.op import Op
 from ..ir.types import FnType, TupleType
 from ..translate.data import DataTypes
 from ..translate.definition import (
@@ -51,6 +52,7 @@ from .records import Grads
 from .representation import UserData
 from .show import explanation, stage_text, type_text
 from .transformed import Transformed, transformed
+from .type_parameters import type_vars_of
 from .warn import warn
 
 
@@ -97,6 +99,8 @@ class Runner:
         self._base: Final = function if isinstance(function, Definition) else function.definition
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
+        self._several: Final[dict[DerivedFunction, bool]] = {}
+        """Whether transforms that were passed take values of several types."""
         self._hits = 0
         self._varying: Final[dict[Place, Guard]] = {}
         """The captured numbers that have changed; each run reads what they are then."""
@@ -218,8 +222,7 @@ class Runner:
 
     @cached_property
     def _declared(self) -> Signature:
-        scope = Scope(self._base.function, self._base.around)
-        return read_signature(self._base, scope, _ignore, DataTypes(_ignore))
+        return _signature_of(self._base)
 
     @cached_property
     def _statics(self) -> Mapping[str, bool]:
@@ -255,14 +258,25 @@ class Runner:
     def _instantiated(
         self, args: Arguments, models: tuple[Source, ...], transformed: Transformed | None
     ) -> Arguments:
-        """Say what the type parameters stand for where the call is differentiated: a gradient has
-        to look into what other programs take whatever it is."""
+        """Say what the type parameters stand for where the program looks into what others take
+        whatever it is: a gradient does, and a function that is passed and takes several types."""
         if not self._describer.type_vars:
             return args
         is_derived = transformed is not None or isinstance(self._function, DerivedFunction)
-        if not is_derived and not may_join((*models, *args.values)):
+        is_open = any(self._takes_several(value) for _, value in args.statics)
+        if not is_derived and not is_open and not may_join((*models, *args.values)):
             return args
         return args._replace(types=self._describer.types(args.values, dict(args.statics)))
+
+    def _takes_several(self, value: Any) -> bool:
+        """Tell whether an argument is a function whose type depends on what it is called with: an
+        operator, or a transform of a function with type parameters."""
+        if not isinstance(value, DerivedFunction):
+            return isinstance(value, Op)
+        if value not in self._several:
+            declared = (p.ty for p in _signature_of(value.definition).values)
+            self._several[value] = bool(type_vars_of(declared))
+        return self._several[value]
 
     @cached_property
     def _describer(self) -> Describer:
@@ -341,6 +355,7 @@ class Runner:
             pullback,
             exports,
             models=2 * len(models),
+            definitions=self._describer.definition,
         )
         if gradients is None:
             return Compiled(translation, entry)
@@ -430,6 +445,11 @@ class Runner:
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
+
+
+def _signature_of(definition: Definition) -> Signature:
+    scope = Scope(definition.function, definition.around)
+    return read_signature(definition, scope, _ignore, DataTypes(_ignore))
 
 
 def _near(name: str, known: Iterable[str]) -> str:

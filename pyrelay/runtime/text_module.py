@@ -40,7 +40,7 @@ from .representation import UserData
 from .runner import CacheInfo
 from .show import explanation, stage_text, type_text
 from .text_data import classes_of, data_of
-from .text_instances import TypesOfValues, instance, type_vars
+from .text_instances import instance, type_vars, types_of_values
 from .warn import warn
 
 Derived: TypeAlias = "tuple[Rule, tuple[int, ...] | None, bool, bool]"
@@ -228,7 +228,7 @@ class ModuleFunction:
             return None
         params = self._given.functions[self._base].params
         given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
-        types = TypesOfValues(self._given, self._data).solve(given, self._open)
+        types = types_of_values(self._given, self._data).solve(given, self._open)
         key = tuple(types.items())
         if not types:
             return None

@@ -82,8 +82,7 @@ def is_array(value: Any) -> bool:
     return isinstance(value, torch.Tensor | np.ndarray | np.generic)
 
 
-def rank_and_dtype(value: Any) -> tuple[int, DType] | None:
-    """Give the rank and dtype of a tensor or an array; None for a dtype that no program has."""
+def shape_and_dtype(value: Any) -> tuple[tuple[int, ...], DType | None]:
+    """Give the shape and dtype of a tensor or an array; None for a dtype that no program has."""
     tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
-    dtype = DTYPES.get(str(tensor.dtype).removeprefix("torch."))
-    return None if dtype is None else (tensor.dim(), dtype)
+    return tuple(tensor.shape), DTYPES.get(str(tensor.dtype).removeprefix("torch."))

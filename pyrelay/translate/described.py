@@ -113,7 +113,7 @@ def instantiation(
     """Give the types that type parameters stand for. Raises NotData for a class that is none."""
     types: dict[str, Type] = {}
     for name, described in found.items():
-        sizes = (Dim.of(f"{name}_{n}") for n in count(1))
+        sizes = (Dim.of(f"size {n} of {name}") for n in count(1))
         types[name] = _Reader(data, seen, span, sizes).type(described)
     return Substitution({}, types)
 

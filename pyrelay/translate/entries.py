@@ -23,9 +23,14 @@ from .signature import Signature
 
 
 def specialised(
-    program: Program, base: str, functions: dict[str, Function], signature: Signature
+    program: Program,
+    base: str,
+    functions: dict[str, Function],
+    signature: Signature,
+    known: Substitution,
 ) -> tuple[str, dict[str, Function]]:
-    """Add the entry for the functions that are passed to it; give its name and all functions."""
+    """Add the entry for the functions that are passed to it, at the types known; give its name and
+    all functions."""
     original = functions[base]
     span = original.span
     hidden = len(original.params) - len(signature.values)
@@ -38,12 +43,14 @@ def specialised(
         if name in program.passed:
             args.append(program.passed[name])
             continue
-        params.append(replace(param, ty=_opened(param.ty, open_)))
+        told = _at(param, known)
+        params.append(replace(told, ty=_opened(told.ty, open_)))
         args.append(params[-1])
     name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
     body = Call(GlobalVar(base, span=span), tuple(args), span=span)
     mentioned = type_names(p.ty for p in params if p.ty is not None)
-    types = tuple(p for p in original.type_params if p in mentioned)
+    kept = tuple(p for p in original.type_params if p in mentioned)
+    types = (*kept, *(p for p in mentioned if p not in kept))
     made = Function(tuple(params), body, None, types, original.name, span=span)
     return name, {**functions, name: made}
 

@@ -153,14 +153,14 @@ def _put_around(
 ) -> tuple[str, dict[str, Function], Signature]:
     """Give the name of the entry around a translated function, all functions, and its signature."""
     signature = program.signature(given.definition)
+    known = entries.instantiation(program, given.definition, types)
     if given.functions:
-        name, functions = entries.specialised(program, name, functions, signature)
+        name, functions = entries.specialised(program, name, functions, signature, known)
         kept = tuple(p for p in signature.parameters if p.name not in given.functions)
         signature = replace(signature, parameters=kept)
-    known = entries.instantiation(program, given.definition, types)
     if isinstance(entry, DerivedFunction):
         name, functions = entries.derived(program, entry, signature, name, functions, known)
-    elif types:
+    elif types and not given.functions:
         name, functions = entries.instantiated(program, name, functions, known)
     return name, functions, signature
 

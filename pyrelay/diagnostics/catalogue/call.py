@@ -77,6 +77,36 @@ class WrongSize:
 
 
 @dataclass(frozen=True, slots=True)
+class TwoTypes:
+    """Two arguments, or parts of them, are of one type parameter and have different types.
+
+    A type parameter stands for any type, but for one in each call. Numbers are of different types
+    if one has a point and the other has none.
+    """
+
+    function: str
+    variable: str
+    first: tuple[str, Span, str]
+    """A value's name, where it is declared, and its type."""
+    second: tuple[str, Span, str]
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        (first, declared, before), (second, place, after) = self.first, self.second
+        here = f"`{second}` is {after}"
+        there = f"`{first}` is {before}"
+        is_one = declared == place
+        return Diagnostic(
+            code="RL559",
+            title=f"`{self.function}` got {before} as `{first}` and {after} as `{second}`: both "
+            f"are `{self.variable}`",
+            primary=Label(place, f"{there}, {here}" if is_one else here),
+            secondary=() if is_one else (Label(declared, there),),
+            help="give both one type, or annotate them with two type parameters",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MixedDevices:
     """Tensors on different devices are passed to one call.
 

@@ -73,15 +73,19 @@ class ArgumentMismatch:
     why: str
     way: str | None
     cast: Cast | None = None
+    told: tuple[str, Label] | None = None
+    """What a parameter with type parameters has to be here, and because of which argument."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         places = [Label(self.declared, f"`{self.parameter}` is {self.wanted}")]
         places += [] if self.origin is None else [self.origin]
+        places += [] if self.told is None else [self.told[1]]
+        wanted = self.wanted if self.told is None else self.told[0]
         says_more = self.actual not in self.why
         return Diagnostic(
             code="RL202",
-            title=f"`{self.function}` takes {self.wanted} as `{self.parameter}`",
+            title=f"`{self.function}` takes {wanted} as `{self.parameter}`",
             primary=Label(self.span, self.text),
             secondary=tuple(places),
             notes=(self.why,) if says_more else (),
@@ -299,7 +303,7 @@ class CannotInfer:
 
 @dataclass(frozen=True, slots=True)
 class UntoldParameter:
-    """A parameter has no annotation, and its uses do not tell its type.
+    """A parameter has no annotation, or one that leaves its type open, and its uses do not tell it.
 
     What is done with it is right for several types, and the function is not called where the types
     of its arguments are known.
@@ -312,11 +316,13 @@ class UntoldParameter:
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        is_open = ":" in self.declared.text
+        annotation = "an annotation that leaves it open" if is_open else "no annotation"
         return Diagnostic(
             code="RL221",
             title=f"nothing tells the type of `{self.parameter}`",
             primary=Label(self.span, "this is right for several types"),
-            secondary=(Label(self.declared, "this has no annotation"),),
+            secondary=(Label(self.declared, f"this has {annotation}"),),
             help=f"annotate `{self.parameter}`, or call `{self.function}` in a function where the "
             "types of the arguments are known",
         )

@@ -26,14 +26,20 @@ from ...ir.ops.loop import element_at
 from ...ir.text.vocabulary import wrong_attribute
 from ...ir.types import (
     DEFAULT_DTYPE,
+    INT,
+    PRELUDE,
+    UNIT,
     AdtType,
     DType,
     DTypeHole,
     DTypeKind,
+    FnType,
+    SizeType,
     TensorType,
     TupleType,
     Type,
     TypeHole,
+    TypeVar,
     show,
     subtypes,
 )
@@ -43,6 +49,8 @@ from .optional import inner_of
 from .solver import Solver
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...diagnostics.source import Span
 
 SHARED_CASE = "case"
@@ -166,24 +174,28 @@ def explain_argument(
     actual: Type,
     wanted: Type,
     why: str,
+    types: Sequence[Type],
     *,
     is_open: bool,
 ) -> Problem:
     """Give the problem of an argument that its parameter does not take; `is_open` if the type of
-    the function is still being found, so that it is called at the sizes that it is called with."""
+    the function is still being found, so that it is called at the sizes that it is called with.
+    `types` are those of all arguments."""
     argument = call.args[position]
     if _is_rest_of_list(call, position) and isinstance(actual, AdtType):
         return _mixed_elements(call, actual, wanted, why)
     name = "this function"
     if isinstance(call.callee, Var | GlobalVar):
-        name = call.callee.name
+        name = call.callee.name.removeprefix(PRELUDE)
     if declared is not None and declared.name and not isinstance(call.callee, Var):
         name = declared.name
     place, parameter, written = call.span, f"argument {position + 1}", wanted
+    teller: int | None = None
     if declared is not None:
         variable = declared.params[position]
         place, parameter = variable.span, variable.name
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
+        teller = _teller(call, declared, position)
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         resized = _differ_in_sizes(actual, wanted)
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
@@ -206,7 +218,27 @@ def explain_argument(
         if is_open and _differ_in_sizes(actual, wanted)
         else _way_out(operand_text(argument), actual, wanted),
         _argument_cast(argument, call, actual, wanted),
+        None if teller is None else _told(call.args[teller], show(wanted), types[teller]),
     )
+
+
+def _teller(call: Call, declared: Function, position: int) -> int | None:
+    """Give the place of the argument that tells what the type parameters of a parameter stand for,
+    None if there is none before it."""
+    wanted = _type_vars(declared.params[position].ty)
+    before = (_type_vars(p.ty) for p in declared.params[:position])
+    return next((i for i, found in enumerate(before) if wanted & found), None)
+
+
+def _type_vars(ty: Type | None) -> frozenset[str]:
+    return frozenset(p.name for p in subtypes(ty or UNIT) if isinstance(p, TypeVar))
+
+
+def _told(teller: Expr, wanted: str, actual: Type) -> tuple[str, Label]:
+    """Give what a parameter has to be here, and the argument because of which."""
+    shown = show(INT if isinstance(actual, SizeType) else actual)
+    name = f"`{teller.name}`" if isinstance(teller, Var) and teller.name else "this"
+    return wanted, Label(teller.span, f"{name} is {shown}")
 
 
 def _differ_in_sizes(actual: Type, wanted: Type) -> bool:
@@ -257,6 +289,9 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
         case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
             return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
+        case FnType(given), FnType(taken) if len(given) != len(taken):
+            count = f"{len(taken)} argument{'s' * (len(taken) != 1)}"
+            return f"it is called with {count}: pass a function that takes so many"
         case _:
             return None
 

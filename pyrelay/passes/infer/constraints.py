@@ -201,7 +201,8 @@ class ApplyConstraint:
         wanted = solver.resolve(callee.params[self.failing])
         why, is_open = str(clash), self.is_open
         places = (self.call, self.declared, self.failing)
-        return explain_argument(*places, actual, wanted, why, is_open=is_open)
+        types = [solver.resolve(ty) for ty in self.types]
+        return explain_argument(*places, actual, wanted, why, types, is_open=is_open)
 
 
 @final

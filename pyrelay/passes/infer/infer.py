@@ -313,7 +313,7 @@ def _untold(generator: Generator, functions: Mapping[str, Function], span: Span)
     for name, function in functions.items():
         for param in function.params:
             if _is_left_out(param.ty) and is_untold(generator.vars[param]):
-                return UntoldParameter(span, param.name, name, param.span)
+                return UntoldParameter(span, param.name, function.name or name, param.span)
         if is_open(function.result) and is_untold(generator.monomorphic[name].result):
             return UntoldResult(span, name, is_recursive=_is_recursive(function, functions))
     return CannotInfer(span, "this expression")

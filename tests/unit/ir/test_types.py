@@ -64,7 +64,7 @@ def test_types_of_equal_structure_are_equal_and_hash_alike() -> None:
         (tensor_type(float32, n // 2 + 1), "Tensor[Float, (n // 2 + 1,)]"),
         (SizeType(n + 1), 'Dim("n + 1")'),
         (SizeType(Dim.of(3)), "3"),
-        (UNIT, "tuple[()]"),
+        (UNIT, "None"),
         (TupleType((FLOAT, INT)), "tuple[Float, Int]"),
         (FnType((MATRIX, INT), FLOAT), "Fn[[Tensor[Float, (n, 4)], Int], Float]"),
         (RefType(FLOAT), "Ref[Float]"),

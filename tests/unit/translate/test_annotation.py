@@ -59,7 +59,7 @@ def read(text: str) -> tuple[Any, list[Any]]:
         ("float", "Float"),
         ("int", "Int"),
         ("bool", "Bool"),
-        ("None", "tuple[()]"),
+        ("None", "None"),
         ("N", 'Dim("N")'),
         ("pyrelay.Dim('K') + 1", 'Dim("K + 1")'),
         ("tuple[Float, tuple[Int, Bool]]", "tuple[Float, tuple[Int, Bool]]"),

@@ -269,7 +269,7 @@ def test_functions_without_types_are_polymorphic() -> None:
     def @apply(%g, %x) { %g(%x) }
     def @f(%x: Tensor[(5,), float32]) { (@id(%x), @id(()), @apply(fn (%v) { %v + 1.0 }, %x)) }
     """
-    assert result_of(source) == "tuple[Tensor[Float, (5,)], tuple[()], Tensor[Float, (5,)]]"
+    assert result_of(source) == "tuple[Tensor[Float, (5,)], None, Tensor[Float, (5,)]]"
     found = typed(source)["apply"].ty
     assert isinstance(found, FnType)
     assert show(found) == "Fn[[Fn[[T1], T2], T1], T2]"
