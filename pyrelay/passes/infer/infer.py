@@ -315,5 +315,6 @@ def _untold(generator: Generator, functions: Mapping[str, Function], span: Span)
             if _is_left_out(param.ty) and is_untold(generator.vars[param]):
                 return UntoldParameter(span, param.name, function.name or name, param.span)
         if is_open(function.result) and is_untold(generator.monomorphic[name].result):
-            return UntoldResult(span, name, is_recursive=_is_recursive(function, functions))
+            is_recursive = _is_recursive(function, functions)
+            return UntoldResult(span, function.name or name, is_recursive=is_recursive)
     return CannotInfer(span, "this expression")
