@@ -7,7 +7,6 @@ found as a plan, and from then on a call is one look-up and one call of the comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -20,15 +19,16 @@ from ..ir.traverse import spine
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter
-from .autograd import call_joined, requires_grad, tensors
+from .autograd import requires_grad
 from .devices import Holder, one_device, told_device
 from .failure import located
+from .joined import Joined
 from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
+from .lowerings import Executable
 from .reference import Reference, separate
 from .results import Converter, Exports, Owner, converter
 from .schema import Data, Elements, Maybe, Schema, has_data
 from .stream import as_raised
-from .structure import lowered
 from .type_parameters import type_vars_of
 from .value_types import Definitions, TypesOfValues, definitions_in
 from .values import Cell
@@ -70,7 +70,7 @@ class Entry:
         self.name: Final = name
         self.program: Final = program
         self.parameters: Final = parameters
-        self._pullback: Final = pullback
+        self._joined: Final = None if pullback is None else Joined(name, program, pullback)
         self._numbers: Final = numbers
         self._exports: Final = exports or {}
         self._finish: Final[dict[bool, Converter]] = {}
@@ -114,8 +114,8 @@ class Entry:
         plan = self._plan(values)
         host = values if plan.convert is None else plan.convert(values)
         try:
-            if self._pullback is not None and requires_grad(host):
-                return self._joined(self._pullback, plan, host)
+            if self._joined is not None and requires_grad(host):
+                return self._join(self._joined, plan.device, host)
             compiled = self.program.compiled(plan.device)
             result = compiled(*host)
             if self._made is not None and compiled.gives_fresh:
@@ -133,8 +133,8 @@ class Entry:
         # What the walk over data has met is not looked for again.
         rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
         given = (tuple(binder.leaves), *rest)
-        if self._pullback is not None and requires_grad(given):
-            return self._joined(self._pullback, Plan(None, device), host)
+        if self._joined is not None and requires_grad(given):
+            return self._join(self._joined, device, host)
         compiled = self.program.compiled(device)
         try:
             with torch.no_grad():
@@ -195,20 +195,11 @@ class Entry:
         made = set(map(id, leaves))
         return made.isdisjoint(map(id, self._given(host))) and made.isdisjoint(owner.constants)
 
-    def _joined(self, pullback: Program, plan: Plan, host: Sequence[Any]) -> Any:
-        compiled = pullback.compiled(plan.device)
-        # Torch calls the backward from threads of its own, where the modes of here are not.
-        enter = _entering(copy_context()) if compiled.is_dispatched else None
+    def _join(self, joined: Joined, device: torch.device, host: Sequence[Any]) -> Any:
+        def finish(value: Any, compiled: Executable) -> Any:
+            return self.finish(value, host, Owner(device, compiled.constants), joined=True)
 
-        def run() -> tuple[Any, Any]:
-            value, back = compiled(*host)
-            owner = Owner(plan.device, compiled.constants)
-            backward = back if enter is None else enter(back)
-            given = self.finish(value, host, owner, joined=True)
-            return given, lambda seeds: backward(lowered(seeds))
-
-        inputs = [t for v in host for t in tensors(v) if t.is_floating_point()]
-        return call_joined(run, inputs)
+        return joined(device, host, finish)
 
     def _plan(self, values: Sequence[Any]) -> Plan:
         if self._streams or self._data:
@@ -297,11 +288,6 @@ def _has_size(ty: Type) -> bool:
 
 def _has_cells(ty: Type) -> bool:
     return any(isinstance(part, RefType) for part in subtypes(ty))
-
-
-def _entering(context: Context) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Give what makes a function run in a context, as often as it is called."""
-    return lambda function: lambda value: context.copy().run(function, value)
 
 
 def is_unit(ty: Type) -> bool:

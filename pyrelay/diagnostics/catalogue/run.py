@@ -258,3 +258,27 @@ class NoKernels:
             primary=Label(self.span, "this is to run as kernels"),
             help="leave the option `lowering` (PYRELAY_LOWERING) at `auto`",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RunsOnce:
+    """Torch is asked for a gradient of a gradient (`create_graph=True`) of a call that changes
+    something when it runs.
+
+    The second gradient runs the function once more, and a function that prints, reads an iterable,
+    draws with a model's key or keeps running statistics does something else then. In compiled code
+    `relay.grad` of `relay.grad` runs it once.
+    """
+
+    span: Span
+    function: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL513",
+            title=f"torch cannot differentiate the gradient of `{self.function}` again",
+            primary=Label(self.span, "this has effects, which would happen twice"),
+            help="call `model.eval()` if it is a model; else take both gradients in compiled "
+            "code, with `relay.grad`",
+        )

@@ -18,6 +18,7 @@ from ...ir.expr import Function, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, run
 from ...ir.types import FnType, TupleType, Type
+from ..autocast import as_typed
 from ..failure import check_assumption, located
 from ..methods import is_transformed
 from ..representation import NOTHING_KNOWN, Representations
@@ -145,9 +146,9 @@ class CompiledProgram:
             if self._entry.function.assumptions:
                 check_assumptions(self._entry.function, args)
             if not torch.is_grad_enabled():
-                return self._run(args)
+                return as_typed(self._run, args)
             with torch.no_grad():
-                return self._run(args)
+                return as_typed(self._run, args)
         except RunError:
             raise
         except Exception as error:

@@ -1,0 +1,161 @@
+"""Calls as nodes of torch's graph: higher orders, what torch watches, the modes around a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, RunError, Tensor, float64, relay, relay_model
+from pyrelay.prelude import List
+
+N = Dim("N")
+M = Dim("M")
+
+
+@relay
+def grown(x: Tensor[float64, (N,)], w: Tensor[float64, (N,)]):
+    y = x
+    while y.sum() < 100.0:
+        y = y * y * w + 1.0
+    return y, x * w
+
+
+def grown_in_torch(x: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    y = x
+    while y.sum() < 100.0:
+        y = y * y * w + 1.0
+    return y, x * w
+
+
+def _leaves() -> tuple[torch.Tensor, torch.Tensor]:
+    x = torch.tensor([0.3, 0.7, 0.9], dtype=torch.float64, requires_grad=True)
+    w = torch.tensor([1.1, 0.8, 1.3], dtype=torch.float64, requires_grad=True)
+    return x, w
+
+
+def test_orders_of_torchs_autograd() -> None:
+    assert torch.autograd.gradcheck(grown, _leaves())
+    assert torch.autograd.gradgradcheck(grown, _leaves())
+
+
+def test_three_orders_agree_with_torch() -> None:
+    def third(function: Any) -> list[torch.Tensor]:
+        x, w = _leaves()
+        y, z = function(x, w)
+        (first,) = torch.autograd.grad((y * z).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.pow(2).sum(), w, create_graph=True)
+        return [first, second, *torch.autograd.grad(second.sum(), (x, w))]
+
+    torch.testing.assert_close(third(grown), third(grown_in_torch))
+
+
+@relay
+def power(x: Tensor[Float, (N,)], n: int) -> Tensor[Float, (Dim("N"),)]:
+    if n == 0:
+        return relay.ones_like(x)
+    return x * power(x, n - 1)
+
+
+def test_the_gradient_of_a_gradient_goes_through_recursion() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (slope,) = torch.autograd.grad(power(x, 4).sum(), x, create_graph=True)
+    (curvature,) = torch.autograd.grad(slope.sum(), x)
+    torch.testing.assert_close(curvature, 12 * x.detach() ** 2)
+
+
+@relay
+def products(xs: List[Float]) -> List[Float]:
+    return [x * x * x for x in xs]
+
+
+def test_results_and_arguments_may_be_lists() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    first, second = products([x, x]).to_list()
+    (slope,) = torch.autograd.grad(first + second, x, create_graph=True)
+    (curvature,) = torch.autograd.grad(slope, x)
+    assert curvature == 24.0
+
+
+@relay_model
+def critic(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N,)]:
+    hidden = relay.tanh(relay.batch_norm(relay.linear(x, out_features=4, name="first")))
+    return relay.linear(relay.dropout(hidden), out_features=1, name="last").squeeze(1)
+
+
+def _penalty(net: Any, x: torch.Tensor) -> torch.Tensor:
+    (slope,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+    return (slope.norm(dim=1) - 1).square().mean()
+
+
+def test_a_gradient_penalty_trains_a_model() -> None:
+    model = relay.create_model(critic, seed=0).eval()
+    weights = dict(model.named_parameters())
+
+    def by_hand(x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.nn.functional.linear(x, weights["first.weight"], weights["first.bias"])
+        mean, var = torch.zeros(4), torch.ones(4)
+        scale, shift = weights["batch_norm_1.weight"], weights["batch_norm_1.bias"]
+        hidden = torch.nn.functional.batch_norm(hidden, mean, var, scale, shift).tanh()
+        return torch.nn.functional.linear(hidden, weights["last.weight"]).squeeze(1)
+
+    x = torch.randn(5, 3, requires_grad=True)
+    trained = [p for n, p in weights.items() if n != "last.bias"]
+    ours = torch.autograd.grad(_penalty(model, x), trained)
+    torch.testing.assert_close(ours, torch.autograd.grad(_penalty(by_hand, x), trained))
+
+
+def test_what_would_happen_twice_is_refused() -> None:
+    model = relay.create_model(critic, seed=0).train()
+    with pytest.raises(RunError, match="differentiate the gradient of `critic` again"):
+        _penalty(model, torch.randn(5, 3, requires_grad=True))
+
+
+def test_torch_tells_of_inputs_that_were_written_to() -> None:
+    leaf, w = _leaves()
+    x = leaf * 1.0
+    result = grown(x, w)[0].sum()
+    with torch.no_grad():
+        x.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+
+
+def test_torch_tells_of_a_graph_that_was_freed() -> None:
+    result = grown(*_leaves())[0].sum()
+    result.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        result.backward()
+
+
+def test_results_may_be_written_to() -> None:
+    x, w = _leaves()
+    _, z = grown(x, w)
+    z.mul_(2.0)
+    z.sum().backward()
+    torch.testing.assert_close(x.grad, 2 * w.detach())
+
+
+def test_tensors_of_inference_mode_are_taken() -> None:
+    with torch.inference_mode():
+        x = torch.full((3,), 0.5, dtype=torch.float64)
+    w = _leaves()[1]
+    grown(x, w)[1].sum().backward()
+    torch.testing.assert_close(w.grad, torch.full_like(w, 0.5))
+
+
+@relay
+def product(a: Tensor[Float, (N, M)], b: Tensor[Float, (M, N)]) -> Tensor[Float, (N, N)]:
+    return a @ b
+
+
+def test_autocast_changes_no_dtype() -> None:
+    a, b = torch.randn(2, 3, requires_grad=True), torch.randn(3, 2)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        result = product(a, b)
+        assert product(a.detach(), b).dtype == torch.float32
+        result.sum().backward()
+    assert result.dtype == torch.float32
+    torch.testing.assert_close(result, a @ b)
+    torch.testing.assert_close(a.grad, b.sum(1).expand(2, 3))
