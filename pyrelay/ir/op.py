@@ -32,6 +32,7 @@ from .types import (
     DType,
     DTypeHole,
     SizeType,
+    StrType,
     TensorType,
     TupleType,
     Type,
@@ -238,6 +239,7 @@ class RuleCall:
         raise Clash(
             f"`{self.said}` takes a tensor as `{name}`, not {show(ty)}",
             labels={index: f"this is {show(ty)}"},
+            help=_OF_STRINGS if isinstance(ty, StrType) else None,
         )
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
@@ -294,6 +296,9 @@ class RuleCall:
         raise Clash(message, labels=labels, help=help, cast=cast)
 
 
+_OF_STRINGS: Final = (
+    "strings know `==`, `+`, `in`, `len` and formats here: do the rest before the call"
+)
 _SAID: Final = {
     "check": "assert",
     "dim_size": "len",

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from ..diagnostics.catalogue.signatures import WrongArguments
-from ..ir.expr import Call, Expr, Tuple
+from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops import arithmetic, extrema, host, reduce
 from ..ir.ops import math as math_ops
@@ -21,6 +21,8 @@ from .conditions import as_value
 from .context import Context, in_turn
 from .growth import empty, grown_value
 from .lists import comprehension
+from .operators import operator_call
+from .static import static_value
 from .strings import read_text
 
 Handler = Callable[[Context, ast.Call], Steps[Expr]]
@@ -36,13 +38,14 @@ def _exactly(cx: Context, node: ast.Call, name: str, low: int, high: int) -> boo
     return False
 
 
-def _of_several(pairwise: Op, reduction: Op) -> Handler:
+def _of_several(name: str, pairwise: Op, reduction: Op) -> Handler:
     """Give the handler of `min` or `max`: of several values, or of one tensor."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
         if node.keywords or not node.args:
-            _exactly(cx, node, pairwise.name, 1, 2)
+            why, text = "takes values here, and nothing by name", f"{name}(x) or {name}(a, b, ...)"
+            cx.program.report(WrongArguments(span, name, why, text))
             return placeholder(span)
         values = yield cx.expressions(node.args)
         if len(values) == 1:
@@ -115,6 +118,20 @@ def _to_integer(op: Op) -> Handler:
     return handle
 
 
+def _number(op: Op) -> Handler:
+    """Give the handler of `float` or `int`: of a number, or of a text that is known to be one."""
+
+    def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
+        given = static_value(cx, node.args[0]) if len(node.args) == 1 else None
+        if given is not None and isinstance(given.value, str):
+            found = static_value(cx, node)
+            if found is not None and found.exact:
+                return Constant(found.value, span=cx.span(node))
+        return (yield operator_call(cx, node, op))
+
+    return handle
+
+
 def _log(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `math.log(x)` and `math.log(x, base)`."""
     span = cx.span(node)
@@ -173,11 +190,13 @@ def _isinstance(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
+    builtins.float: _number(host.to_float),
+    builtins.int: _number(host.to_int),
     builtins.isinstance: _isinstance,
     builtins.len: _len,
     builtins.list: _list,
-    builtins.max: _of_several(arithmetic.maximum, extrema.amax),
-    builtins.min: _of_several(arithmetic.minimum, extrema.amin),
+    builtins.max: _of_several("max", arithmetic.maximum, extrema.amax),
+    builtins.min: _of_several("min", arithmetic.minimum, extrema.amin),
     builtins.print: _print,
     builtins.repr: _as_text("r"),
     builtins.round: _round,

@@ -191,12 +191,12 @@ _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] 
 
 def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     """Translate a call of a Python object that says nothing to the compiler."""
-    for known, op in BUILTINS.items():
-        if function is known:
-            return (yield operator_call(cx, node, op))
     for known, handler in CALLS.items():
         if function is known:
             return (yield handler(cx, node))
+    for known, op in BUILTINS.items():
+        if function is known:
+            return (yield operator_call(cx, node, op))
     span, name = cx.span(node.func), ast.unparse(node.func)
     if any(function is f for f in IN_LOOPS):
         instead = f"use it in a loop: `for i in {name}(...):`"

@@ -117,8 +117,7 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
             if called is function:
                 return (yield read(cx, node, code))
     if isinstance(node, ast.Tuple):
-        instead = "call a nested function for each, or stack them into one tensor"
-        cx.program.report(Unsupported(cx.span(node), "a loop over a tuple", instead))
+        node = ast.copy_location(ast.List(node.elts, ast.Load()), node)
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.stream is not None:
         return (yield _over_stream(cx, node, entry.stream, code))

@@ -8,31 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, final
 
-from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import (
-    BindPattern,
-    Call,
-    Clause,
     Constant,
-    ConstructorPattern,
     Expr,
     Function,
-    GlobalVar,
-    Match,
     Tuple,
-    TupleGet,
     Var,
-    Wildcard,
 )
 from ...ir.op import Clash, Op, Stuck
 from ...ir.ops.arithmetic import add, maximum, minimum
 from ...ir.ops.compare import cast, equal, less, not_equal
 from ...ir.ops.extrema import amax, amin
 from ...ir.ops.field import field
-from ...ir.ops.host import dim_size, no_element
+from ...ir.ops.host import dim_size
 from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
 from ...ir.ops.loop import (
@@ -63,13 +54,15 @@ from ...ir.types import (
     int64,
     show,
 )
-from ...prelude.library import LIST, qualified
+from ...prelude.library import LIST
 from .equality import compared, is_data
 from .membership import membership
 from .operators import OperatorCall
 from .records import read_field
+from .sites import Reader, Site, nothing
 from .solver import Solver
 from .tree_map import mapped
+from .tuple_readings import of_tuple
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
@@ -82,64 +75,6 @@ class Reading:
 
     operands: Mapping[Var, Expr]
     body: Expr
-
-
-@final
-class _Site:
-    """One call being read."""
-
-    def __init__(self, call: OperatorCall, solver: Solver) -> None:
-        self.solver: Final = solver
-        self.span: Final[Span] = call.call.span
-        self.types: Final = call.types
-        self.attrs: Final = call.call.attrs
-        self.operands: Final[dict[Var, Expr]] = {}
-        self._given: Final = call.call.args
-
-    def operand(self, position: int) -> Expr:
-        """Give an operand."""
-        return self.value(self._given[position])
-
-    def value(self, expr: Expr) -> Expr:
-        """Give an expression of the call as an atom of what it means."""
-        for var, known in self.operands.items():
-            if known is expr:
-                return var
-        var = Var("value", span=expr.span)
-        self.operands[var] = expr
-        return var
-
-    def indices(self) -> tuple[Expr, ...]:
-        """Give the run-time indices of an indexing operator."""
-        inside = self._given[1]
-        assert isinstance(inside, Tuple)
-        return inside.fields
-
-    def call(self, callee: Op | str, *args: Expr, **attrs: Any) -> Expr:
-        """Give a call of an operator, or of a function of the prelude."""
-        if isinstance(callee, str):
-            return Call(GlobalVar(qualified(callee), span=self.span), args, span=self.span)
-        return Call(callee, args, attrs, span=self.span)
-
-    def unit(self) -> Expr:
-        """Give an operand that is left out."""
-        return Tuple((), span=self.span)
-
-    def number(self, value: int) -> Expr:
-        """Give a number."""
-        return Constant(value, span=self.span)
-
-    def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
-        """Give a match on whether a list has a first element."""
-        head, tail = Var("head", span=self.span), Var("tail", span=self.span)
-        fields = (BindPattern(head, span=self.span), BindPattern(tail, span=self.span))
-        cons = ConstructorPattern(LIST, "Cons", fields, span=self.span)
-        nil = Wildcard(span=self.span)
-        clauses = (Clause(cons, some(head, tail)), Clause(nil, none))
-        return Match(xs, clauses, span=self.span)
-
-
-Reader: TypeAlias = Callable[[_Site], Expr]
 
 
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
@@ -158,22 +93,22 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
         raise Stuck(ty)
     read = on_list if isinstance(ty, AdtType) and ty.name == LIST else on_tensor
     if isinstance(ty, TupleType):
-        read = _ON_TUPLES.get(call.op)
+        read = of_tuple(call) or on_tensor
     if read is None:
         return None
-    site = _Site(call, solver)
+    site = Site(call, solver)
     body = read(site)
     return Reading(site.operands, body)
 
 
 def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
-    at = _Site(call, solver)
+    at = Site(call, solver)
     meant = read_field(call, at.operand(0), solver, adts)
     return Reading(at.operands, meant)
 
 
 def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
-    at = _Site(call, solver)
+    at = Site(call, solver)
     pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
     return Reading(at.operands, membership(pair, types, solver, adts, at.span))
 
@@ -197,7 +132,7 @@ def _equal(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
                 raise Stuck(ty)
         call.op = equal
         return None
-    at = _Site(call, solver)
+    at = Site(call, solver)
     pair = (at.operand(0), at.operand(1))
     return Reading(at.operands, compared(pair, (left, right), solver, adts, at.span))
 
@@ -235,15 +170,15 @@ def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Readi
         raise Clash(
             f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=help_
         )
-    at = _Site(call, solver)
+    at = Site(call, solver)
     value = at.operand(0)
     return Reading(at.operands, value)
 
 
-def _index(site: _Site) -> Expr:
+def _index(site: Site) -> Expr:
     ty = site.solver.shallow(site.types[0])
     if isinstance(ty, SizeType) or (isinstance(ty, TensorType) and not ty.shape):
-        return _nothing(site)  # that a number has no elements is said of its length
+        return nothing(site)  # that a number has no elements is said of its length
     place = Tuple((site.operand(1),), span=site.span)
     return site.call(index, site.operand(0), place, spec=(("int", 0),))
 
@@ -260,7 +195,7 @@ _ON_TENSORS: Final[dict[Op, Reader]] = {
 # Of lists.
 
 
-def _item(site: _Site) -> Expr:
+def _item(site: Site) -> Expr:
     match site.attrs["spec"]:
         case (("int", 0),):
             return site.call("nth", site.operand(0), site.value(site.indices()[0]))
@@ -274,7 +209,7 @@ _FAR: Final = 2**62
 """Beyond every list; `slice` brings it into the range."""
 
 
-def _slice(site: _Site, start: Any, stop: Any, step: Any) -> Expr:
+def _slice(site: Site, start: Any, stop: Any, step: Any) -> Expr:
     down = isinstance(step, int) and step < 0
     if isinstance(step, Expr) and (start is None or stop is None):
         raise Clash("where the step of a slice is computed, its ends are written out")
@@ -287,19 +222,19 @@ def _slice(site: _Site, start: Any, stop: Any, step: Any) -> Expr:
     return site.call("slice", site.operand(0), *found)
 
 
-def _replaced(site: _Site) -> Expr:
+def _replaced(site: Site) -> Expr:
     if site.attrs["spec"] != (("int", 0),):
         raise Clash("one element of a list is replaced at a time: `xs[i] = x`")
     return site.call("update", site.operand(0), site.value(site.indices()[0]), site.operand(2))
 
 
-def _length(site: _Site) -> Expr:
+def _length(site: Site) -> Expr:
     if site.attrs["dim"] != 0:
         raise Clash("a list has one length: `len(xs)`", labels={0: "this is a list"})
     return site.call("length", site.operand(0))
 
 
-def _total(site: _Site) -> Expr:
+def _total(site: Site) -> Expr:
     """Give the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
     if site.attrs["dim"] != (0,):
         raise Clash("the elements of a list are added with `sum(xs)`", labels={0: "this is a list"})
@@ -311,13 +246,13 @@ def _total(site: _Site) -> Expr:
     if not isinstance(element, TensorType | SizeType):
         raise Clash("only numbers and tensors can be added")
     is_number = isinstance(element, SizeType) or not element.shape
-    return _folded(site, add, site.number(0) if is_number else _nothing(site))
+    return _folded(site, add, site.number(0) if is_number else nothing(site))
 
 
 def _extreme(op: Op, name: str) -> Reader:
     """Give what reads `max` or `min` of a list."""
 
-    def read(site: _Site) -> Expr:
+    def read(site: Site) -> Expr:
         if site.attrs["dim"] is not None:
             raise Clash(f"the {name} of a list is `{name}(xs)`", labels={0: "this is a list"})
         element = _element(site, name)
@@ -325,7 +260,7 @@ def _extreme(op: Op, name: str) -> Reader:
             raise Clash(
                 f"`{name}` of a list takes numbers", labels={0: f"its elements are {show(element)}"}
             )
-        return _folded(site, op, _nothing(site))
+        return _folded(site, op, nothing(site))
 
     return read
 
@@ -335,7 +270,7 @@ def _is_number(ty: Type) -> bool:
     return isinstance(ty, TensorType) and not ty.shape and ty != BOOL
 
 
-def _element(site: _Site, name: str) -> Type:
+def _element(site: Site, name: str) -> Type:
     """Give the type of the elements of a list. Raises Stuck, and Clash where nothing tells it."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, AdtType)
@@ -353,34 +288,29 @@ def _element(site: _Site, name: str) -> Type:
     )
 
 
-def _nothing(site: _Site) -> Expr:
-    """Stop the program: the list is empty."""
-    return site.call(no_element, site.number(0), site.number(0))
-
-
-def _folded(site: _Site, op: Op, none: Expr) -> Expr:
+def _folded(site: Site, op: Op, none: Expr) -> Expr:
     plus = _pairwise(site, op)
     return site.split(
         site.operand(0), lambda head, tail: site.call("foldl", plus, head, tail), none
     )
 
 
-def _pairwise(site: _Site, op: Op, *, counted: bool = False) -> Function:
+def _pairwise(site: Site, op: Op, *, counted: bool = False) -> Function:
     left, right = Var("total", span=site.span), Var("x", span=site.span)
     value = site.call(cast, right, dtype=int64) if counted else right
     return Function((left, right), site.call(op, left, value), span=site.span)
 
 
-def _stacked(site: _Site) -> Expr:
+def _stacked(site: Site) -> Expr:
     _element(site, "stack")
     return site.call(stack_rows, site.operand(0), site.unit(), dim=site.attrs["dim"])
 
 
-def _both(site: _Site) -> Expr:
+def _both(site: Site) -> Expr:
     return site.call("concat", site.operand(0), site.operand(1))
 
 
-def _not_compared(site: _Site) -> Expr:
+def _not_compared(site: Site) -> Expr:
     raise Clash(
         "lists are not compared by `==`",
         labels={0: "this is a list"},
@@ -388,15 +318,15 @@ def _not_compared(site: _Site) -> Expr:
     )
 
 
-def _first(site: _Site) -> Expr:
-    return site.split(site.operand(1), lambda head, _: head, _nothing(site))
+def _first(site: Site) -> Expr:
+    return site.split(site.operand(1), lambda head, _: head, nothing(site))
 
 
-def _rest(site: _Site) -> Expr:
-    return site.split(site.operand(1), lambda _, tail: tail, _nothing(site))
+def _rest(site: Site) -> Expr:
+    return site.split(site.operand(1), lambda _, tail: tail, nothing(site))
 
 
-def _is_cons(site: _Site) -> Expr:
+def _is_cons(site: Site) -> Expr:
     yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
     return site.split(site.operand(1), lambda *_: yes, no)
 
@@ -417,34 +347,6 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     element_at: _first,
     next_place: _rest,
     backwards: lambda site: site.call("rev", site.operand(0)),
-}
-
-
-# Of tuples.
-
-
-def _of_fields(op: Op, none: int | None, name: str) -> Reader:
-    """Give what reads `sum`, `max` or `min` of a tuple; `none` is the value of the empty one."""
-
-    def read(site: _Site) -> Expr:
-        ty = site.solver.shallow(site.types[0])
-        assert isinstance(ty, TupleType)
-        whole = site.operand(0)
-        fields = [TupleGet(whole, i, span=site.span) for i in range(len(ty.fields))]
-        if not fields and none is None:
-            raise Clash(f"`{name}` of nothing", labels={0: "this is empty"})
-        found = fields.pop(0) if fields else site.number(none or 0)
-        for value in fields:
-            found = site.call(op, found, value)
-        return found
-
-    return read
-
-
-_ON_TUPLES: Final[dict[Op, Reader]] = {
-    sum_: _of_fields(add, 0, "sum"),
-    amax: _of_fields(maximum, None, "max"),
-    amin: _of_fields(minimum, None, "min"),
 }
 
 

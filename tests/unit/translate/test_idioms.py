@@ -85,3 +85,51 @@ def test_a_function_that_returns_nothing_gives_none(capsys: pytest.CaptureFixtur
     assert told(2.0, True) is None
     assert told.interpret(2.0, False) is None
     assert capsys.readouterr().out == "2.0\n"
+
+
+@relay
+def over_fields(x: Float, pair: tuple[Float, Float]) -> Float:
+    for scale in (1.0, 2, pair[0]):
+        x = x * scale
+    for number, field in enumerate(reversed(pair)):
+        x = x + field * number
+    return x
+
+
+@relay
+def over_a_shape(x: Tensor[Float, (N, 3, K)]) -> Int:
+    total = 1
+    for size in x.shape[1:]:
+        total = total * size
+    return total
+
+
+@relay
+def normed_by_its_shape(x: Tensor[Float, (N, 3, K)]) -> Tensor[Float, (N, 3, K)]:
+    return relay.layer_norm(x, x.shape[1:]) + relay.zeros(x.shape[::-1]).permute(2, 1, 0)
+
+
+def test_a_loop_runs_over_the_fields_of_a_tuple() -> None:
+    for run in (over_fields, over_fields.interpret):
+        assert run(2.0, (3.0, 4.0)) == 2.0 * 1.0 * 2 * 3.0 + 4.0 * 0 + 3.0 * 1
+    slopes = relay.grad(over_fields)(2.0, (3.0, 4.0))
+    assert slopes == (6.0, (5.0, 0.0))
+
+
+def test_a_slice_of_a_shape_is_a_shape() -> None:
+    x = torch.randn(2, 3, 5)
+    assert over_a_shape(x) == over_a_shape.interpret(x) == 15
+    expected = torch.nn.functional.layer_norm(x, x.shape[1:])
+    torch.testing.assert_close(normed_by_its_shape(x), expected)
+
+
+@relay
+def masked(x: Tensor[Float, (N,)]) -> Tensor[Float, (N,)]:
+    return relay.softmax(x.masked_fill(x < 0.0, float("-inf")), 0) * int("2")
+
+
+def test_texts_that_are_numbers_are_numbers() -> None:
+    x = torch.tensor([1.0, -2.0, 3.0])
+    expected = 2 * x.masked_fill(x < 0.0, float("-inf")).softmax(0)
+    for run in (masked, masked.interpret):
+        torch.testing.assert_close(run(x), expected)

@@ -1,0 +1,91 @@
+"""A call that is being read as what it means: its operands as atoms, and what its reading is made
+of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, final
+
+from ...diagnostics.source import Span
+from ...ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    ConstructorPattern,
+    Expr,
+    GlobalVar,
+    Match,
+    Tuple,
+    Var,
+    Wildcard,
+)
+from ...ir.op import Op
+from ...ir.ops.host import no_element
+from ...prelude.library import LIST, qualified
+from .operators import OperatorCall
+from .solver import Solver
+
+
+@final
+class Site:
+    """One call being read."""
+
+    def __init__(self, call: OperatorCall, solver: Solver) -> None:
+        self.solver: Final = solver
+        self.span: Final[Span] = call.call.span
+        self.types: Final = call.types
+        self.attrs: Final = call.call.attrs
+        self.operands: Final[dict[Var, Expr]] = {}
+        self._given: Final = call.call.args
+
+    def operand(self, position: int) -> Expr:
+        """Give an operand."""
+        return self.value(self._given[position])
+
+    def value(self, expr: Expr) -> Expr:
+        """Give an expression of the call as an atom of what it means."""
+        for var, known in self.operands.items():
+            if known is expr:
+                return var
+        var = Var("value", span=expr.span)
+        self.operands[var] = expr
+        return var
+
+    def indices(self) -> tuple[Expr, ...]:
+        """Give the run-time indices of an indexing operator."""
+        inside = self._given[1]
+        assert isinstance(inside, Tuple)
+        return inside.fields
+
+    def call(self, callee: Op | str, *args: Expr, **attrs: Any) -> Expr:
+        """Give a call of an operator, or of a function of the prelude."""
+        if isinstance(callee, str):
+            return Call(GlobalVar(qualified(callee), span=self.span), args, span=self.span)
+        return Call(callee, args, attrs, span=self.span)
+
+    def unit(self) -> Expr:
+        """Give an operand that is left out."""
+        return Tuple((), span=self.span)
+
+    def number(self, value: int) -> Expr:
+        """Give a number."""
+        return Constant(value, span=self.span)
+
+    def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
+        """Give a match on whether a list has a first element."""
+        head, tail = Var("head", span=self.span), Var("tail", span=self.span)
+        fields = (BindPattern(head, span=self.span), BindPattern(tail, span=self.span))
+        cons = ConstructorPattern(LIST, "Cons", fields, span=self.span)
+        nil = Wildcard(span=self.span)
+        clauses = (Clause(cons, some(head, tail)), Clause(nil, none))
+        return Match(xs, clauses, span=self.span)
+
+
+Reader: TypeAlias = Callable[[Site], Expr]
+"""What a call means that is read."""
+
+
+def nothing(site: Site) -> Expr:
+    """Stop the program: the list is empty."""
+    return site.call(no_element, site.number(0), site.number(0))
