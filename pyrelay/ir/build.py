@@ -7,7 +7,7 @@ Operators live on `Value`, never on expression nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, final
 
 from .attributes import bind_attrs
@@ -316,10 +316,15 @@ class Value:
 
 @final
 class Names:
-    """Hands out variable names that are unique in one function, the same ones every time."""
+    """Hands out names that are unique in one function or module, the same ones every time."""
 
-    def __init__(self) -> None:
-        self._used: Final[dict[str, int]] = {}
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._used: Final[dict[str, int]] = dict.fromkeys(taken, 1)
+
+    def take(self, taken: Iterable[str]) -> None:
+        """Keep names from being handed out."""
+        for name in taken:
+            self._used.setdefault(name, 1)
 
     def fresh(self, hint: str) -> str:
         """Give `hint`, or `hint` with the smallest number that makes it new."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final, final
 
+from ..ir.build import Names
 from ..ir.components import components
 from ..ir.dims import Dim
 from ..ir.expr import (
@@ -158,7 +159,7 @@ class _Inliner(Splicer):
         self._budget = GROWTH
         self._local: Final[dict[Expr, _Uses]] = {}
         self._types: Final[set[Type | Dim]] = set()
-        self._sizes: Final[set[str]] = set()
+        self._sizes: Final = Names()
         """The names of sizes in use."""
         self._shown: Final = frozenset(d for p in function.params for d in shown(p.ty))
 
@@ -191,7 +192,7 @@ class _Inliner(Splicer):
         for ty in types_in(node):
             if ty not in self._types:
                 self._types.add(ty)
-                self._sizes.update(names_in((ty,)))
+                self._sizes.take(names_in((ty,)))
 
     def binding(self, binding: Binding, code: Code) -> Steps[None]:
         """Add a binding, unless its function has moved to where it is called."""
@@ -276,16 +277,8 @@ class _Inliner(Splicer):
         met.match(change(function.result), type_of(call))
         for name in callee.own_sizes:
             found = met.dims.get(name)
-            change.dims[name] = Dim.of(self._fresh_size(name)) if found is None else found
+            change.dims[name] = Dim.of(self._sizes.fresh(name)) if found is None else found
         return change
-
-    def _fresh_size(self, name: str) -> str:
-        chosen, count = name, 0
-        while chosen in self._sizes:
-            count += 1
-            chosen = f"{name}_{count}"
-        self._sizes.add(chosen)
-        return chosen
 
     def _copied(self, function: Function, change: Substitution, name: str) -> Function:
         copy = Retyping(change, f"inlined from `{name}`").copy(function)

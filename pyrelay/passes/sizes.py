@@ -8,12 +8,15 @@ A pass that removes or moves variables must leave every needed dim covered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from functools import cached_property
+from typing import Any, Final, final
 
+from ..ir.build import Names
 from ..ir.dims import Dim, DimOp
-from ..ir.expr import Call, Expr
+from ..ir.expr import Call, Expr, Function, type_of
 from ..ir.nested import leaves
-from ..ir.types import RefType, SizeType, TensorType, TupleType, Type
+from ..ir.traverse import bound_vars, post_order
+from ..ir.types import RefType, SizeType, TensorType, TupleType, Type, dim_names
 
 
 def shown(ty: Type | None) -> Iterator[Dim]:
@@ -62,3 +65,27 @@ def uncovered(dim: Dim, known: Iterable[Dim]) -> Iterator[Dim]:
                     pending += (atom.left, atom.right)
                 else:
                     yield part
+
+
+@final
+class SizeNames:
+    """New names for sizes that only a value knows: two values must never share one."""
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self._functions: Final = tuple(functions)
+
+    def fresh(self, hint: str) -> str:
+        """Give a name that no type in the functions mentions."""
+        return self._names.fresh(hint)
+
+    @cached_property
+    def _names(self) -> Names:
+        """Found when it is asked for, which it seldom is."""
+        return Names(name for function in self._functions for name in sizes_in(function))
+
+
+def sizes_in(function: Function) -> Iterator[str]:
+    """Give the names of the sizes in the types of a function's variables, repeats included."""
+    for node in post_order(function):
+        for var in bound_vars(node):
+            yield from dim_names(type_of(var))

@@ -351,9 +351,7 @@ class DataTypes:
         free = frozenset[str]().union(*map(dim_names, types)) - {
             p.name for p in own if isinstance(p, DimVar)
         }
-        names = Names()
-        for name in (*sorted(taken), *sorted(free - taken)):
-            names.fresh(name)
+        names = Names(taken | free)
         apart = {n: Dim.of(names.fresh(n)) for n in sorted(free & taken)}
         replace = substitution(tuple(own), tuple(args))
         return tuple(replace(Substitution(apart, {})(ty)) for ty in types)

@@ -37,7 +37,7 @@ from ...ir.expr import (
 from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.ops.collect import collected
 from ...ir.ops.create import full
-from ...ir.traverse import Steps, bound_vars, post_order, run, spine
+from ...ir.traverse import Steps, post_order, run, spine
 from ...ir.types import (
     AdtType,
     FnType,
@@ -45,11 +45,11 @@ from ...ir.types import (
     TupleType,
     Type,
     TypeVar,
-    dim_names,
     substitution,
 )
 from ..code import Code
 from ..fixed import Fixed, nothing_fixed
+from ..sizes import sizes_in
 from ..splice import Splicer
 from .flow import Holder, Path
 from .lanes import Lane, lanes_of
@@ -114,10 +114,7 @@ class _Deferral:
         self._module: Final = module
         self.group: Final = group
         self._lanes: Final = lanes
-        names = Names()
-        for adt in module.adts:
-            names.fresh(adt)
-        self.adt: Final = names.fresh("addends")
+        self.adt: Final = Names(module.adts).fresh("addends")
         self._paths: Final = self._found_paths()
         self._totals: Final = {total: lane for lane in lanes for total in lane.terms}
         self._new: Final[dict[Var, Var]] = {}
@@ -245,12 +242,9 @@ class _Entrance(Splicer):
     def __init__(self, module: Module, function: Function, deferral: _Deferral) -> None:
         super().__init__(module)
         self._deferral: Final = deferral
-        self._names: Final = Names()
+        self._names: Final = Names(sizes_in(function))
         self._defined: Final[dict[Var, Expr]] = {}
         for node in post_order(function):
-            for var in bound_vars(node):
-                for name in sorted(dim_names(type_of(var))):
-                    self._names.fresh(name)
             if isinstance(node, LetBlock):
                 self._defined.update((b.var, b.value) for b in node.bindings)
 

@@ -50,9 +50,7 @@ class Program:
     """A first-order program in the making."""
 
     def __init__(self, module: Module, entry: str) -> None:
-        names = Names()
-        for name in module.functions:
-            names.fresh(name)
+        names = Names(module.functions)
         self._module: Final = module
         self._names: Final = names
         self._constructor_names: Final = Names()

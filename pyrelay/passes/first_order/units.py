@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
+from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Assumption, Expr, Function, Var, type_of
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
@@ -21,7 +22,6 @@ from .closures import Closure, LocalTarget, NotFirstOrder, Value
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from ...ir.build import Names
     from .types import TypeTable
 
 MAX_KNOWN: Final = 64
@@ -256,16 +256,8 @@ def _leaf_name(leaf: Expr, var: Var) -> str:
 
 def _own_names(names: Sequence[str], taken: frozenset[str]) -> dict[str, str]:
     """Give each of the caller's names one that is free in the instance, its own if possible."""
-    used = set(taken)
-    own: dict[str, str] = {}
-    for name in names:
-        chosen, count = name, 0
-        while chosen in used:
-            count += 1
-            chosen = f"{name}_{count}"
-        used.add(chosen)
-        own[name] = chosen
-    return own
+    free = Names(taken)
+    return {name: free.fresh(name) for name in names}
 
 
 def _composed(base: Substitution, inner: Substitution) -> Substitution:

@@ -7,7 +7,6 @@ that every field whose cotangent must be made up has its sizes at hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, final
 
@@ -34,7 +33,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Expansion, Op
-from ...ir.traverse import Steps, bound_vars, pattern_vars, post_order, spine
+from ...ir.traverse import Steps, pattern_vars, spine
 from ...ir.types import (
     AdtType,
     Substitution,
@@ -42,6 +41,7 @@ from ...ir.types import (
     Type,
     dim_names,
 )
+from ..sizes import SizeNames
 
 if TYPE_CHECKING:
     from ..fixed import Fixed
@@ -83,27 +83,6 @@ class Body:
 
     steps: tuple[Step, ...]
     result: Expr
-
-
-@final
-class SizeNames:
-    """New names for sizes that only a value knows: two values must never share one."""
-
-    def __init__(self, functions: Iterable[Function]) -> None:
-        self._functions: Final = tuple(functions)
-        self._names: Names | None = None
-
-    def fresh(self, hint: str) -> str:
-        """Give a name that no type in the function mentions."""
-        if self._names is None:
-            # Most functions never ask.
-            self._names = Names()
-            for function in self._functions:
-                for node in post_order(function):
-                    for var in bound_vars(node):
-                        for name in sorted(dim_names(type_of(var))):
-                            self._names.fresh(name)
-        return self._names.fresh(hint)
 
 
 @final

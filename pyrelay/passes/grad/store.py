@@ -23,10 +23,8 @@ class Store:
         self.fixed: Final = fixed
         self.functions: Final[dict[str, Function]] = dict(module.functions)
         self.adts: Final[dict[str, AdtDef]] = dict(module.adts)
-        self._globals: Final = Names()
+        self._globals: Final = Names(self.functions)
         self._data: Final = Names()
-        for name in self.functions:
-            self._globals.fresh(name)
         for adt in self.adts.values():
             self._reserve(adt)
 

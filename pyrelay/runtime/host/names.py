@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Final, final
 
+from ...ir.build import Names
 from ...ir.expr import Var
 
 SUPPORT: Final = (
@@ -33,22 +34,12 @@ class Identifiers:
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         taken = (*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *SUPPORT, *reserved)
-        self._next: Final[dict[str, int]] = dict.fromkeys(taken, 1)
+        self._names: Final = Names(taken)
         self._vars: Final[dict[Var, str]] = {}
 
     def fresh(self, hint: str) -> str:
         """Give an identifier like the hint that was not given before."""
-        base = identifier(hint)
-        count = self._next.get(base)
-        if count is None:
-            self._next[base] = 1
-            return base
-        while f"{base}_{count}" in self._next:
-            count += 1
-        self._next[base] = count + 1
-        name = f"{base}_{count}"
-        self._next[name] = 1
-        return name
+        return self._names.fresh(identifier(hint))
 
     def of(self, var: Var) -> str:
         """Give the identifier of a variable, the same one each time."""

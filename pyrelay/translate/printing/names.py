@@ -18,10 +18,8 @@ class Identifiers:
     """Hands out identifiers that are new in one scope."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self._names: Final = Names()
-        for name in (*_RESERVED, *taken):
-            self._names.fresh(name)
         self._given: Final[list[str]] = list(taken)
+        self._names: Final = Names((*_RESERVED, *self._given))
 
     def fresh(self, hint: str) -> str:
         """Give an identifier like the hint that was not given before."""
