@@ -199,6 +199,7 @@ def launch_options(config: Config) -> dict[str, Any]:
     return {
         "num_warps": config.num_warps,
         "num_stages": config.num_stages,
+        "num_ctas": config.num_ctas,
         "enable_fp_fusion": True,
     }
 

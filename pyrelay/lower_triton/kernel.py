@@ -38,6 +38,8 @@ class Layout:
     """Whether products of float32 may have the 10 bits of tf32."""
     is_interpreted: bool = False
     """Whether Triton's interpreter runs the text, which multiplies blocks of bfloat16 wrongly."""
+    processors: int = 1
+    """How many processors of the device may share the work of one program, a power of two."""
 
 
 @final
@@ -106,11 +108,13 @@ Argument: TypeAlias = Read | Stride | Written | Scratch | Size | Number
 @final
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Numbers fixed when a kernel is compiled, such as block sizes, and how wide it runs."""
+    """Numbers fixed when a kernel is compiled, such as block sizes, and how wide it runs: a program
+    has `num_warps` on each of `num_ctas` processors."""
 
     constants: tuple[tuple[str, int], ...]
     num_warps: int
     num_stages: int
+    num_ctas: int = 1
 
 
 @final

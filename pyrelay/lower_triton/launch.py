@@ -25,6 +25,7 @@ from .kernel import Form, Kernel, Layout, Lowered, NoKernel
 from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
 from .sharing import extent, is_shared
 from .start import Launch, are_aligned
+from .versions import MOST_PROCESSORS, processors_of
 
 MOST_SHAPES: Final = 256
 """A kernel function keeps what follows from so many combinations of sizes at most."""
@@ -167,7 +168,16 @@ class KernelCall:
             is_wide=most >= _WIDE,
             is_tf32=current().tf32,
             is_interpreted=interprets(),
+            processors=_processors(self._device),
         )
+
+
+def _processors(device: torch.device) -> int:
+    """Give how many processors of a device may share a program."""
+    if interprets():
+        return MOST_PROCESSORS
+    with on(device):
+        return processors_of(triton_module(), current_driver().get_current_target())
 
 
 @final

@@ -25,26 +25,53 @@ _PER_WARP: Final = 256
 halves."""
 _MOST_WARPS: Final = 16
 _MOST_ROWS: Final = 128
+_HELD: Final = 32768
+"""So many of the 65,536 registers of a processor hold a row; the others are for what is computed
+of it. By ptxas for sm_90, nothing is spilled then: softmax, log-softmax and RMS norm of 32,768
+float32 take 51 to 64 of 64 registers a thread in 32 warps; the gradients of softmax and of norms,
+which hold two values of each element, 90 to 128 of 128 for 16,384 in 16 warps. With twice as much
+each thread spills 100 bytes and more."""
+_WIDE: Final = 16384
+"""Longer parts of a row take 32 warps: in 16 a thread has 64 elements, and spills a few."""
 _FEW: Final = 256
 """So many programs are two for each processor of an H200, with 2 MB of float32 in flight of the 3
 MB that its memory asks for; more rows are not cut into pieces."""
 _COLUMNS: Final = 32
+"""So many neighbouring float32 columns fill a line of memory."""
 _BLOCK_OF_COLUMNS: Final = 64
 _MERGED: Final = 8192
 """So many results of pieces are combined at once."""
-"""So many neighbouring float32 columns fill a line of memory."""
+_START: Final = 2e-6
+"""Seconds from the end of a kernel to where one that needs its results is at work: the model's
+number, to be measured on a device."""
+_RATE: Final = 2e10
+"""Bytes that one program moves in a second while it loops: 8 to 16 KB in flight, some 0.7 us away.
+Another number to be measured."""
 
 
-def longest_block(is_column: bool) -> int:
-    """Give how long a row may be that is one block."""
-    # In 16 warps each thread holds 32 elements of each operand: with two, as in the gradient of a
-    # norm, ptxas takes 120 of the 128 registers that there are.
+def longest_block(held: int, *, is_column: bool) -> int:
+    """Give how long a row may be that is one block on one processor, if each element fills `held`
+    registers; a power of two."""
+    elements = floor_power(max(_HELD // max(held, 1), _ELEMENTS))
+    return elements // _COLUMNS if is_column else elements
+
+
+def longest_read_once(is_column: bool) -> int:
+    """Give how long a row is at most made one block where a loop reads it no more often."""
     return 128 if is_column else 16384
 
 
-def longest_loop(is_column: bool) -> int:
-    """Give how long the rows may be that one program goes through, where there are few."""
-    return 512 if is_column else 16384
+def longest_loop(kernels: int, moved: int, *, is_column: bool) -> int:
+    """Give how long the rows may be that one program goes through, where there are few: as long as
+    that takes less time than pieces of the rows would, in so many kernels. `moved` are the bytes
+    that a loop moves for each element, in all its passes.
+
+    A loop takes `length * moved / _RATE`, pieces `(kernels - 1) * _START` and the time of a piece,
+    which is `shortest_piece`: 16,192 elements for the sum of float32, 11,525 for softmax.
+    """
+    side = _BLOCK_OF_COLUMNS if is_column else 1
+    starts = (kernels - 1) * _START * _RATE
+    return shortest_piece(is_column) + int(starts / (max(moved, 1) * side))
 
 
 def few_rows(is_column: bool) -> int:
@@ -71,14 +98,19 @@ def most_pieces(kept: Dim, *, is_column: bool) -> int:
     return max(8, 1024 // rows)
 
 
-def one_block_configs(kept: Dim, longest: int, *, is_column: bool) -> tuple[Config, ...]:
-    """Give configurations for rows of at most so many elements."""
+def one_block_configs(
+    kept: Dim, longest: int, *, is_column: bool, share: int | None = None
+) -> tuple[Config, ...]:
+    """Give configurations for rows of at most so many elements. Processors share rows that are
+    longer than `share`."""
     along = power_of_two(longest)
+    processors = 1 if share is None else max(1, along // share)
     if along >= _ELEMENTS and not is_column:
-        return _distinct(kept, [(None, along)])
+        return _distinct(kept, [(None, along)], processors)
     rows = min(_MOST_ROWS, max(_COLUMNS if is_column else 1, _ELEMENTS // along))
     choices = [rows, 2 * rows, max(2, rows // 2)]
-    return _distinct(kept, [(r, along) for r in choices if r * along <= 16384])
+    most = max(16384, rows * along)
+    return _distinct(kept, [(r, along) for r in choices if r * along <= most], processors)
 
 
 def loop_configs(
@@ -94,7 +126,9 @@ def loop_configs(
     return _distinct(kept, [(None, size) for size in filling or sizes])
 
 
-def _distinct(kept: Dim, sizes: list[tuple[int | None, int]]) -> tuple[Config, ...]:
+def _distinct(
+    kept: Dim, sizes: list[tuple[int | None, int]], processors: int = 1
+) -> tuple[Config, ...]:
     """Give configurations of so many rows and so many elements of each; None is one row, which is
     no block then."""
     most = kept.constant
@@ -102,9 +136,11 @@ def _distinct(kept: Dim, sizes: list[tuple[int | None, int]]) -> tuple[Config, .
     for rows, along in sizes:
         if rows is not None and most is not None:
             rows = min(rows, power_of_two(most)) if most > 1 else None
-        warps = min(_MOST_WARPS, max(1, (rows or 1) * along // _PER_WARP))
+        elements = (rows or 1) * along // processors
+        warps = 2 * _MOST_WARPS if elements > _WIDE else min(_MOST_WARPS, elements // _PER_WARP)
         along_rows = () if rows is None else ((ROWS, rows),)
-        found[Config((*along_rows, (ALONG, along)), warps, num_stages=1)] = None
+        constants = (*along_rows, (ALONG, along))
+        found[Config(constants, max(1, warps), num_stages=1, num_ctas=processors)] = None
     return tuple(found)
 
 
@@ -121,3 +157,8 @@ def is_multiple(dim: Dim, size: int) -> bool:
 def power_of_two(size: int) -> int:
     """Give the smallest power of two that is not below a size; at least 2."""
     return max(2, 1 << (size - 1).bit_length())
+
+
+def floor_power(size: int) -> int:
+    """Give the largest power of two that is not above a size of at least 1."""
+    return 1 << (size.bit_length() - 1)

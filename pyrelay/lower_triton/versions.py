@@ -16,6 +16,13 @@ _INDEXES_ARRAYS: Final = (3, 7)
 _NEWEST_KNOWN: Final = (3, 9)
 """The newest Triton whose compiled kernels are known to be started as `start.Launch` does."""
 
+MOST_PROCESSORS: Final = 8
+"""So many processors share a program at most: more are not in a cluster on every device."""
+
+_CLUSTERED: Final = (3, 9)
+"""The first Triton whose reductions across the processors of a cluster were looked at: they came
+into it after 3.6."""
+
 
 def what_is_missing(triton: Any, *, interpreted: bool) -> str | None:
     """Say why this Triton cannot build kernels, or not interpret them, and what to install."""
@@ -45,6 +52,14 @@ def silent_interpreter() -> Generator[None]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         yield
+
+
+def processors_of(triton: Any, target: Any) -> int:
+    """Give how many processors may share a program on a target of Triton's: those of a cluster on
+    Hopper and on the Blackwell of data centres, elsewhere there is one."""
+    if version_of(triton) < _CLUSTERED or target.backend != "cuda":
+        return 1
+    return MOST_PROCESSORS if 90 <= target.arch < 120 else 1
 
 
 def version_of(triton: Any) -> tuple[int, ...]:

@@ -140,7 +140,7 @@ def digest(question: Question) -> str:
             for a in kernel.arguments
             if isinstance(a, Read | Written | Scratch | Number)
         ]
-        configs = [(c.constants, c.num_warps, c.num_stages) for c in kernel.configs]
+        configs = [(c.constants, c.num_warps, c.num_stages, c.num_ctas) for c in kernel.configs]
         found.update(repr((kernel.text, dtypes, configs)).encode())
     return found.hexdigest()
 

@@ -11,7 +11,7 @@ from ..ir.expr import type_of
 from ..ir.printer import to_text
 from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
-from ..lower_triton.shown import kernels_text, without_text
+from ..lower_triton.shown import kernels_text, reading_again, without_text
 from ..passes.regions.explain import explain, summary_of
 from ..translate.printing.text import to_python
 
@@ -58,11 +58,18 @@ def _regions(program: Program) -> str:
 def explanation(program: Program) -> str:
     """Give what was fused of a program, what was not, and why."""
     text = explain(program.cut, program.entry)
-    without = without_text(program.regions, program.cut.kernels)
-    if not without:
-        return text
-    lines = [f"  {name}: {why}" for name, why in without.items()]
-    return "\n".join((text, "kernels that run as calls of torch", *lines, ""))
+    kernels = program.regions, program.cut.kernels
+    for head, found in (
+        ("kernels that run as calls of torch", without_text(*kernels)),
+        (
+            "rows that are read again where registers do not hold them",
+            reading_again(*kernels),
+        ),
+    ):
+        if found:
+            lines = [f"  {name}: {what}" for name, what in found.items()]
+            text = "\n".join((text, head, *lines, ""))
+    return text
 
 
 def stage_text(program: Program, stage: str) -> str:

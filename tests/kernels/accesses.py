@@ -99,7 +99,7 @@ def _addresses(tensor: torch.Tensor) -> np.ndarray:
     offsets = np.zeros(1, np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         offsets = np.add.outer(offsets, np.arange(size) * stride).reshape(-1)
-    return np.unique(offsets) * tensor.element_size() + tensor.data_ptr()
+    return _distinct(offsets) * tensor.element_size() + tensor.data_ptr()
 
 
 @final
@@ -160,7 +160,7 @@ class _Launch:
         most = _most(loads)
         every = np.concatenate([loads[0], stores[0], adds[0], adds[0]])  # to add is to load too
         once = np.concatenate([most, stores[0], adds[0], adds[0]])
-        least = np.concatenate([*map(np.unique, (loads[0], stores[0], adds[0], adds[0]))])
+        least = np.concatenate([*map(_distinct, (loads[0], stores[0], adds[0], adds[0]))])
         found = (self._bytes(addresses) for addresses in (every, least, once))
         return Traffic(self.kernel, programs, *found)
 
@@ -211,7 +211,13 @@ class _Launch:
 
 
 def _union(parts: list[np.ndarray]) -> np.ndarray:
-    return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+    return _distinct(np.concatenate(parts)) if parts else np.zeros(0, np.int64)
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """Give numbers in order, each once: numpy hashes them, which is slow for addresses."""
+    ordered = np.sort(numbers)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def _inside(at: np.ndarray, allowed: np.ndarray) -> np.ndarray:

@@ -17,8 +17,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
-from pyrelay.lower_triton.build import ahead_of_time, source_file
+from pyrelay.lower_triton.build import ahead_of_time, source_file, triton_module
 from pyrelay.lower_triton.kernel import Kernel
+from pyrelay.lower_triton.versions import processors_of
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
 
@@ -34,9 +35,14 @@ def collected(folder: Path) -> list[Kernel]:
 
 def compile_for_all(kernel: Kernel) -> str | None:
     """Compile a kernel for every target; give what went wrong, and where."""
+    from triton.backends.compiler import GPUTarget
+
+    config = kernel.configs[0]
     for target in TARGETS:
+        if config.num_ctas > processors_of(triton_module(), GPUTarget(*target)):
+            continue  # such a device is given other kernels
         try:
-            ahead_of_time(kernel, kernel.configs[0], target)
+            ahead_of_time(kernel, config, target)
         except Exception as error:
             lines = str(error).splitlines() or [""]
             path = source_file(kernel.text, kernel.name)

@@ -56,6 +56,7 @@ def looked_at(request: pytest.FixtureRequest) -> Generator[None]:
     from pyrelay.config import options
     from pyrelay.lower_triton import tape
     from pyrelay.lower_triton.prepare import Storage
+    from tests.kernels.combining import by_halves
     from tests.kernels.running import ACCESSES, GUARDS, IS_INTERPRETED, SEED
 
     sys.stdout.write(f"for the same inputs: KERNELS_SEED={SEED}\n")
@@ -70,6 +71,7 @@ def looked_at(request: pytest.FixtureRequest) -> Generator[None]:
         stack.enter_context(options(lowering=lowering))
         if IS_INTERPRETED:
             stack.enter_context(ACCESSES.watching())
+            stack.enter_context(by_halves())
         yield
     ACCESSES.clear()
     GUARDS.check()

@@ -51,9 +51,15 @@ def resources(kernel: Kernel) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"\b(REG|LOCAL|STACK):(\d+)", found)}
 
 
+def ptx(kernel: Kernel) -> str:
+    """Give the code of a kernel's first configuration, for aligned tensors."""
+    return _compiled(kernel).asm["ptx"]
+
+
 def accesses(kernel: Kernel) -> list[tuple[str, int]]:
     """Give the accesses to global memory in the code of a kernel's first configuration, for
     aligned tensors: `ld` or `st`, and bits."""
-    code = _compiled(kernel).asm["ptx"]
-    found = re.findall(r"\b(ld|st)\.global(?:\.(?!v\d)[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)", code)
+    found = re.findall(
+        r"\b(ld|st)\.global(?:\.(?!v\d)[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)", ptx(kernel)
+    )
     return [(kind, int(count or 1) * int(bits)) for kind, count, bits in found]

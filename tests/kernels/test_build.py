@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pyrelay.config import options
 from pyrelay.lower_triton import build
+from pyrelay.lower_triton.versions import processors_of
 
 TEXT = """\
 import triton
@@ -70,3 +72,21 @@ def test_a_kernel_runs(folder: Path) -> None:
     twice[(3,)](x, out, 10, BLOCK=4)
     assert torch.equal(out, 2 * x)
     assert build.load(TEXT, "twice") is twice
+
+
+@pytest.mark.parametrize(
+    ("backend", "arch", "version", "count"),
+    [
+        ("cuda", 90, "3.9.0", 8),
+        ("cuda", 100, "3.10.1", 8),
+        ("cuda", 80, "3.9.0", 1),
+        ("cuda", 120, "3.9.0", 1),
+        ("hip", "gfx942", "3.9.0", 1),
+        ("cuda", 90, "3.8.0", 1),
+    ],
+)
+def test_processors_share_programs_in_clusters_that_triton_reduces_across(
+    backend: str, arch: int | str, version: str, count: int
+) -> None:
+    triton = SimpleNamespace(__version__=version)
+    assert processors_of(triton, SimpleNamespace(backend=backend, arch=arch)) == count

@@ -1,4 +1,5 @@
-"""What the compiler makes of kernels for sm_90: contiguous elements move 16 bytes at a time."""
+"""What the compiler makes of kernels for sm_90: contiguous elements move 16 bytes at a time, and
+rows that are read once stay in registers."""
 
 from __future__ import annotations
 
@@ -7,9 +8,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
+from pyrelay import Float, bfloat16
+from pyrelay.ir.expr import Function
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout
 from pyrelay.lower_triton.lower import lower
-from tests.kernels.machine_code import accesses, compiling, resources
+from pyrelay.lower_triton.versions import MOST_PROCESSORS
+from tests.kernels.machine_code import accesses, compiling, ptx, resources
+from tests.kernels.row_functions import functions_of
+from tests.kernels.test_traffic import reductions_of_rows
 from tests.unit.passes.regions.kernels import kernel
 
 WIDEST = 128
@@ -57,10 +63,11 @@ NORM_BACKWARD = """def @back[N: Dim](
 }"""
 
 
-def alternatives(source: str) -> Iterator[Kernel]:
+def alternatives(source: str | Function, processors: int = 1) -> Iterator[Kernel]:
     """Give all kernels of a function."""
-    function = kernel(source)
-    lowered = lower(function)(Layout((Form.CONTIGUOUS,) * len(function.params)))
+    function = kernel(source) if isinstance(source, str) else source
+    forms = (Form.CONTIGUOUS,) * len(function.params)
+    lowered = lower(function)(Layout(forms, processors=processors))
     while True:
         yield from lowered.kernels
         if lowered.otherwise is None:
@@ -120,3 +127,35 @@ def test_the_longest_rows_fit_into_registers(
         found = pool.submit(resources, made).result()
         assert found["REG"] > 0
         assert found["LOCAL"] == found["STACK"] == 0, made.text
+
+
+FLOATS = {"float32": functions_of(Float), "bfloat16": functions_of(bfloat16)}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, "float32") for name in ("softmax", "layer_norm", "softmax_backward")),
+        *((name, "float32") for name in ("layer_norm_backward", "cross_entropy_backward")),
+        *(pytest.param(name, "bfloat16", marks=pytest.mark.slow) for name in FLOATS["bfloat16"]),
+        *(
+            pytest.param(name, "float32", marks=pytest.mark.slow)
+            for name in ("log_softmax", "log_softmax_backward", "rms_norm", "rms_norm_backward")
+        ),
+    ],
+)
+@pytest.mark.parametrize("processors", [1, MOST_PROCESSORS])
+def test_the_longest_rows_of_any_length_fit_into_registers(
+    pool: ProcessPoolExecutor, name: str, dtype: str, processors: int
+) -> None:
+    for _, function in reductions_of_rows(FLOATS[dtype][name]):
+        blocks = [k for k in alternatives(function, processors) if _is_block(k)]
+        longest = max(blocks, key=lambda k: dict(k.configs[0].constants)["ALONG"])
+        found = pool.submit(resources, longest).result()
+        assert found["LOCAL"] == found["STACK"] == 0, (longest.configs, found, longest.text)
+        code = pool.submit(ptx, longest).result()
+        assert ("ld.shared::cluster" in code) is (longest.configs[0].num_ctas > 1)
+
+
+def _is_block(kernel: Kernel) -> bool:
+    return "for " not in kernel.text and "_of_pieces" not in kernel.text

@@ -36,7 +36,7 @@ def long_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """Rows of more than 32 elements are gone through in a loop, or by several programs."""
     shorten(monkeypatch)
     if request.param == "pieces":
-        monkeypatch.setattr(rows, "longest_loop", lambda is_column: 32)
+        monkeypatch.setattr(rows, "longest_loop", lambda kernels, moved, *, is_column: 32)
     else:
         monkeypatch.setattr(rows, "few_rows", lambda is_column: 0)
 

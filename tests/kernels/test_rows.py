@@ -65,6 +65,27 @@ def test_a_norm_reads_a_row_once() -> None:
     assert "for " not in found.text
 
 
+@pytest.mark.parametrize("length", [32_769, 70_000])
+def test_processors_share_the_rows_that_one_cannot_hold(length: int) -> None:
+    """In clusters, where the device has them; in the interpreter as if it had."""
+    check(SOFTMAX, torch.randn(3, length))
+    norm = LAYER_NORM.replace("48", str(length))
+    check(norm, torch.randn(2, length), torch.randn(length), torch.randn(length))
+    across = torch.randn(length, 2).T
+    check(SOFTMAX, across)
+    target = torch.randint(0, length, (2,))
+    check(CROSS_ENTROPY, torch.randn(2, length), target)
+
+
+def test_a_long_row_is_one_program_on_as_many_processors_as_hold_it() -> None:
+    shared = Layout((Form.CONTIGUOUS,), processors=8)
+    for length, processors in ((32_768, 1), (32_769, 2), (131_072, 4), (262_144, 8)):
+        (found,) = lower(kernel(SOFTMAX.replace("M)", f"{length})")))(shared).kernels
+        assert {c.num_ctas for c in found.configs} == {processors}
+    (looped,) = lower(kernel(SOFTMAX.replace("(N, M)", "(999, 262145)")))(shared).kernels
+    assert "for start in" in looped.text
+
+
 @pytest.mark.usefixtures("short_blocks")
 def test_a_long_row_of_unknown_length_is_gone_through_in_blocks() -> None:
     check(SOFTMAX, torch.randn(3, 90))
@@ -112,8 +133,8 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (rows, row_pieces):
         monkeypatch.setattr(module, "loop_configs", short)
-    monkeypatch.setattr(rows, "longest_block", lambda is_column: 32)
-    monkeypatch.setattr(rows, "longest_loop", lambda is_column: 64)
+    monkeypatch.setattr(rows, "longest_row", lambda plan, processors: 32)
+    monkeypatch.setattr(rows, "longest_loop", lambda kernels, moved, *, is_column: 64)
     monkeypatch.setattr(row_pieces, "piece_unit", lambda is_column: 16)
     monkeypatch.setattr(row_pieces, "shortest_piece", lambda is_column: 64)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
@@ -64,6 +65,9 @@ class Gpu:
 
     def get_current_device(self) -> int:
         return 0
+
+    def get_current_target(self) -> Any:
+        return SimpleNamespace(backend="cuda", arch=90)
 
     def get_current_stream(self, device: int) -> int:
         assert device == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrelay import Dim, Int, Tensor, bfloat16, relay
+from pyrelay import Dim, Float, Int, Tensor, bfloat16, relay
 from pyrelay.ir.expr import Call, GlobalVar
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
@@ -14,7 +14,7 @@ from pyrelay.passes.regions.reading import straight_line
 from tests.golden import Golden
 from tests.unit.passes.regions import steps
 
-N = Dim("N")
+N, M = Dim("N"), Dim("M")
 PROGRAMS = ("lenet_step", "mlp_step", "lstm_step", "block_grad", "tree_state")
 
 
@@ -64,3 +64,28 @@ def test_what_has_no_text_is_said_with_why() -> None:
         f"  kernel.{n}: bfloat16 is not added atomically" for n in (1, 2)
     }
     assert "as calls of torch" not in steps.lstm_step.explain()
+
+
+@relay
+def normal(x: Tensor[Float, (N, M)]):
+    return relay.softmax(x, dim=-1)
+
+
+@relay
+def normal_of_vocabulary(x: Tensor[Float, (N, 50257)]):
+    return relay.softmax(x, dim=-1)
+
+
+@relay
+def totals(x: Tensor[Float, (N, 50257)]):
+    return x.sum(dim=-1)
+
+
+def test_rows_that_registers_do_not_hold_are_said_with_what_is_read_again() -> None:
+    head = "rows that are read again where registers do not hold them\n"
+    _, _, tail = normal.explain().partition(head)
+    where = "where M is above 32768, on GPUs with clusters above 262144"
+    assert tail == f"  kernel.1: 4*M*N B {where}\n"
+    _, _, tail = normal_of_vocabulary.explain().partition(head)
+    assert tail == "  kernel.1: 201028*N B on GPUs without clusters\n"
+    assert head not in totals.explain()
