@@ -83,7 +83,7 @@ class Builder:
 
     def size(self, dim: Dim | int) -> Value:
         """Give the integer value of a dim, which must be known where the code stands."""
-        from .ops.host import size
+        from .ops.sizes import size
 
         dim = Dim.of(dim)
         if dim.constant is not None:

@@ -410,7 +410,7 @@ class Init(Enum):
 class Hidden:
     """An operand that a model supplies when the call leaves it out.
 
-    `type_rule` gives its type from the other operands and the hyper-parameters; `unless` names a
+    `type_rule` gives its type from the other operands and the hyper-parameters; `only_if` names a
     bool hyper-parameter that, when False, leaves the operand out after all.
     """
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ..ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of
-from ..ir.ops.host import size
+from ..ir.ops.sizes import size
 from ..ir.types import TupleType
 from ..passes.regions.items import mentioned
 from ..passes.regions.memory import Plan

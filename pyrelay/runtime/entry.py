@@ -14,7 +14,7 @@ import torch
 
 from ..diagnostics.diagnostic import RunError
 from ..ir.dims import Dim
-from ..ir.ops.host import IntegerOverflow
+from ..ir.ops.conversions import IntegerOverflow
 from ..ir.traverse import spine
 from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers

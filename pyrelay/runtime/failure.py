@@ -27,7 +27,8 @@ from ..diagnostics.source import Span
 from ..ir.bounds import relation
 from ..ir.dims import Dim
 from ..ir.expr import Assumption
-from ..ir.ops.host import AssertionFailed, EmptyList, ProgramFailed, SizesDiffer
+from ..ir.ops.failing import AssertionFailed, EmptyList, ProgramFailed
+from ..ir.ops.sizes import SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 

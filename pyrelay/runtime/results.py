@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, final
 
 import torch
 
-from ..ir.ops.host import IntegerOverflow
+from ..ir.ops.conversions import IntegerOverflow
 from ..ir.types import (
     UNIT,
     AdtType,

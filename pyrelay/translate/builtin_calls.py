@@ -11,7 +11,7 @@ from typing import Any, Final
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
-from ..ir.ops import arithmetic, extrema, host, reduce
+from ..ir.ops import arithmetic, conversions, extrema, reduce, sizes
 from ..ir.ops import math as math_ops
 from ..ir.ops.text import print_
 from ..ir.traverse import Steps
@@ -75,9 +75,9 @@ def _len(cx: Context, node: ast.Call) -> Steps[Expr]:
         return placeholder(span)
     if isinstance(node.args[0], ast.Attribute) and node.args[0].attr == "shape":
         tensor = yield cx.expression(node.args[0].value)
-        return Call(host.rank, (tensor,), {}, span=span)
+        return Call(sizes.rank, (tensor,), {}, span=span)
     value = grown_value(cx, node.args[0]) or (yield cx.expression(node.args[0]))
-    return Call(host.dim_size, (value,), {"dim": 0}, span=span)
+    return Call(sizes.dim_size, (value,), {"dim": 0}, span=span)
 
 
 def _list(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -100,7 +100,7 @@ def _round(cx: Context, node: ast.Call) -> Steps[Expr]:
     value = yield cx.expression(node.args[0])
     if len(node.args) == 1:
         rounded = Call(math_ops.round_, (value,), {"decimals": 0}, span=span)
-        return Call(host.to_int, (rounded,), {}, span=span)
+        return Call(conversions.to_int, (rounded,), {}, span=span)
     decimals = static_argument(cx, node.args[1], "the number of decimals", "a number")
     return Call(math_ops.round_, (value,), {"decimals": decimals}, span=span)
 
@@ -113,7 +113,7 @@ def _to_integer(op: Op) -> Handler:
         if not _exactly(cx, node, op.name, 1, 1):
             return placeholder(span)
         value = yield cx.expression(node.args[0])
-        return Call(host.to_int, (Call(op, (value,), {}, span=span),), {}, span=span)
+        return Call(conversions.to_int, (Call(op, (value,), {}, span=span),), {}, span=span)
 
     return handle
 
@@ -190,8 +190,8 @@ def _isinstance(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
-    builtins.float: _number(host.to_float),
-    builtins.int: _number(host.to_int),
+    builtins.float: _number(conversions.to_float),
+    builtins.int: _number(conversions.to_int),
     builtins.isinstance: _isinstance,
     builtins.len: _len,
     builtins.list: _list,

@@ -26,8 +26,8 @@ from ..ir.intrinsics import Intrinsic
 from ..ir.op import Op
 from ..ir.ops.activation import stop_gradient
 from ..ir.ops.compare import cast
-from ..ir.ops.host import dim_size, rank, shape
 from ..ir.ops.model import param
+from ..ir.ops.sizes import dim_size, rank, shape
 from ..ir.traverse import Steps
 from ..ir.types import AdtType
 from ..prelude.names import library_value

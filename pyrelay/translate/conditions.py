@@ -32,7 +32,7 @@ from ..ir.expr import (
     Var,
     Wildcard,
 )
-from ..ir.ops.host import fail
+from ..ir.ops.failing import fail
 from ..ir.traverse import Steps
 from .context import Context, in_turn
 from .data import DataConstructor

@@ -15,7 +15,7 @@ from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Constant, Expr, If, Tuple, Var
 from ..ir.ops.captured import CAPTURED
 from ..ir.ops.field import field
-from ..ir.ops.host import rank, shape
+from ..ir.ops.sizes import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
 from ..ir.types import AdtType

@@ -23,9 +23,9 @@ from ..ir.expr import Call, Constant, Expr, If, Tuple, Var
 from ..ir.op import Op
 from ..ir.ops.arithmetic import add, floor_divide, minimum, multiply, negative, subtract
 from ..ir.ops.compare import less
-from ..ir.ops.host import as_size, dim_size, same_length
 from ..ir.ops.index import index
 from ..ir.ops.loop import backwards, bound, element_at, first_place, is_inside, next_place
+from ..ir.ops.sizes import as_size, dim_size, same_length
 from ..ir.ops.stream import has_next, next_element, start_iteration
 from ..ir.traverse import Steps
 from ..ir.types import SizeType, TensorType, is_float

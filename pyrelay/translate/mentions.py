@@ -27,8 +27,8 @@ from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Tr
 from ..ir.intrinsics import Intrinsic
 from ..ir.op import Missing, Op
 from ..ir.ops.compare import equal
-from ..ir.ops.host import size
 from ..ir.ops.loop import equal_values
+from ..ir.ops.sizes import size
 from ..ir.traverse import Steps, run
 from ..ir.types import DType
 from ..prelude.names import library_value

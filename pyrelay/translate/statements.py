@@ -12,7 +12,7 @@ from ..diagnostics.catalogue.signatures import MissingReturn
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, If, Var
 from ..ir.intrinsics import Intrinsic
-from ..ir.ops.host import check, fail
+from ..ir.ops.failing import check, fail
 from ..ir.ops.text import stop
 from ..ir.traverse import Steps
 from .assignments import annotated, assign, augmented

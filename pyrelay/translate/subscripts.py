@@ -10,8 +10,8 @@ from typing import Any, Final, final
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
-from ..ir.ops.host import dim_size
 from ..ir.ops.index import index, set_at
+from ..ir.ops.sizes import dim_size
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import again, atom, placeholder

@@ -9,7 +9,7 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Sample
-from pyrelay.ir.ops import host, stream, text
+from pyrelay.ir.ops import failing, stream, text
 from pyrelay.ir.types import SizeType, StrType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.constants import torch_dtype
 
@@ -83,8 +83,8 @@ def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
 
 
 _WITHOUT_SAMPLES = (
-    host.fail,
-    host.no_element,
+    failing.fail,
+    failing.no_element,
     stream.has_next,
     stream.next_element,
     stream.start_iteration,

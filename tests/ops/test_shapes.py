@@ -13,12 +13,12 @@ from pyrelay.ir.op import Clash, Op, RuleCall, Stuck
 from pyrelay.ir.ops import (
     conv,
     conv_transpose,
+    conversions,
     create,
     cross_entropy,
     distance,
     einsum,
     embedding,
-    host,
     index,
     join,
     linalg,
@@ -294,7 +294,7 @@ def test_two_names_in_a_product_become_an_assumption() -> None:
             None,
         ),
         (
-            host.to_float,
+            conversions.to_float,
             (floats("n"),),
             {},
             "`float()` takes one number, not Tensor[Float, (n,)]",

@@ -23,7 +23,7 @@ from ..op import (
 )
 from ..rules import axis
 from ..types import INT, PRELUDE, AdtType, SizeType, TensorType, Type, TypeHole, show
-from .host import EmptyList
+from .failing import EmptyList
 from .operands import as_tensors, is_given
 
 if TYPE_CHECKING:

@@ -41,7 +41,8 @@ from ..types import (
 )
 from .arithmetic import add
 from .compare import equal, not_equal
-from .host import AssertionFailed, ProgramFailed, dim_size
+from .failing import AssertionFailed, ProgramFailed
+from .sizes import dim_size
 
 _TEXT: Final = NoGradient("a string")
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ..expr import Call, Expr
 from ..op import Op
-from ..ops import activation, arithmetic, compare, create, host, math, rounding, view
+from ..ops import activation, arithmetic, compare, create, math, rounding, sizes, view
 from ..ops.reduce import sum_to
 from .imported import REQUIRED, Emit, Imported, dtype_of, refuse
 
@@ -38,7 +38,7 @@ def _cast(e: Emit, x: Expr, *, dtype: Any) -> Expr:
 
 def shape_of(e: Emit, x: Expr) -> Call:
     """Give the shape of a value as an attribute: a tuple of sizes."""
-    return e.call(host.shape, x)
+    return e.call(sizes.shape, x)
 
 
 def _like(op: Op, attribute: str) -> Any:

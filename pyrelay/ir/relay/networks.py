@@ -14,13 +14,13 @@ from ..ops import (
     conv_transpose,
     create,
     extrema,
-    host,
     join,
     linalg,
     math,
     norm,
     pool,
     pool1d,
+    sizes,
     view,
 )
 from ..ops.reduce import mean, sum_
@@ -289,7 +289,7 @@ def _layer_norm(e: Emit, x: Expr, gamma: Expr, beta: Expr, **attrs: Any) -> Expr
             there,
             gamma if attrs["scale"] else None,
             beta if attrs["center"] else None,
-            normalized_shape=(e.call(host.dim_size, there, dim=-1),),
+            normalized_shape=(e.call(sizes.dim_size, there, dim=-1),),
             eps=attrs["epsilon"],
         )
 

@@ -6,7 +6,7 @@ import itertools
 from typing import Any, Final
 
 from ..expr import Constant, Expr, Tuple
-from ..ops import arithmetic, compare, create, einsum, gathering, host, index, join, view
+from ..ops import arithmetic, compare, create, einsum, gathering, index, join, sizes, view
 from .imported import (
     REQUIRED,
     Emit,
@@ -29,10 +29,10 @@ def _reshape(e: Emit, x: Expr, *, newshape: Any, allowzero: Any) -> Expr:
         code = codes.pop(0)
         match code:
             case 0 if not allowzero:
-                shape.append(e.call(host.dim_size, x, dim=source))
+                shape.append(e.call(sizes.dim_size, x, dim=source))
                 source += 1
             case -3:
-                pair = [e.call(host.dim_size, x, dim=source + i) for i in range(2)]
+                pair = [e.call(sizes.dim_size, x, dim=source + i) for i in range(2)]
                 shape.append(e.call(arithmetic.multiply, *pair))
                 source += 2
             case -4 if len(codes) > 1:
@@ -47,7 +47,7 @@ def _reshape(e: Emit, x: Expr, *, newshape: Any, allowzero: Any) -> Expr:
 
 
 def _split_dim(e: Emit, x: Expr, source: int, first: int, second: int) -> list[Any]:
-    whole = e.call(host.dim_size, x, dim=source)
+    whole = e.call(sizes.dim_size, x, dim=source)
     if first == -1:
         return [e.call(arithmetic.floor_divide, whole, e.number(second)), second]
     if second == -1:
@@ -75,7 +75,7 @@ def _squeeze(e: Emit, x: Expr, *, axis: Any) -> Expr:
 def _split(e: Emit, x: Expr, *, indices_or_sections: Any, axis: Any) -> Expr:
     dim = integer(axis, "axis")
     x = e.named(x)
-    size = e.call(host.dim_size, x, dim=dim)
+    size = e.call(sizes.dim_size, x, dim=dim)
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
         length = e.call(arithmetic.floor_divide, size, e.number(count))

@@ -12,7 +12,7 @@ from typing import Any
 from ...ir.attributes import bind_attrs
 from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
 from ...ir.ops.compare import cast
-from ...ir.ops.host import as_size
+from ...ir.ops.sizes import as_size
 from ...ir.traverse import let
 from ...ir.types import (
     INT,

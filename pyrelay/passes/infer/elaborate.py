@@ -45,9 +45,9 @@ from ...ir.nested import map_nested
 from ...ir.op import Op, Promotion
 from ...ir.ops.captured import CAPTURED
 from ...ir.ops.create import tril, triu
-from ...ir.ops.host import as_bound, as_size
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
+from ...ir.ops.sizes import as_bound, as_size
 from ...ir.ops.view import roll
 from ...ir.traverse import Steps, attr_exprs, let
 from ...ir.types import (

@@ -23,7 +23,6 @@ from ...ir.ops.arithmetic import add, maximum, minimum
 from ...ir.ops.compare import cast, equal, less, not_equal
 from ...ir.ops.extrema import amax, amin
 from ...ir.ops.field import field
-from ...ir.ops.host import dim_size
 from ...ir.ops.index import index, set_at
 from ...ir.ops.join import stack
 from ...ir.ops.loop import (
@@ -39,6 +38,7 @@ from ...ir.ops.loop import (
 )
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
+from ...ir.ops.sizes import dim_size
 from ...ir.ops.view import flip
 from ...ir.types import (
     BOOL,

@@ -21,7 +21,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Op
-from ...ir.ops.host import no_element
+from ...ir.ops.failing import no_element
 from ...prelude.library import LIST, qualified
 from .operators import OperatorCall
 from .solver import Solver

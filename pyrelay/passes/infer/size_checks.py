@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...ir.dims import Dim
 from ...ir.expr import Atom, Binding, Call, Clause, Expr, Function, LetBlock, Match, Var
 from ...ir.op import Effect, Op
-from ...ir.ops.host import equal_sizes
+from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ...ir.types import UNIT, Type, dim_names
 from ..sizes import needed, shown, uncovered

@@ -29,7 +29,7 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.op import Clash, Stuck
-from ...ir.ops.host import fail
+from ...ir.ops.failing import fail
 from ...ir.traverse import refresh
 from ...ir.types import (
     AdtType,

@@ -9,10 +9,10 @@ from ...ir.op import Clash, Op
 from ...ir.ops.arithmetic import add, maximum, minimum
 from ...ir.ops.compare import equal
 from ...ir.ops.extrema import amax, amin
-from ...ir.ops.host import dim_size
 from ...ir.ops.index import index
 from ...ir.ops.loop import backwards, element_at
 from ...ir.ops.reduce import sum_
+from ...ir.ops.sizes import dim_size
 from ...ir.types import SizeType, TensorType, TupleType, Type, TypeHole, show
 from .operators import OperatorCall
 from .sites import Reader, Site, nothing

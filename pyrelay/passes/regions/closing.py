@@ -28,7 +28,7 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.ops.host import size
+from ...ir.ops.sizes import size
 from ...ir.traverse import children, rebuild
 from ...ir.types import UNIT, FnType, SizeType, TupleType, Type
 from ..retype import types_in

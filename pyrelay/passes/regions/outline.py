@@ -27,8 +27,8 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Effect, Host, Op, View
+from ...ir.ops.conversions import to_bool, to_float, to_int
 from ...ir.ops.descent import descend_in_place, overwrite
-from ...ir.ops.host import to_bool, to_float, to_int
 from ...ir.traverse import spine
 from ...ir.types import UNIT, dim_names
 from ..effects import with_flavours

@@ -32,7 +32,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
-from ...ir.ops.host import equal_sizes
+from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import post_order, spine
 from ...ir.types import BOOL, ITERABLE, Type
 from . import syntax

@@ -10,9 +10,9 @@ from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import Call, is_unit
 from ...ir.op import Holder, Missing, Op, Role
-from ...ir.ops.host import size
 from ...ir.ops.index import index
 from ...ir.ops.rows import stack_rows
+from ...ir.ops.sizes import size
 from ...ir.ops.stream import next_element
 from ...ir.ops.text import contains_text
 from ...ir.ops.whole import same_values

@@ -40,7 +40,7 @@ from ...ir.expr import (
 )
 from ...ir.module import AdtDef, Module
 from ...ir.op import Holder, Op
-from ...ir.ops.host import fail
+from ...ir.ops.failing import fail
 from ...ir.ops.model import param
 from ...ir.traverse import (
     free_vars,
