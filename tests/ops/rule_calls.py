@@ -9,7 +9,7 @@ from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, RuleCall
-from pyrelay.ir.types import TensorType, Type, float32
+from pyrelay.ir.types import UNIT, TensorType, Type, float32
 from pyrelay.passes.infer.solver import Solver
 
 
@@ -29,10 +29,12 @@ def type_of_call(
     attrs: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
 ) -> Type:
-    """Give the type of a call, with all that is known by then filled in."""
+    """Give the type of a call, with all that is known by then filled in; operands at the end may be
+    left out."""
     solver = solver or new_solver()
     bound = bind_attrs(op, {n: with_dims(v) for n, v in (attrs or {}).items()})
-    call = RuleCall(op, tuple(types), bound, solver)
+    omitted = (UNIT,) * (len(op.operands) - len(types))
+    call = RuleCall(op, (*types, *omitted), bound, solver)
     return solver.resolve(op.type_rule(call))
 
 
