@@ -59,8 +59,8 @@ newer:
 
 # The programs of the tests by each lowering but torch's own; one test of SHARE, always the same.
 SHARE ?= 1
-PROGRAMS := tests/errors tests/examples tests/models tests/relay tests/seed tests/unit/passes/infer \
-    tests/unit/prelude tests/unit/runtime tests/unit/translate
+PROGRAMS := tests/errors tests/examples tests/models tests/ops tests/property tests/relay tests/scale \
+    tests/seed tests/unit
 lowerings: $(VENV)/.dev
 	for lowering in evaluator torch-regions triton-interpret; do \
 	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \

@@ -56,8 +56,8 @@ def printed(seed: str, folder: Path) -> subprocess.Popen[str]:
 def test_processes_with_different_hash_seeds_give_identical_text(folder: Path) -> None:
     processes = [printed(seed, folder) for seed in ("0", "1", "random")]
     here = "".join(f"{text}\n" for text in (*texts.of_functions(), *texts.of_programs(folder)))
-    for process in processes:
-        text, errors = process.communicate()
+    said = [process.communicate() for process in processes]
+    for process, (text, errors) in zip(processes, said, strict=True):
         assert process.returncode == 0, errors
         pairs = zip_longest(text.splitlines(), here.splitlines())
         assert next(((new, old) for new, old in pairs if new != old), None) is None

@@ -142,10 +142,12 @@ def peak(function: Any, *args: Any) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.host("what host code holds is counted")
 def test_a_loop_holds_no_more_when_it_is_longer() -> None:
     assert peak(sources.loop, 4000) < peak(sources.loop, 100) + 5_000
 
 
+@pytest.mark.host("what host code holds is counted")
 def test_a_gradient_holds_a_few_values_per_step() -> None:
     for name in ("loop", "recursion"):
         function, arguments, _ = CASES[name]
