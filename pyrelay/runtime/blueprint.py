@@ -47,6 +47,9 @@ class Blueprint:
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
+    def __reduce__(self) -> Any:
+        return Blueprint, (self.spec,)
+
     @property
     def name(self) -> str:
         """The name of the model definition."""

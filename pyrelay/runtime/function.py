@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, final, overload
 
-from ..translate.definition import Definition, DerivedFunction
+from ..translate.definition import Definition, DerivedFunction, named
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Report
@@ -86,6 +86,11 @@ class RelayFunction(Generic[P, R]):
         """Say type arguments in compiled code: `f[2, 3](x)`. Raises TypeError in a script, where
         the arguments of a call tell them."""
         raise TypeError("type arguments are said in compiled code; here the arguments tell them")
+
+    def __reduce__(self) -> Any:
+        """Pickle by name, as functions are; a transform as what it is of."""
+        meant = self.__relay__
+        return (named, meant.place) if isinstance(meant, Definition) else (type(self), (meant,))
 
     def __repr__(self) -> str:
         return f"<relay function {self.__name__}>"

@@ -7,7 +7,7 @@ nested tuple; state lives in cells that a training call updates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
@@ -16,6 +16,7 @@ from torch import nn
 from ..ir.op import Holder, Library
 from ..ir.ops.model import KEY_INIT, initial
 from ..ir.types import DType, TensorType
+from ..translate.definition import named
 from .arguments import torch_dtype
 from .blueprint import Blueprint, Home, Leaf
 from .records import Params
@@ -128,9 +129,14 @@ class Model(nn.Module):
         assign: bool = False,
         rename: Mapping[str, str] | None = None,
     ) -> Any:
-        """Load parameters by name; `rename` maps names of `state_dict` to names of this model."""
+        """Load parameters by name; `rename` maps names of `state_dict` to names of this model.
+
+        The counts of batches that torch's batch norms keep are left aside.
+        """
         renamed = {_rename(name, rename or {}): value for name, value in state_dict.items()}
-        return super().load_state_dict(renamed, strict, assign)
+        known = dict(self.named_buffers())
+        kept = {name: value for name, value in renamed.items() if not _counts(name, known)}
+        return super().load_state_dict(kept, strict, assign)
 
     def bind(self, function: Any) -> BoundFunction:
         """Give the function with this model as its implicit instance."""
@@ -155,6 +161,23 @@ class _Shared:
 
     def __deepcopy__(self, memo: object) -> _Shared:
         return self
+
+    def __reduce__(self) -> Any:
+        return _shared_by, (self.runner.definition.place,)
+
+
+def _shared_by(place: tuple[str, str]) -> _Shared:
+    return _Shared(named(*place).runner)
+
+
+_COUNT: Final = ".num_batches_tracked"
+"""The end of the name under which torch's batch norms count, for a `momentum` of None alone."""
+
+
+def _counts(name: str, known: Container[str]) -> bool:
+    """Tell whether a name of a state is that of a count of torch's, beside running statistics that
+    the model has."""
+    return name.endswith(_COUNT) and f"{name.removesuffix(_COUNT)}.running_mean" in known
 
 
 def _rename(name: str, rename: Mapping[str, str]) -> str:

@@ -109,6 +109,11 @@ class Runner:
         self._integers_are_known = False
         """Whether it needs its captured integers to be known, as sizes are."""
 
+    @property
+    def definition(self) -> Definition:
+        """What the function is, or is made of."""
+        return self._base
+
     # Calls.
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,11 +7,13 @@ until they are asked: names are resolved when a program is translated, not when 
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from pickle import PicklingError
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
@@ -50,6 +52,21 @@ class Definition:
     def __repr__(self) -> str:
         return f"<relay {self.kind.value} {self.name}>"
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The module and the name by which it is pickled, as functions are. Raises PicklingError
+        where they lead to something else."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if meaning(named(module, name)) is not self:
+            raise PicklingError(
+                f"`{name}` of {module} is pickled by its name, which means something else there: "
+                "define it at the top of a module, or pickle `relay.export_model(model)`"
+            )
+        return module, name
+
+    def __reduce__(self) -> Any:
+        return _definition_named, self.place
+
     @cached_property
     def source(self) -> FunctionSource:
         """The text and the syntax tree, checked to be the language.
@@ -61,6 +78,18 @@ class Definition:
         if found:
             raise CheckError(*found)
         return source
+
+
+def named(module: str, name: str) -> Any:
+    """Give what a module has under a name, None if it has nothing."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _definition_named(module: str, name: str) -> Any:
+    return meaning(named(module, name))
 
 
 @final
