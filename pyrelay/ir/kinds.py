@@ -101,6 +101,19 @@ def sizes(value: Any) -> tuple[int | Dim, ...]:
     return tuple(map(size, value)) if isinstance(value, tuple | list) else (size(value),)
 
 
+def at_least(least: int, kind: Kind) -> Kind:
+    """Give the kind whose numbers, if they are known, are not below `least`."""
+
+    def convert(value: Any) -> Any:
+        found = kind(value)
+        parts: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+        if any(isinstance(part, int) and part < least for part in parts):
+            raise TypeError(f"it is at least {least}")
+        return found
+
+    return convert
+
+
 def single(value: Any) -> tuple[int | Dim]:
     """Give one number as a tuple: the normal form of the arguments of 1-d windows."""
     found = sizes(value)

@@ -15,12 +15,14 @@ from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.catalogue.types import Cast, OperatorMismatch
 from ..diagnostics.diagnostic import CheckError, RunError
 from ..diagnostics.source import NOWHERE
+from ..ir.attributes import WrongAttribute
 from ..ir.build import Builder
 from ..ir.dims import Dim
 from ..ir.expr import Call, Var
-from ..ir.op import Clash, Missing, Op
+from ..ir.op import Clash, Missing, Op, Role
 from ..ir.op_signature import signature
 from ..ir.types import DTYPES, DType, TensorType, TupleType, Type
+from ..translate.tables import VARIADIC
 from .devices import Holder, one_device
 from .dispatching import apply as apply_dispatched
 
@@ -34,7 +36,7 @@ def _cast(op: Op, wanted: tuple[int, DType] | None) -> Cast | None:
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Give the value of an operator at tensors and numbers. Raises CheckError and RunError."""
     try:
-        bound = signature(op).bind(*args, **kwargs)
+        bound = signature(op).bind(*_gathered(op, args), **kwargs)
     except TypeError as error:
         raise RunError(WrongCall(op.name, NOWHERE, str(error))) from None
     bound.apply_defaults()
@@ -58,11 +60,27 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     except Clash as clash:
         problem = OperatorMismatch(NOWHERE, clash.message, (), clash.help, _cast(op, clash.cast))
         raise CheckError(problem) from None
+    except WrongAttribute as error:
+        raise CheckError(OperatorMismatch(NOWHERE, str(error), (), None)) from None
     call = builder.bindings[-1].value
     assert isinstance(call, Call)
     assert built.atom is builder.bindings[-1].var
     host = [() if v is None else v for v in operands]
     return apply_dispatched(call, host, _no_size, device)
+
+
+def _gathered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give the arguments with those in a tuple that torch takes one by one, as in
+    `relay.zeros(2, 3)`."""
+    name = VARIADIC.get(op)
+    if name is None:
+        return args
+    place = [p.name for p in op.params].index(name)
+    rest = args[place:]
+    is_operand = op.params[place].role is Role.OPERAND
+    if len(rest) > 1 or (is_operand and rest and not isinstance(rest[0], tuple | list)):
+        return (*args[:place], rest)
+    return args
 
 
 def _no_size(dim: Dim) -> int:

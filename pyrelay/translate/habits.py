@@ -42,6 +42,8 @@ OF_VALUES: Final[dict[str, str]] = {
     "tolist": _VALUES,
     "train": "the mode is the caller's: call `model.train()` in the script",
     "type": _DTYPES,
+    "t": "write `x.T`",
+    "type_as": _DTYPES,
     "uniform_": _UNIFORM,
     "upper": _STRINGS,
     "zero_": "tensors never change: write `x = relay.zeros_like(x)`",
@@ -58,6 +60,7 @@ OF_CONTAINERS: Final[dict[str, str]] = {
     "extend": "write `xs += ys`",
     "get": _DICTIONARIES,
     "index": "write a loop: `for i, x in enumerate(xs):`",
+    "indices": "write `values, indices = x.max(dim=0)`",
     "insert": "write `xs = [x] + xs` in front, else `xs = xs[:i] + [x] + xs[i:]`",
     "items": _DICTIONARIES,
     "keys": _DICTIONARIES,
@@ -65,7 +68,7 @@ OF_CONTAINERS: Final[dict[str, str]] = {
     "remove": "write `xs = [x for x in xs if x != y]`",
     "reverse": "write `xs = xs[::-1]`",
     "update": _DICTIONARIES,
-    "values": _DICTIONARIES,
+    "values": f"{_DICTIONARIES}; of `max`, `sort` and `topk`: `values, indices = x.max(dim=0)`",
 }
 """Methods of lists and dictionaries."""
 
@@ -91,6 +94,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "array": _DATA,
     "as_tensor": _DATA,
     "bernoulli": _NOISE,
+    "clone": "values never change: leave it out",
     "from_numpy": _DATA,
     "manual_seed": "a seed makes a key, in the script: `relay.random.key(0)`",
     "normal": _NOISE,
@@ -99,6 +103,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "randint": _UNIFORM,
     "randn": _NOISE,
     "randn_like": _NOISE,
+    "t": "write `x.T`",
     "tensor": _DATA,
 }
 """Functions of torch, by name, that are no operators of the same name."""
@@ -110,7 +115,28 @@ OF_ARGUMENTS: Final[dict[str, str]] = {
 }
 """Names that numpy has for parameters, and torch's."""
 
-WITHOUT: Final = {"device": _DEVICES, "out": "give the result a name", "requires_grad": _GRADIENTS}
+_REDUCTION: Final = 'write `reduction="none"`, `"sum"` or `"mean"`'
+_LEAVE: Final = "leave it out"
+
+WITHOUT: Final = {
+    "alpha": "write the product out: `x + alpha * y`",
+    "as_tuple": "the positions are the rows of one tensor",
+    "device": _DEVICES,
+    "generator": _NOISE,
+    "inplace": "tensors never change: leave it out, and give the result a name",
+    "layout": _LEAVE,
+    "memory_format": _LEAVE,
+    "non_blocking": _LEAVE,
+    "out": "give the result a name",
+    "pin_memory": _LEAVE,
+    "reduce": _REDUCTION,
+    "requires_grad": _GRADIENTS,
+    "return_indices": "write `relay.max_pool2d_with_indices(x, 2)`",
+    "rounding_mode": "write `x // y` to round down, `relay.trunc(x / y)` to round towards zero",
+    "scale_grad_by_freq": _LEAVE,
+    "size_average": _REDUCTION,
+    "sparse": _LEAVE,
+}
 """Arguments of torch that no operator has."""
 
 _MODES: Final = "leave it out: gradients are computed only where `relay.grad` asks for them"

@@ -43,6 +43,9 @@ def _embedding_type(call: RuleCall) -> Type:
             help="cast them: relay.cast(x, relay.int64)",
         )
     numbers, table = integral(call, 0), with_rank(call, 1, 2)
+    rows, padding = table.shape[0].constant, call.attrs["padding_idx"]
+    if isinstance(padding, int) and rows is not None and not -rows <= padding < rows:
+        call.clash(f"`embedding` has no row {padding} as `padding_idx` in a table of {rows}", 1)
     return TensorType((*numbers.shape, table.shape[1]), table.dtype)
 
 

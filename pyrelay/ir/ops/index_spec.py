@@ -25,6 +25,7 @@ from ..op import Clash, RuleCall, Stuck
 from ..rules import broadcast_shapes
 from ..types import (
     INT,
+    AdtType,
     AnyDType,
     DTypeHole,
     DTypeKind,
@@ -118,6 +119,8 @@ def index_types(call: RuleCall) -> tuple[Type, ...]:
 
 def _no_index(part: Type, indices: tuple[Type, ...], help: str | None = None) -> Clash:  # noqa: A002
     words = f"an index is an integer, a slice or a mask, not {show(part)}"
+    if isinstance(part, AdtType):
+        help = "a list of numbers is an index as a tensor: `x[relay.stack(i)]`"  # noqa: A001
     alone = len(indices) == 1
     return Clash(words, labels={1: f"this is {show(part)}" if alone else words}, help=help)
 

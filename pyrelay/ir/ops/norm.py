@@ -357,7 +357,7 @@ group_norm: Final = Op(
     doc="The channels (dim 1) in groups, each normalised by its own statistics.",
     params=(
         operand("input"),
-        attribute("num_groups", convert=kinds.size),
+        attribute("num_groups", convert=kinds.at_least(1, kinds.size)),
         optional("weight"),
         optional("bias"),
         attribute("eps", 1e-5, kinds.real),

@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from ..build import Value
 
 
+def _divisor(value: Any) -> Any:
+    found = kinds.size(value)
+    if found == 0:
+        raise TypeError("a sum is divided by it")
+    return found
+
+
 def _image(call: RuleCall) -> TensorType:
     """Give the type of the operand, (batch, channels, height, width) or without the batch."""
     ty = floating(call, 0)
@@ -88,10 +95,10 @@ def _channels_last(torch: Any, x: Any, *attrs: Any) -> Any:
 
 
 _WINDOW: Final = (
-    attribute("kernel_size", convert=kinds.pair),
-    attribute("stride", None, kinds.optional(kinds.pair)),
-    attribute("padding", 0, kinds.pair),
-    attribute("dilation", 1, kinds.pair),
+    attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
+    attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
+    attribute("padding", 0, kinds.at_least(0, kinds.pair)),
+    attribute("dilation", 1, kinds.at_least(1, kinds.pair)),
     attribute("ceil_mode", False, kinds.flag),
 )
 
@@ -242,12 +249,12 @@ avg_pool2d: Final = Op(
     doc="The average of the elements under each window.",
     params=(
         operand("input"),
-        attribute("kernel_size", convert=kinds.pair),
-        attribute("stride", None, kinds.optional(kinds.pair)),
-        attribute("padding", 0, kinds.pair),
+        attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
+        attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
+        attribute("padding", 0, kinds.at_least(0, kinds.pair)),
         attribute("ceil_mode", False, kinds.flag),
         attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(kinds.size)),
+        attribute("divisor_override", None, kinds.optional(_divisor)),
     ),
     promotion=Promotion.NONE,
     type_rule=_max_pool_type,
@@ -287,12 +294,12 @@ avg_pool2d_backward: Final = Op(
     params=(
         operand("grad"),
         attribute("input_size", convert=kinds.shape),
-        attribute("kernel_size", convert=kinds.pair),
-        attribute("stride", None, kinds.optional(kinds.pair)),
-        attribute("padding", 0, kinds.pair),
+        attribute("kernel_size", convert=kinds.at_least(1, kinds.pair)),
+        attribute("stride", None, kinds.optional(kinds.at_least(1, kinds.pair))),
+        attribute("padding", 0, kinds.at_least(0, kinds.pair)),
         attribute("ceil_mode", False, kinds.flag),
         attribute("count_include_pad", True, kinds.flag),
-        attribute("divisor_override", None, kinds.optional(kinds.size)),
+        attribute("divisor_override", None, kinds.optional(_divisor)),
     ),
     promotion=Promotion.NONE,
     type_rule=_backward_type,

@@ -165,7 +165,8 @@ swapaxes: Final = Op(
 def _permute_type(call: RuleCall) -> Type:
     source, order = call.tensor(0), call.attrs["dims"]
     if len(order) != source.rank:
-        call.clash(f"`permute` names {len(order)} dims of a tensor of {source.rank}", 0)
+        way = "the last two are exchanged by `x.mT`" if order == (-1, -2) else None
+        call.clash(f"`permute` names {len(order)} dims of a tensor of {source.rank}", 0, help=way)
     found = axes(call, order, source.rank)
     return TensorType(tuple(source.shape[d] for d in found), source.dtype)
 

@@ -45,12 +45,12 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
 
 def padding_pair(value: Any) -> Any:
     """Give a padding in its normal form: "same", "valid", or a pair of numbers."""
-    return _padding(value, kinds.pair)
+    return _padding(value, kinds.at_least(0, kinds.pair))
 
 
 def padding_single(value: Any) -> Any:
     """Give a padding in its normal form: "same", "valid", or a tuple of one number."""
-    return _padding(value, kinds.single)
+    return _padding(value, kinds.at_least(0, kinds.single))
 
 
 def _padding(value: Any, kind: kinds.Kind) -> Any:

@@ -21,6 +21,7 @@ from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
+from ...ir.ops.extrema import max_, min_
 from ...ir.ops.index import index
 from ...ir.ops.loop import element_at
 from ...ir.text.vocabulary import wrong_attribute
@@ -70,6 +71,10 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
                 what = f"a bound of a slice is an integer, not {actual}"
                 way = "divide with `//`: `x[: n // 2]`"
                 return OperatorMismatch(clash.expr.span, what, (), way)
+            if call.op in (max_, min_) and clash.argument == "dim":
+                what = f"`relay.{call.op.name}` takes one tensor, and the number of a dim"
+                way = f"of two tensors, element by element: `relay.{call.op.name}imum(a, b)`"
+                return OperatorMismatch(span, what, (), way)
             return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
         case WrongAttribute():
             return wrong_attribute(call.call, call.op, clash)

@@ -7,7 +7,7 @@ import inspect
 import pytest
 import torch
 
-from pyrelay import RunError, relay
+from pyrelay import CheckError, RunError, relay
 
 
 def test_a_call_takes_arguments_by_place_and_by_name() -> None:
@@ -24,3 +24,24 @@ def test_help_shows_what_a_call_takes() -> None:
 def test_a_call_that_does_not_fit_says_so() -> None:
     with pytest.raises(RunError, match="missing a required argument: 'dim'"):
         relay.softmax(torch.ones(2))
+
+
+def test_arguments_that_torch_takes_one_by_one_are() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(relay.zeros(2, 3), torch.zeros(2, 3))
+    assert torch.equal(relay.expand(x[0], 4, -1), x[0].expand(4, -1))
+    assert torch.equal(relay.permute(x, 1, 0), x.T)
+    assert torch.equal(relay.einsum("ij,kj->ik", x, x), x @ x.T)
+    assert torch.equal(relay.einsum("ij->j", x), relay.einsum("ij->j", (x,)))
+
+
+def test_a_wrong_attribute_says_so() -> None:
+    with pytest.raises(CheckError, match="`stride` of `conv2d` cannot be 0: it is at least 1"):
+        relay.conv2d(torch.ones(1, 1, 4, 4), torch.ones(1, 1, 2, 2), stride=0)
+
+
+def test_a_key_is_given_by_name() -> None:
+    x = torch.ones(8)
+    assert torch.equal(relay.dropout(x, 0.5, training=False), x)
+    key = relay.random.key(0)
+    assert set(relay.dropout(x, 0.5, training=True, key=key).tolist()) <= {0.0, 2.0}
