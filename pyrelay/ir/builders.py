@@ -14,13 +14,14 @@ builder is given in a wrong way is a `TypeError` or a `KeyError` at the call.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, Final, TypeAlias
 
 from ..diagnostics.misspelt import nearest
 from ..diagnostics.source import NOWHERE
 from . import expr as e
 from .dims import Dim, DimVar
-from .expr import Clause, Expr, Flavour, Pattern, Var
+from .expr import Clause, Expr, Flavour, Pattern, Rule, Var
 from .module import AdtDef, ConstructorDef, Module
 from .op import Op
 from .ops.table import BY_NAME
@@ -28,14 +29,18 @@ from .parser import parse_module
 from .printer import to_text
 from .types import (
     DTYPES,
+    STR,
     AdtType,
+    DType,
     FnType,
     RefType,
+    SizeType,
     TensorType,
     TupleType,
     Type,
     TypeParam,
     TypeVar,
+    bool_,
     tensor_type,
 )
 
@@ -81,6 +86,16 @@ def ref_type(value: Type) -> RefType:
     return RefType(value)
 
 
+def size_type(size: Dim | int | str) -> SizeType:
+    """Give the type of an integer that is a size: `size_type("N")`."""
+    return SizeType(Dim.of(size))
+
+
+def string_type() -> Type:
+    """Give the type of strings."""
+    return STR
+
+
 def data_type(definition: AdtDef | str, *args: Type | Dim) -> AdtType:
     """Give a data type at its arguments."""
     return AdtType(definition if isinstance(definition, str) else definition.name, args)
@@ -109,7 +124,8 @@ def constant(value: bool | float | str | e.TensorData, dtype: str | None = None)
 def call(callee: Callee, *args: Value, **attrs: Any) -> Expr:
     """Give a call. Operands of an operator that are left out at the end are omitted.
 
-    Raises KeyError for an operator that does not exist.
+    Attributes may be lists, and dtypes the names of them. Raises KeyError for an operator that does
+    not exist, TypeError for what is no expression or no attribute.
     """
     given = tuple(map(_expr, args))
     if isinstance(callee, str) and callee.startswith("@"):
@@ -118,8 +134,30 @@ def call(callee: Callee, *args: Value, **attrs: Any) -> Expr:
         op = operator(callee) if isinstance(callee, str) else callee
         missing = len(op.operands) - len(given)
         given += (e.Tuple((), span=NOWHERE),) * missing
-        return e.Call(op, given, attrs, span=NOWHERE)
+        found = {name: _attribute(op, name, value) for name, value in attrs.items()}
+        return e.Call(op, given, found, span=NOWHERE)
     return e.Call(callee, given, span=NOWHERE)
+
+
+def _attribute(op: Op, name: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return tuple(_attribute(op, name, item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, str) and value in DTYPES and _is_dtype(op, name):
+        return DTYPES[value]
+    if value is None or isinstance(value, bool | int | float | str | Expr | Dim | DType | Type):
+        return value
+    if hasattr(value, "__index__"):
+        return index(value)
+    raise TypeError(f"the attribute `{name}` of `{op.name}` cannot be {value!r}")
+
+
+def _is_dtype(op: Op, name: str) -> bool:
+    """Tell whether an attribute takes dtypes, which builders may name."""
+    kind = next((p.convert for p in op.attributes if p.name == name), None)
+    try:
+        return kind is not None and kind(bool_) == bool_
+    except TypeError:
+        return False
 
 
 def operator(name: str) -> Op:
@@ -201,10 +239,34 @@ def write(cell: Expr, value: Value) -> Expr:
     return e.RefWrite(cell, _expr(value), span=NOWHERE)
 
 
-def match(value: Value, *clauses: tuple[Pattern, Value], partial: bool = False) -> Expr:
-    """Give a case analysis: patterns with bodies; the first that matches wins."""
-    made = tuple(Clause(pattern, _expr(body)) for pattern, body in clauses)
-    return e.Match(_expr(value), made, partial, span=NOWHERE)
+def transform(
+    rule: str,
+    function: Callee,
+    wrt: Sequence[int] | None = None,
+    *,
+    single: bool = True,
+    has_aux: bool = False,
+) -> Expr:
+    """Give a function made from a function: `transform("grad", "@f")`. `wrt` are the numbers of
+    parameters; with `single`, one gives a bare gradient. Raises ValueError for another rule."""
+    made = function
+    if isinstance(made, str):
+        made = global_function(made.removeprefix("@"))
+    if isinstance(made, Op):
+        raise TypeError(f"{made.name} is an operator; differentiate a function that calls it")
+    chosen = None if wrt is None else tuple(wrt)
+    return e.Transform(Rule(rule), made, chosen, single, has_aux, span=NOWHERE)
+
+
+def match(
+    value: Value,
+    *clauses: tuple[Pattern, Value] | tuple[Pattern, Value, Value],
+    partial: bool = False,
+) -> Expr:
+    """Give a case analysis: patterns with bodies; the first that matches wins, if its guard, which
+    may stand behind the body, holds. A `partial` one may lack cases."""
+    made = (Clause(c[0], _expr(c[1]), _expr(c[2]) if len(c) == 3 else None) for c in clauses)
+    return e.Match(_expr(value), tuple(made), partial, span=NOWHERE)
 
 
 # Patterns.
@@ -229,6 +291,11 @@ def tuple_case(*fields: Pattern | Var) -> Pattern:
     return e.TuplePattern(tuple(map(_pattern, fields)), span=NOWHERE)
 
 
+def literal(value: bool | float | str) -> Pattern:
+    """Give the pattern that matches an equal number, bool or string."""
+    return e.LiteralPattern(value, span=NOWHERE)
+
+
 def bind(variable: Var, inner: Pattern | None = None) -> Pattern:
     """Give the pattern that matches what `inner` does, or everything, and names it."""
     return e.BindPattern(variable, inner, span=NOWHERE)
@@ -248,5 +315,11 @@ def module(functions: Mapping[str, e.Function], *definitions: AdtDef) -> Module:
     return parse_module(to_text(built), NAME)
 
 
-def _expr(value: Value) -> Expr:
-    return constant(value) if isinstance(value, bool | int | float | str) else value
+def _expr(value: object) -> Expr:
+    if isinstance(value, bool | int | float | str):
+        return constant(value)
+    if isinstance(value, Expr):
+        return value
+    raise TypeError(
+        f"{value!r} is no expression; () is `tuple_()`, and a tensor is passed to the function"
+    )

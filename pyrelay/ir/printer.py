@@ -379,7 +379,7 @@ class _Printer:
             return written(call.callee, call.attrs)
         return call.attrs
 
-    def _attribute(self, value: Any, indent: int) -> Pieces:
+    def _attribute(self, value: Any, indent: int) -> Pieces:  # noqa: C901  one case a form
         match value:
             case None | bool():
                 yield repr(value)
@@ -404,8 +404,10 @@ class _Printer:
                 yield "}"
             case _ if isinstance(value, Expr):
                 yield self._braces(value, indent, None)
-            case _:
+            case _ if isinstance(value, Type):
                 yield f"Type({self._type(value)})"
+            case _:
+                raise TypeError(f"an attribute cannot be {value!r}")
 
     def _if(self, expr: If, indent: int, expected: Type | None) -> Pieces:
         """Give a conditional; those that stand as the else branch of another in a row."""

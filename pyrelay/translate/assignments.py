@@ -87,7 +87,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
         yield assign_grown(cx, target, value, code)
         return
     known = static_value(cx, value)
-    if known is not None and not _is_number(known):
+    if known is not None and not _is_value(known):
         if isinstance(known.value, OptimizerUse) and isinstance(value, ast.Call):
             renew(cx, known.value, code, cx.span(value))
         cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
@@ -116,10 +116,16 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     open_constructed(cx, target, value, var, code)
 
 
-def _is_number(known: Static) -> bool:
+def _is_value(known: Static) -> bool:
     """Tell whether a known value is also a value of the program, so that it gets a variable."""
-    values = known.value if isinstance(known.value, tuple) else (known.value,)
-    return known.exact and all(type(v) in (bool, int, float, Dim) for v in values)
+    pending: list[object] = [known.value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += value
+        elif type(value) not in (bool, int, float, str, Dim):
+            return False
+    return known.exact
 
 
 def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:

@@ -357,6 +357,32 @@ class UntoldResult:
 
 
 @dataclass(frozen=True, slots=True)
+class QuantifiedType:
+    """A text gives a value a function type with type parameters of its own, `fn [A](A) -> A`.
+
+    Functions of the module, and local ones, are used at a type for each call. A function that is
+    passed in, stored or given back has one type.
+    """
+
+    span: Span
+    what: str
+    parameter: str
+    holder: str | None
+    """What could have the type parameter; None for a local function, which says its own."""
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL225",
+            title=f"the type of {self.what} is open in `{self.parameter}`",
+            primary=Label(self.span, "a value has one type"),
+            help="leave the annotation out: the function has its type parameters"
+            if self.holder is None
+            else f"make `{self.parameter}` a type parameter of {self.holder}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class EndlessType:
     """A type would have to contain itself, as that of a function that is applied to itself."""
 

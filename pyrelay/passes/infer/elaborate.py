@@ -202,7 +202,7 @@ class Elaborator:
     def _inner(self, expr: Composite, wanted: Type | None) -> Steps[Expr]:
         match expr:
             case Call():
-                return self._call(expr)
+                return self._call(expr, wanted)
             case LetBlock():
                 return self._let(expr, wanted)
             case If():
@@ -222,8 +222,10 @@ class Elaborator:
             case _:
                 assert_never(expr)
 
-    def _call(self, expr: Call) -> Steps[Expr]:
+    def _call(self, expr: Call, wanted: Type | None) -> Steps[Expr]:
         found = self._found.calls.get(expr)
+        if found is not None and found.reading is not None:
+            return (yield self._read(found.reading, wanted))
         if found is not None:
             return (yield self._operator(found))
         assert not isinstance(expr.callee, Op)
@@ -243,8 +245,6 @@ class Elaborator:
 
     def _operator(self, found: OperatorCall) -> Steps[Expr]:
         call, op = found.call, found.op
-        if found.reading is not None:
-            return (yield self._read(found.reading))
         ty = self.final(found.result)
         if found.projection is not None:
             value = yield self.walk(call.args[0])
@@ -263,7 +263,7 @@ class Elaborator:
         built = replace(call, callee=op, args=tuple(args), attrs=attrs, ty=ty)
         return (yield self._with_sizes(found, built))
 
-    def _read(self, found: Reading) -> Steps[Expr]:
+    def _read(self, found: Reading, wanted: Type | None) -> Steps[Expr]:
         """Give what a call is read as, its operands bound in front."""
         bindings: list[Binding] = []
         for var, operand in found.operands.items():
@@ -273,7 +273,7 @@ class Elaborator:
                 self._vars[var] = built
             else:
                 bindings.append(Binding(self._var(var), built))
-        body = yield self.walk(found.body)
+        body = yield self.walk(found.body, wanted)
         return let(bindings, body)
 
     def _final_attr(self, value: Any) -> Any:

@@ -121,6 +121,8 @@ class Generator:
         self._instances: Final[dict[Function, Substitution]] = {}
         self._place: Place | None = None
         """Where sizes are compared that the function being mentioned takes to be equal."""
+        self._defined: Final[dict[Var, FnType]] = {}
+        """The local functions being walked. What calls itself gives no size: its arms differ."""
         self._functions: Final[dict[Var | str, Function]] = {}
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
@@ -189,6 +191,8 @@ class Generator:
     def _atom(self, expr: Atom) -> Type:
         match expr:
             case Var():
+                if expr in self._defined:
+                    self.solver.widen(self._defined[expr].result)
                 return self.vars[expr]
             case Constant():
                 return self._constant(expr)
@@ -265,8 +269,7 @@ class Generator:
         return replace(FnType(scheme.type.params, scheme.type.result))
 
     def _fresh_arg(self, param: TypeParam) -> Type | Dim:
-        """Give what a type parameter is instantiated with; no type is a size: the elements of a
-        list differ."""
+        """Give what a type parameter is instantiated with. No type is a size: elements differ."""
         if isinstance(param, DimVar):
             return self.solver.fresh_dim_hole()
         return self.solver.fresh_wide()
@@ -371,11 +374,13 @@ class Generator:
         if block.flavour is Flavour.REC:
             for binding in block.bindings:
                 assert isinstance(binding.value, Function)
-                self.vars[binding.var] = self._signature(binding.value, recursive=True)
+                signature = self._signature(binding.value, recursive=len(block.bindings) > 1)
+                self.vars[binding.var] = self._defined[binding.var] = signature
         for binding in block.bindings:
             if isinstance(binding.value, Function):
                 self._functions[binding.var] = binding.value
             actual = yield self.walk(binding.value)
+            self._defined.pop(binding.var, None)
             if block.flavour is Flavour.REC:
                 self.solver.unify(self.vars[binding.var], actual)
             elif binding.var.ty is None:

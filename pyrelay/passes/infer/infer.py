@@ -35,6 +35,7 @@ from .generalise import annotated, declared, generalise, in_order, shared_params
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
+from .quantified import quantified
 from .size_checks import without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
@@ -86,6 +87,9 @@ class _Inference:
 
     def run(self) -> None:
         """Look at all functions."""
+        self.problems += quantified(self._module)
+        if self.problems:
+            return  # what is open here would be taken for one type below
         functions = self._functions
         mentions = {n: free_globals(f) for n, f in functions.items()}
         missing = {g for found in mentions.values() for g in found} - functions.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -97,6 +98,48 @@ def test_a_built_program_is_differentiated() -> None:
         b.module({"main": b.function([x], b.call("sum", b.call("multiply", x, x)))})
     )
     torch.testing.assert_close(relay.grad(main)(torch.tensor([1.0, 2.0])), torch.tensor([2.0, 4.0]))
+
+
+def test_transforms_literals_guards_and_strings_can_be_built() -> None:
+    x, y, word = b.var("x", b.tensor("float32")), b.var("y"), b.var("word", b.string_type())
+    square = b.function([x], b.call("multiply", x, x), b.tensor("float32"))
+    z = b.var("z", b.tensor("float32"))
+    chosen = b.match(
+        word,
+        (b.literal("slope"), b.call(b.transform("grad", "@square"), z)),
+        (b.bind(y), b.constant(1.0, "float32"), b.call("less", z, 0.0)),
+        (b.anything(), b.field(b.call(b.transform("value_and_grad", "@square", [0]), z), 0)),
+    )
+    made = b.module({"square": square, "main": b.function([word, z], chosen)})
+    main = relay.function(made, "main")
+    given = [("slope", 3.0), ("else", -3.0), ("else", 3.0)]
+    assert [float(main(*args)) for args in given] == [6.0, 1.0, 9.0]
+    with pytest.raises(ValueError, match="jacobian"):
+        b.transform("jacobian", "@square")
+    with pytest.raises(TypeError, match="tanh is an operator"):
+        b.transform("grad", b.operator("tanh"))
+
+
+def test_sizes_can_be_parameters() -> None:
+    n = b.var("n", b.size_type("N"))
+    made = b.function([n], b.call("zeros", size=("N", 2)), None, [b.dim_var("N")])
+    with pytest.raises(CheckError, match="a shape is a tuple of integers and sizes"):
+        relay.function(b.module({"main": made})).check()
+    made = b.function([n], b.call("zeros", size=(b.Dim.of("N"), 2)), None, [b.dim_var("N")])
+    assert relay.function(b.module({"main": made}))(3).shape == (3, 2)
+
+
+def test_attributes_are_what_a_text_can_say() -> None:
+    x = b.var("x", b.tensor("float32", "N", 3))
+    summed = b.call("sum", b.call("cast", x, dtype="float64"), dim=[np.int64(0)])
+    program = relay.function(b.module({"main": b.function([x], summed)}))
+    torch.testing.assert_close(program(torch.ones(2, 3)), torch.full((3,), 2.0).double())
+    for wrong in ({"a": 1}, torch.float64, object()):
+        with pytest.raises(TypeError, match="the attribute `dim` of `sum` cannot be"):
+            b.call("sum", x, dim=wrong)
+    for value in (None, torch.ones(2)):
+        with pytest.raises(TypeError, match="is no expression"):
+            b.call("add", x, value)  # pyright: ignore[reportArgumentType]
 
 
 def test_mistakes_show_the_text_of_the_program() -> None:

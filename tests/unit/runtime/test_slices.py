@@ -130,3 +130,23 @@ def test_an_integer_index_out_of_range_stops_at_its_line() -> None:
             pick(torch.arange(3.0), i)
         assert caught.value.codes == ("RL502",)
         assert "return x[i]" in str(caught.value)
+
+
+def test_a_local_function_gives_a_size_unless_it_calls_itself() -> None:
+    @relay
+    def first_half(x: Tensor[Float, (N,)]):
+        def half():
+            return x.shape[0] // 2
+
+        return x[: half()]
+
+    @relay
+    def countdown(n: Int) -> Int:
+        def steps(k: Int):
+            return 0 if k == 0 else steps(k - 1) + 1
+
+        return steps(n)
+
+    assert first_half.type == "(x: Tensor[Float, (N,)]) -> Tensor[Float, (N // 2,)]"
+    assert first_half(torch.arange(5.0)).tolist() == [0.0, 1.0]
+    assert int(countdown(4)) == 4

@@ -188,6 +188,19 @@ def test_programs_read_back_and_look_like_this(name: str, tmp_path: Path, golden
     assert_reads_back(load(text, tmp_path)[name].module, name, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "-> (int64, int64) { let %p = ((1, 2.5), 3); (%p.0.0, %p.1) }",
+        "-> ((int32, float32), int64) { let %p = ((1, 2.5), 3); %p }",
+        '{ let %p = ("a", ("b", 1)); (%p.0, %p.1.0, %p.1) }',
+        "-> int32 { let %f = fn () { 1 }; let %p = (%f, 2); %p.0() + %p.1 }",
+    ],
+)
+def test_values_that_are_known_have_their_names(body: str, tmp_path: Path) -> None:
+    assert_reads_back(relay.parse(f"def @main() {body}").typed.ir, "main", tmp_path)
+
+
 def test_constants_are_exact(tmp_path: Path) -> None:
     @relay
     def constants(x: Tensor[Float, (N, 2)]):
