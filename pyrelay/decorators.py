@@ -7,12 +7,15 @@ runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast, final
 
 from . import annotations
+from .diagnostics.diagnostic import CheckError
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
@@ -201,8 +204,29 @@ else:
 
 def _define(function: Callable[..., Any], kind: Kind) -> Definition:
     definition = Definition(cast("FunctionType", function), kind)
-    definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
+    try:
+        definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
+    except CheckError as error:
+        refused = _REFUSED.get()
+        if refused is None:
+            raise
+        refused[definition] = error
     return definition
+
+
+_REFUSED: Final = ContextVar["dict[Definition, CheckError] | None"]("refused", default=None)
+
+
+@contextmanager
+def collected_refusals() -> Generator[Mapping[Definition, CheckError]]:
+    """Give what decorators refuse inside the block, instead of ending it: whoever checks a file
+    wants to know all that is wrong with it. What is refused raises the same when it is used."""
+    refused: dict[Definition, CheckError] = {}
+    token = _REFUSED.set(refused)
+    try:
+        yield refused
+    finally:
+        _REFUSED.reset(token)
 
 
 _RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, final
 
-from ..decorators import RelayFunction
+from ..decorators import RelayFunction, collected_refusals
 from ..diagnostics.diagnostic import (
     CaseFix,
     Diagnostic,
@@ -104,13 +104,15 @@ def _mistakes(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
     that cannot be looked at alone."""
     if is_text(file):
         return _mistakes_of_text(file)
-    try:
-        module = load(file)
-    except RelayError as error:
-        return _each_once(error.diagnostics), 0, []
-    found: list[Diagnostic] = []
+    with collected_refusals() as refused:
+        try:
+            module = load(file)
+        except RelayError as error:
+            errors = (*refused.values(), error)
+            return _each_once(d for e in errors for d in e.diagnostics), 0, []
+    found = [d for error in refused.values() for d in error.diagnostics]
     unsaid: list[str] = []
-    checked = functions(module)
+    checked = {n: f for n, f in functions(module).items() if f.__relay__ not in refused}
     for name, function in checked.items():
         try:
             found += function.check().warnings

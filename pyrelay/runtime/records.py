@@ -69,8 +69,13 @@ class TensorRecord(Mapping[str, torch.Tensor]):
     def __add__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.add, other)
 
+    __radd__ = __add__
+
     def __sub__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.sub, other)
+
+    def __rsub__(self, other: float) -> Self:
+        return self.map(lambda t: other - t)
 
     def __mul__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.mul, other)
@@ -79,6 +84,9 @@ class TensorRecord(Mapping[str, torch.Tensor]):
 
     def __truediv__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.div, other)
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self.map(lambda t: other / t)
 
     def __neg__(self) -> Self:
         return self.map(torch.neg)

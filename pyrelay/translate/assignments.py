@@ -24,9 +24,10 @@ from .creation import created, created_place
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .growth import assign_grown, extend_grown, hold_lists
-from .model_calls import pure_function, record_of, records_of
+from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
 from .ownership import shared_by
+from .records import arithmetic, record_at, records_of
 from .static import static_value
 from .subscripts import Place, copied, fixed, item, read_place, replaced
 from .tables import BINARY
@@ -92,11 +93,11 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
             renew(cx, known.value, code, cx.span(value))
         cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
         return
-    record, shared = record_of(cx, value), list(shared_by(cx, value))
-    model = _model_of(cx, value)
+    shared, model = list(shared_by(cx, value)), _model_of(cx, value)
     cx.wanted = target.id if target.id in cx.once else None
     expr = yield cx.walk(cx, value)
     cx.wanted = None
+    record = record_at(cx, value, expr)
     if makes_optimizer(cx, value):  # one with a mistake, which has been reported
         cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
         return
@@ -157,11 +158,12 @@ def _assign_each(
     cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
 ) -> Steps[None]:
     """Translate `a, b = b, a`: all values first, then the names."""
-    records = [record_of(cx, v) for v in values]
     shared = [list(shared_by(cx, v)) for v in values]
+    records: list[ModelUse | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
         expr = yield cx.expression(value)
+        records.append(record_at(cx, value, expr))
         hint = target.id if isinstance(target, ast.Name) else "value"
         var = Var(hint, span=cx.span(target))
         code.bind(var, expr)
@@ -294,11 +296,17 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             if name in cx.grown and isinstance(stmt.op, ast.Add):
                 yield extend_grown(cx, target, stmt.value, code)
                 return
-            old = yield cx.expression(ast.copy_location(ast.Name(name, ast.Load()), target))
+            read = ast.copy_location(ast.Name(name, ast.Load()), target)
+            old = yield cx.expression(read)
             value = yield cx.expression(stmt.value)
+            both = ast.copy_location(ast.BinOp(read, stmt.op, stmt.value), stmt)
+            new = arithmetic(cx, both, old, value) or Call(op, (old, value), {}, span=span)
+            if is_placeholder(new):  # what is done with it is no mistake of its own
+                cx.bind(name, Bound(atom=new), cx.span(target))
+                return
             var = Var(name, span=cx.span(target))
-            code.bind(var, Call(op, (old, value), {}, span=span))
-            cx.bind(name, Bound(atom=var), cx.span(target))
+            code.bind(var, new)
+            cx.bind(name, Bound(atom=var, record=cx.computed.get(new)), cx.span(target))
         case ast.Subscript(value=ast.Name() as name) as target:
             place = fixed((yield read_place(cx, target.slice)), code)
             both = ast.BinOp(_loaded(target), stmt.op, stmt.value)

@@ -31,7 +31,7 @@ from ..ir.ops.sizes import dim_size, rank, shape
 from ..ir.traverse import Steps
 from ..ir.types import AdtType
 from ..prelude.names import library_value
-from . import creation, model_calls, updates
+from . import creation, model_calls, records, updates
 from .atoms import is_placeholder
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
@@ -45,7 +45,7 @@ from .habits import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES
 from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
-from .optimizers import Maker
+from .optimizers import Maker, OptimizerUse
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
@@ -183,8 +183,8 @@ def _optimizer(cx: Context, node: ast.Call, maker: Maker) -> Expr:
 _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] = {
     Intrinsic.CREATE_MODEL: creation.create_model,
     Intrinsic.REF: _ref,
-    Intrinsic.SGD: model_calls.sgd,
-    Intrinsic.TREE_MAP: model_calls.tree_map,
+    Intrinsic.SGD: records.sgd,
+    Intrinsic.TREE_MAP: records.tree_map,
     Intrinsic.UPDATE_MODEL_PARAMS: updates.update_model_params,
 }
 
@@ -278,6 +278,9 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
         return receiver
     if isinstance(receiver, Var) and isinstance(receiver.ty, AdtType):
         return (yield _field_call(cx, node, function))
+    use = records.record_at(cx, function.value, receiver)
+    if use is not None and function.attr == "norm" and not (node.args or node.keywords):
+        return records.norm(cx, node, receiver, use)
     return (yield operator_call(cx, node, op, receiver))
 
 
@@ -344,5 +347,6 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
     if hasattr(owner.value, "requires_grad") or hasattr(owner.value, "__array__"):
         return refuse_value(cx, owner.value, text, cx.span(node.value))
     near = nearest(node.attr, dir(owner.value))
-    instead = OF_NAMESPACES.get(node.attr)
-    return cx.refuse(UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, instead))
+    habits = OF_VALUES if isinstance(owner.value, OptimizerUse) else OF_NAMESPACES
+    found = UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, habits.get(node.attr))
+    return cx.refuse(found)

@@ -28,7 +28,7 @@ from ..ir.traverse import Steps
 from .annotation import AnnotationReader
 from .atoms import placeholder
 from .data import DataConstructor, DataTypes
-from .definition import Definition, Kind, StaticValue
+from .definition import Definition, Kind, ModelUse, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
 from .flow import annotated_names
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
@@ -272,6 +272,8 @@ class Context:
     """The local names that a closure which is still named has captured, and where."""
     rounds: dict[str, Span] = field(default_factory=dict[str, Span])
     """The names that each round of a loop around assigns, and the loop."""
+    computed: dict[Expr, ModelUse] = field(default_factory=dict[Expr, ModelUse])
+    """What arithmetic on records of a model's parameters gives: such records again."""
 
     @property
     def definition(self) -> Definition:

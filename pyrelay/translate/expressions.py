@@ -19,6 +19,7 @@ from ..ir.ops.sizes import rank, shape
 from ..ir.ops.view import permute, transpose
 from ..ir.traverse import Steps, let
 from ..ir.types import AdtType
+from . import records
 from .atoms import again, atom, into, is_placeholder, placeholder
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
@@ -121,11 +122,15 @@ _ATTRIBUTES: Final[dict[str, Callable[[Expr, Any], Expr]]] = {
 def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:
     left = yield cx.expression(node.left)
     right = yield cx.expression(node.right)
-    return Call(BINARY[type(node.op)], (left, right), {}, span=cx.span(node))
+    call = Call(BINARY[type(node.op)], (left, right), {}, span=cx.span(node))
+    return records.arithmetic(cx, node, left, right) or call
 
 
 def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
     operand = yield cx.expression(node.operand)
+    negated = records.negation(cx, node, operand)
+    if negated is not None:
+        return negated
     match node.op, operand:
         case ast.UAdd(), _:
             return operand

@@ -136,6 +136,9 @@ def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | Non
 
 def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     """Translate `relay.grad(model, f, args)`: the gradient in the parameters of the models."""
+    apart = node.args[2:]
+    if apart and not isinstance(apart[0], ast.Tuple | ast.List):
+        return cx.refuse(_apart(cx, node, apart, rule))
     text = f"{rule.value}(model, f, args, has_aux=False)"
     callee = Callee(rule.value, _OF_MODEL, text)
     bound = match_arguments(cx, node, callee)
@@ -149,7 +152,10 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     function, hidden, wrt = yield supplied(cx, bound["f"], models)
     single = not isinstance(named, ast.Tuple | ast.List)
     options = _Options(rule, wrt, single, _flag(cx, bound.get("has_aux")))
-    args = yield _arguments(cx, bound["args"])
+    given = bound["args"]
+    if not isinstance(given, ast.Tuple | ast.List):
+        return cx.refuse(_apart(cx, node, [given], rule))
+    args = yield cx.expressions(given.elts)
     span = cx.span(node)
     transform = Transform(
         options.rule, function, options.wrt, options.single, options.has_aux, span=span
@@ -187,12 +193,14 @@ def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | Non
     return None
 
 
-def _arguments(cx: Context, node: ast.expr) -> Steps[tuple[Expr, ...]]:
-    if not isinstance(node, ast.Tuple | ast.List):
-        instead = "write the arguments as a tuple: `relay.grad(model, f, (x, y))`"
-        cx.program.report(Unsupported(cx.span(node), "this form of the arguments", instead))
-        return ()
-    return (yield cx.expressions(node.elts))
+def _apart(cx: Context, node: ast.Call, arguments: Sequence[ast.expr], rule: Rule) -> Unsupported:
+    """Give the mistake of arguments that are written one by one instead of as a tuple."""
+    first, last = cx.span(arguments[0]), cx.span(arguments[-1])
+    model, function = (ast.unparse(a) for a in node.args[:2])
+    given = ", ".join(ast.unparse(a) for a in arguments)
+    inside = f"({given},)" if len(arguments) == 1 else f"({given})"
+    instead = f"write them as a tuple: `relay.{rule.value}({model}, {function}, {inside})`"
+    return Unsupported(replace(first, end=last.end), "this form of the arguments", instead)
 
 
 def _models(cx: Context, nodes: Sequence[ast.expr]) -> list[ModelParts]:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
-from ..diagnostics.catalogue.sites import UnknownModel
+from ..diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
 from .assumptions import know
+from .atoms import is_placeholder
 from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .conditions import branch, inside
 from .context import Context
@@ -233,8 +234,15 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
             holder = known.holder or kept_lists.get(name)
             if holder is None and name in held:
                 holder = Holder(cx.span(held[name]), "its tensor goes to another name here")
-            # Later rounds may find another function or model; a record must stay one.
-            kept = Bound(atom=params[name], record=known.record, holder=holder)
+            # Later rounds may find another function; models and their records must stay what
+            # they are.
+            kept = Bound(
+                atom=params[name],
+                model=known.model,
+                places=known.places,
+                record=known.record,
+                holder=holder,
+            )
             cx.env.set(name, kept)
         elif isinstance(known, Bound):
             why = f"`{name}` is not kept from one round of this loop to the next"
@@ -242,12 +250,32 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
 
 
 def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
-    """Report a name that is a record of a model's parameters in the first round only."""
+    """Report a name that is a model, or a record of a model's parameters, in the first round
+    only."""
     for name in head.names:
         before, after = cx.env.find(name), again.arrivals.known.get(name)
-        record = before.record if isinstance(before, Bound) else None
-        if record is not None and after is not None and after.record != record:
+        if not isinstance(before, Bound) or after is None or _is_refused(after):
+            continue
+        if before.model is not None and after.model != before.model:
+            cx.program.report(ModelOverLoop(_assigned_at(cx, head, name), name, head.span))
+        elif before.record is not None and after.record != before.record:
             cx.program.report(UnknownModel(head.span))
+
+
+def _is_refused(entry: Bound) -> bool:
+    """Tell whether a name has no value because a mistake has been reported."""
+    return entry.atom is not None and is_placeholder(entry.atom)
+
+
+def _assigned_at(cx: Context, head: _Head, name: str) -> Span:
+    """Give the last place inside a loop that gives a name its value."""
+    stores = (
+        node
+        for stmt in head.stmt.body
+        for node in ast.walk(stmt)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    )
+    return max((cx.span(node) for node in stores), key=lambda s: s.start, default=head.span)
 
 
 def _guarded(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.names import UnknownAttribute
 from ..diagnostics.source import Span
 from ..ir.expr import (
-    Binding,
     Call,
     Constructor,
     Expr,
@@ -22,118 +21,21 @@ from ..ir.expr import (
 )
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
-from ..ir.ops.loop import map_leaves
-from ..ir.ops.optim import descend
-from ..ir.traverse import Steps, let, run
+from ..ir.traverse import Steps, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import atom, into, placeholder
+from .atoms import placeholder
 from .attributes import static_argument
 from .context import Context, ModelParts, ModelVar, field_of
 from .definition import Definition, Kind, ModelUse, meaning
 from .environment import Bound, LocalFunction
-from .functions import explicit_parts, model_named, use_instance
+from .functions import explicit_parts, model_named
 from .gradients import parameter_names, supplied, with_models
+from .habits import OF_VALUES
 from .instances import complete_statics, function_operands
 from .models import Instance, ModelSpec, SubModelSpec, no_state
 from .scope import nearest
 from .static import static_value
-from .updates import map_params, sgd_tree
-
-_SGD: Final = Callee(
-    "sgd",
-    (Slot("params", required=True), Slot("grads", required=True), Slot("lr", required=True)),
-    "sgd(params, grads, lr)",
-)
-
-
-def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate `relay.sgd(params, grads, lr)`: new parameters, nothing written."""
-    bound = match_arguments(cx, node, _SGD)
-    if bound is None or not require(cx, node, _SGD, bound):
-        return placeholder(cx.span(node))
-    use = record_of(cx, bound["params"]) or record_of(cx, bound["grads"])
-    params = yield cx.expression(bound["params"])
-    grads = yield cx.expression(bound["grads"])
-    rate = yield cx.expression(bound["lr"])
-    span = cx.span(node)
-    if use is None:
-        return Call(descend, (params, grads, rate), {}, span=span)
-    spec = cx.program.spec(use_instance(cx, use, span))
-    return sgd_tree(spec, params, grads, rate, span)
-
-
-def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
-    """Translate `relay.tree_map(f, a, ...)` over records of parameters, or over tuples written
-    out."""
-    span = cx.span(node)
-    if len(node.args) < 2 or node.keywords:
-        slots = (Slot("f", required=True), Slot("tree", required=True))
-        callee = Callee("tree_map", slots, "tree_map(f, tree, ...)")
-        require(cx, node, callee, dict(zip(("f", "tree"), node.args, strict=False)))
-        return placeholder(span)
-    uses = [u for u in (record_of(cx, a) for a in node.args[1:]) if u is not None]
-    function = yield cx.expression(node.args[0])
-    trees = yield cx.expressions(node.args[1:])
-    if not uses:
-        return Call(map_leaves, (function, Tuple(trees, span=span)), {}, span=span)
-    spec = cx.program.spec(use_instance(cx, uses[0], span))
-    bindings: list[Binding] = []
-    callee = atom(function, "f", into(bindings))
-    records = tuple(atom(t, "tree", into(bindings)) for t in trees)
-
-    def leaf(*values: Expr) -> Expr:
-        return Call(callee, values, span=span)
-
-    return let(bindings, run(map_params(spec, records, leaf, span)))
-
-
-def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
-    """Give the model of whose parameters an expression is a record, as far as the text tells."""
-    match node:
-        case ast.Name(id=name):
-            entry = cx.env.find(name)
-            return entry.record if isinstance(entry, Bound) else None
-        case ast.Attribute(value=ast.Name(id=name), attr="params"):
-            entry = cx.env.find(name)
-            return entry.model if isinstance(entry, Bound) else None
-        case ast.Call():
-            return _record_of_call(cx, node)
-        case _:
-            return None
-
-
-def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
-    known = static_value(cx, node.func)
-    match None if known is None else meaning(known.value):
-        case Intrinsic.SGD:
-            return record_of(cx, node.args[0]) if node.args else None
-        case Intrinsic.TREE_MAP:
-            found = (record_of(cx, a) for a in node.args[1:])
-            return next((u for u in found if u is not None), None)
-        case Intrinsic.GRAD:
-            return _model_at(cx, node)
-        case _:
-            return None
-
-
-def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]:
-    """Give, for each field of a tuple that an expression gives, the model it is a record of."""
-    if isinstance(node, ast.Tuple):
-        return [record_of(cx, e) for e in node.elts]
-    found: list[ModelUse | None] = [None] * count
-    if isinstance(node, ast.Call) and count == 2:
-        known = static_value(cx, node.func)
-        if known is not None and meaning(known.value) is Intrinsic.VALUE_AND_GRAD:
-            found[1] = _model_at(cx, node)
-    return found
-
-
-def _model_at(cx: Context, node: ast.Call) -> ModelUse | None:
-    """Give the model that a transform differentiates in, if it is one."""
-    first = node.args[0] if node.args else None
-    entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
-    return entry.model if isinstance(entry, Bound) else None
 
 
 def export_model(cx: Context, node: ast.Call) -> Expr:
@@ -308,4 +210,5 @@ def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) 
     if node.attr == "params":
         return explicit_parts(cx, name, use, span).params
     near = nearest(node.attr, ("params", "bind"))
-    return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near))
+    instead = OF_VALUES.get(node.attr)
+    return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near, instead))

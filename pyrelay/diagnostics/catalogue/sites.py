@@ -50,6 +50,29 @@ class UnknownModel:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelOverLoop:
+    """A name is a model before a loop, and something else after a round of it.
+
+    A model does not become another one: its parameters change in their place.
+    """
+
+    span: Span
+    name: str
+    loop: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL126",
+            title=f"`{self.name}` is a model, and something else after a round of this loop",
+            primary=Label(self.span, f"`{self.name}` gets another value here"),
+            secondary=(Label(self.loop, "it is a model when this loop starts"),),
+            help="its parameters change by `relay.update_model_params(model, grads, lr=0.1)`, "
+            "which gives nothing; give other values other names",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class ModelNotMentioned:
     """A function is differentiated in a model that it does not use."""
 

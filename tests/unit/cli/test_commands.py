@@ -41,6 +41,24 @@ WRONG = """
         return relay.tanhh(x)
 """
 
+REFUSED = """
+    from pyrelay import Float, relay
+
+    @relay
+    def first(x: Float) -> Float:
+        table = {1: x}
+        return x
+
+    @relay
+    def second(x: Float) -> Float:
+        return relay.tanhh(x)
+
+    @relay
+    def third(x: Float) -> Float:
+        with open("a"):
+            return x
+"""
+
 WARNED = """
     from pyrelay import relay
 
@@ -90,6 +108,16 @@ def test_mistakes_of_all_functions_are_shown_once_with_their_places(folder: Path
     assert "tanh" in done.stdout
     assert done.stdout.endswith("wrong.py: 3 functions checked, 2 errors, 0 warnings\n")
     assert "\x1b[" not in done.stdout
+
+
+def test_what_decorators_refuse_does_not_hide_other_mistakes(folder: Path) -> None:
+    (folder / "refused.py").write_text(dedent(REFUSED), encoding="utf-8")
+    done = run("check", "refused.py", cwd=folder)
+    assert done.returncode == 1
+    for mistake in ("refused.py:6:13", "refused.py:11:12", "refused.py:15:5"):
+        assert done.stdout.count(mistake) == 1
+    assert "1 function checked, 3 errors" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 def test_warnings_are_shown_once_beside_the_report(folder: Path) -> None:

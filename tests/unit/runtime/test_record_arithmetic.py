@@ -1,0 +1,156 @@
+"""Arithmetic on the gradients and parameters of a model: in a program as in a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Model, Tensor, relay, relay_model
+
+N = Dim("N")
+Inputs = Tensor[Float, (N, 3)]
+Targets = Tensor[Float, (N, 2)]
+
+
+@relay_model
+def inner(x: Inputs):
+    return relay.tanh(relay.linear(x, out_features=4))
+
+
+@relay_model
+def net(x: Inputs):
+    return relay.linear(inner(x), out_features=2)
+
+
+@relay
+def loss(x: Inputs, y: Targets):
+    return relay.mse_loss(net(x), y)
+
+
+X, Y = torch.linspace(-1.0, 1.0, 15).reshape(5, 3), torch.linspace(1.0, -1.0, 10).reshape(5, 2)
+
+
+@relay
+def scaled(model: Model[net], x: Inputs, y: Targets):
+    g = relay.grad(model, loss, (x, y))
+    relay.update_model_params(model, 0.5 * g, lr=0.1)
+
+
+@relay
+def mixed(model: Model[net], x: Inputs, y: Targets):
+    g = relay.grad(model, loss, (x, y))
+    h = relay.grad(model, loss, (2.0 * x, y))
+    relay.update_model_params(model, (g + h) / 2 - -g * 3.0 + 1e-3 * model.params, lr=0.1)
+
+
+@relay
+def turned(model: Model[net], x: Inputs, y: Targets):
+    g = relay.grad(model, loss, (x, y))
+    relay.update_model_params(model, (1.0 - g) * (2.0 + g) * (1.0 / (g * g + 1.0)), lr=0.1)
+
+
+@relay
+def clipped(model: Model[net], x: Inputs, y: Targets):
+    g = relay.grad(model, loss, (x, y))
+    size = g.norm()
+    if size > 0.1:
+        g = g * (0.1 / size)
+    relay.update_model_params(model, g, lr=1.0)
+
+
+@relay
+def with_momentum(model: Model[net], x: Inputs, y: Targets):
+    velocity = 0.0 * model.params
+    for _ in range(4):
+        velocity = 0.9 * velocity + relay.grad(model, loss, (x, y))
+        relay.update_model_params(model, velocity, lr=0.1)
+
+
+@relay
+def accumulated(model: Model[net], x: Inputs, y: Targets):
+    total = relay.grad(model, loss, (x, y))
+    for i in range(3):
+        total += (i + 1.0) * relay.grad(model, loss, (x, y))
+    total *= 0.25
+    relay.update_model_params(model, total, lr=0.1)
+
+
+def scaled_outside(model: Any) -> None:
+    relay.update_model_params(model, 0.5 * relay.grad(model, loss, (X, Y)), lr=0.1)
+
+
+def mixed_outside(model: Any) -> None:
+    g, h = relay.grad(model, loss, (X, Y)), relay.grad(model, loss, (2.0 * X, Y))
+    relay.update_model_params(model, (g + h) / 2 - -g * 3.0 + 1e-3 * model.params, lr=0.1)
+
+
+def turned_outside(model: Any) -> None:
+    g = relay.grad(model, loss, (X, Y))
+    relay.update_model_params(model, (1.0 - g) * (2.0 + g) * (1.0 / (g * g + 1.0)), lr=0.1)
+
+
+def clipped_outside(model: Any) -> None:
+    g = relay.grad(model, loss, (X, Y))
+    assert g.norm() > 0.1
+    relay.update_model_params(model, g * (0.1 / g.norm().item()), lr=1.0)
+
+
+def with_momentum_outside(model: Any) -> None:
+    velocity = 0.0 * model.params
+    for _ in range(4):
+        velocity = 0.9 * velocity + relay.grad(model, loss, (X, Y))
+        relay.update_model_params(model, velocity, lr=0.1)
+
+
+def accumulated_outside(model: Any) -> None:
+    g = relay.grad(model, loss, (X, Y))
+    relay.update_model_params(model, g * 0.25 * (1 + 1 + 2 + 3), lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("program", "script"),
+    [
+        (scaled, scaled_outside),
+        (mixed, mixed_outside),
+        (turned, turned_outside),
+        (clipped, clipped_outside),
+        (with_momentum, with_momentum_outside),
+        (accumulated, accumulated_outside),
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_a_program_computes_with_records_as_a_script_does(
+    program: Callable[..., Any], script: Callable[[Any], None]
+) -> None:
+    ours, theirs = relay.create_model(net, seed=3), relay.create_model(net, seed=3)
+    program(ours, X, Y)
+    script(theirs)
+    for name, tensor in theirs.state_dict().items():
+        torch.testing.assert_close(ours.state_dict()[name], tensor)
+
+
+@relay
+def renamed(model: Model[net], x: Inputs, y: Targets, n: int):
+    chosen = model
+    for _ in range(n):
+        relay.update_model_params(chosen, relay.grad(chosen, loss, (x, y)), lr=0.1)
+        chosen = model
+    return chosen(x)
+
+
+def test_a_name_for_a_model_may_be_given_anew_in_a_loop() -> None:
+    model = relay.create_model(net, seed=3)
+    found = renamed(model, X, Y, 2)
+    torch.testing.assert_close(found, model(X).detach())
+
+
+@relay
+def long_sum(x: Float) -> Float:
+    return x + x * x - x / 2.0 + x
+
+
+def test_arithmetic_on_numbers_is_what_it_was() -> None:
+    assert long_sum(2.0) == 7.0
