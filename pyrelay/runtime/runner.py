@@ -15,27 +15,23 @@ from functools import cached_property
 from typing import Any, Final, final
 
 from ..config import may_compile
-from ..diagnostics.catalogue.call import WouldCompile, WrongArgument, WrongCall
-from ..diagnostics.diagnostic import CheckError, Problem, Report, RunError
+from ..diagnostics.catalogue.call import WouldCompile, WrongCall
+from ..diagnostics.diagnostic import CheckError, Report, RunError
 from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.types import FnType, TupleType
-from ..translate.data import DataTypes
+from ..ir.types import TupleType
 from ..translate.definition import (
     Definition,
     DerivedFunction,
     Kind,
     ModelUse,
-    function_of,
 )
 from ..translate.derived_numbers import derived_numbers, of_models
 from ..translate.guards import checker
-from ..translate.optimizers import OptimizerUse
 from ..translate.scope import Guard, Place, Scope, nearest
-from ..translate.signature import Signature, read_signature
 from ..translate.translator import Translation
-from .arguments import describe, parameters_of
+from .arguments import parameters_of
 from .blueprint import Blueprint
 from .borrowing import Arguments, Source, host_values
 from .derive import derive
@@ -44,7 +40,7 @@ from .entry import Entry
 from .given_models import check_model, check_models
 from .leaves import Reader, leaf_reader
 from .model import Model
-from .optim import Optimizer
+from .parameters import Parameters, signature_of
 from .program import Program
 from .programs import exporter, program_of, translated
 from .pullback import pullback_of
@@ -97,6 +93,7 @@ class Runner:
     def __init__(self, function: Definition | DerivedFunction) -> None:
         self._function: Final = function
         self._base: Final = function if isinstance(function, Definition) else function.definition
+        self._parameters: Final = Parameters(self._base)
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
         self._several: Final[dict[DerivedFunction, bool]] = {}
@@ -124,7 +121,7 @@ class Runner:
         self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
-        bound = self._bind(args, kwargs)
+        bound = self._parameters.bind(args, kwargs)
         return self._run(self._entry(models, bound, None), models, bound)
 
     def of_models(
@@ -137,7 +134,7 @@ class Runner:
         has_aux: bool,
     ) -> Any:
         """Give a transform of the function in the parameters of models, at arguments."""
-        bound = self._bind(args, {})
+        bound = self._parameters.bind(args, {})
         compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
         result = self._run(compiled, models, bound)
         if compiled.parts is None:
@@ -149,7 +146,7 @@ class Runner:
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
-        bound = self._bind(args, kwargs)
+        bound = self._parameters.bind(args, kwargs)
         compiled = self._entry((), bound, None)
         host, finish = host_values((), bound, compiled.updated)
         try:
@@ -163,76 +160,6 @@ class Runner:
             return compiled.entry(host)
         finally:
             finish()
-
-    def _bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        if not kwargs and self._is_plain and len(args) == len(self._parameters):
-            return self._specialised(Arguments(args)) if self._functions else Arguments(args)
-        try:
-            bound = self._signature.bind(*args, **kwargs)
-        except TypeError as error:
-            head = self._base.source.head
-            raise RunError(WrongCall(self._base.name, head, str(error))) from None
-        bound.apply_defaults()
-        names = self._statics
-        values = tuple(v for n, v in bound.arguments.items() if n not in names)
-        if self._base.kind is Kind.MODEL:
-            return Arguments(values)
-        given = {n: bound.arguments[n] for n in names}
-        optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
-        given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
-        found = Arguments(values, tuple(given.items()), optimizers)
-        return self._specialised(found) if self._functions else found
-
-    def _specialised(self, args: Arguments) -> Arguments:
-        """Let the relay functions among the arguments be part of the program, not passed to it."""
-        known = {n: function_of(args.values[i]) for i, n in self._functions.items()}
-        known = {n: f for n, f in known.items() if f is not None}
-        kept = (v for i, v in enumerate(args.values) if self._functions.get(i) not in known)
-        return args._replace(values=tuple(kept), statics=(*args.statics, *known.items()))
-
-    @cached_property
-    def _functions(self) -> Mapping[int, str]:
-        """The parameters that are functions, by index among the values."""
-        values = enumerate(self._declared.values)
-        return {i: p.name for i, p in values if isinstance(p.ty, FnType)}
-
-    def _optimizer(self, name: str, value: Any) -> Optimizer:
-        if isinstance(value, Optimizer):
-            return value
-        declared = self._declared.parameters[self._parameters.index(name)].span
-        way = "make one: `relay.optim.adam(lr=1e-3)`; those of torch update models in scripts"
-        is_torchs = type(value).__module__.startswith("torch.optim")
-        actual = f"torch's {type(value).__name__}" if is_torchs else describe(value)
-        wanted = "an optimiser of relay.optim"
-        raise RunError(WrongArgument(self._base.name, name, declared, wanted, actual, way))
-
-    @cached_property
-    def _signature(self) -> inspect.Signature:
-        """The parameters that a call gives: an instance of a model has its static ones already."""
-        whole = inspect.signature(self._base.function)
-        if self._base.kind is not Kind.MODEL:
-            return whole
-        kept = [p for n, p in whole.parameters.items() if n not in self._statics]
-        return whole.replace(parameters=kept)
-
-    @cached_property
-    def _parameters(self) -> tuple[str, ...]:
-        return tuple(self._signature.parameters)
-
-    @cached_property
-    def _is_plain(self) -> bool:
-        """Whether all arguments are values, passed by position."""
-        kinds = (p.kind for p in self._signature.parameters.values())
-        return not self._statics and inspect.Parameter.KEYWORD_ONLY not in kinds
-
-    @cached_property
-    def _declared(self) -> Signature:
-        return _signature_of(self._base)
-
-    @cached_property
-    def _statics(self) -> Mapping[str, bool]:
-        """The names of the static parameters, and whether each is an optimiser."""
-        return {p.name: p.static is OptimizerUse for p in self._declared.statics}
 
     # Entries.
 
@@ -279,13 +206,15 @@ class Runner:
         if not isinstance(value, DerivedFunction):
             return isinstance(value, Op)
         if value not in self._several:
-            declared = (p.ty for p in _signature_of(value.definition).values)
+            declared = (p.ty for p in signature_of(value.definition).values)
             self._several[value] = bool(type_vars_of(declared))
         return self._several[value]
 
     @cached_property
     def _describer(self) -> Describer:
-        return Describer(self._declared, Scope(self._base.function, self._base.around).namespace())
+        return Describer(
+            self._parameters.declared, Scope(self._base.function, self._base.around).namespace()
+        )
 
     def _note_changed(self, translation: Translation) -> None:
         """Note the captured numbers that are no longer what they were in a program."""
@@ -371,7 +300,7 @@ class Runner:
         return Compiled(translation, entry, leaf_reader((ty,)))
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
-        for parameter, value in zip(self._declared.values, args.values, strict=False):
+        for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
         explicit = [_use(v) for v in args.values if isinstance(v, Model)]
@@ -438,8 +367,8 @@ class Runner:
         """
         assert self._base.kind is Kind.MODEL
         for name in hyper:
-            if name not in self._statics:
-                why = f"has no static parameter {name!r}{_near(name, self._statics)}"
+            if name not in self._parameters.statics:
+                why = f"has no static parameter {name!r}{_near(name, self._parameters.statics)}"
                 raise CheckError(WrongCall(self._base.name, self._base.source.head, why))
         key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
         known = self._blueprints.get(key)
@@ -452,18 +381,9 @@ class Runner:
         return known[1], known[2]
 
 
-def _signature_of(definition: Definition) -> Signature:
-    scope = Scope(definition.function, definition.around)
-    return read_signature(definition, scope, _ignore, DataTypes(_ignore))
-
-
 def _near(name: str, known: Iterable[str]) -> str:
     found = nearest(name, known)
     return "" if found is None else f"; did you mean {found!r}?"
-
-
-def _ignore(_: Problem) -> None:
-    """A mistake that translation reports."""
 
 
 def _checked(program: Program) -> Report:
