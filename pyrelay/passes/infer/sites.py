@@ -74,16 +74,20 @@ class Site:
 
     def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
         """Give a match on whether a list has a first element."""
-        head, tail = Var("head", span=self.span), Var("tail", span=self.span)
-        fields = (BindPattern(head, span=self.span), BindPattern(tail, span=self.span))
-        cons = ConstructorPattern(LIST, "Cons", fields, span=self.span)
-        nil = Wildcard(span=self.span)
-        clauses = (Clause(cons, some(head, tail)), Clause(nil, none))
-        return Match(xs, clauses, span=self.span)
+        return split(xs, some, none, self.span)
 
 
 Reader: TypeAlias = Callable[[Site], Expr]
 """What a call means that is read."""
+
+
+def split(xs: Expr, some: Callable[[Var, Var], Expr], none: Expr, span: Span) -> Expr:
+    """Give a match on whether a list has a first element: `some` of it and the rest, or `none`."""
+    head, tail = Var("head", span=span), Var("tail", span=span)
+    fields = (BindPattern(head, span=span), BindPattern(tail, span=span))
+    cons = ConstructorPattern(LIST, "Cons", fields, span=span)
+    clauses = (Clause(cons, some(head, tail)), Clause(Wildcard(span=span), none))
+    return Match(xs, clauses, span=span)
 
 
 def nothing(site: Site) -> Expr:
