@@ -55,6 +55,20 @@ def _by_mask(name: str, args: tuple[Any, ...]) -> bool:
 
 def _crosses(args: tuple[Any, ...], result: Any) -> bool:
     """Tell whether a tensor is copied between the host and a device, either way."""
-    given = {t.device.type for t in args if isinstance(t, torch.Tensor)}
-    made = {result.device.type} if isinstance(result, torch.Tensor) else set[str]()
-    return bool(given) and "cpu" in given | made and given != made and bool(made)
+    devices = {t.device.type for t in _tensors([args, result])}
+    return "cpu" in devices and len(devices) > 1
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    """Give the tensors in a value of nested lists and tuples, such as the places of an index."""
+    found: list[torch.Tensor] = []
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case torch.Tensor() as tensor:
+                found.append(tensor)
+            case list() | tuple() as several:
+                pending += several  # pyright: ignore[reportUnknownArgumentType]
+            case _:
+                pass
+    return found

@@ -10,7 +10,7 @@ Triton is imported here, when the first kernel is loaded, and nowhere at module 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
+import linecache
 import os
 import shutil
 import sys
@@ -18,9 +18,11 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..config import cache_folder, current
+from ..files import replace_file
 from .kernel import Argument, Config, Kernel, Number, Read, Scratch, Size, Stride, Written
 from .versions import what_is_missing
 
@@ -41,6 +43,9 @@ _TYPES: Final = {
 }
 """Triton's names of dtypes."""
 
+
+MOST_FILES: Final = 8192
+"""The folder of kernels has so many files at most when a process begins to use it: some 20 MB."""
 
 _ALIGNMENT: Final = 16
 """What Triton looks for in addresses, in bytes, and in integers."""
@@ -128,29 +133,37 @@ _built: Final[dict[str, Kernel]] = {}
 def load(text: str, name: str) -> Any:
     """Give the function `name` of a kernel's text, as Triton made it. Raises NoTriton."""
     triton_module()
-    path = source_file(text, name)
-    module_name = f"pyrelay_kernels.{path.stem}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # Triton looks functions up by their module
-    spec.loader.exec_module(module)
+    path = str(source_file(text, name))
+    module = ModuleType(f"pyrelay_kernels.{Path(path).stem}")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # Triton looks functions up by their module
+    # Read by whoever wants lines of the kernel, also if its file goes; never checked against it.
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
     return getattr(module, name)
 
 
 def source_file(text: str, name: str) -> Path:
-    """Give the file that holds a kernel's text, written if it is not there as it should be."""
+    """Give the file that holds a kernel's text, written if it is not there as it should be, and can
+    be written at all."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = _folder() / f"{name}_{digest}.py"
-    with suppress(OSError, UnicodeDecodeError):
-        if path.read_text(encoding="utf-8") == text:
-            return path
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(temporary).replace(path)  # other processes see the old file or the new one, never a part
-    return path
+    if _holds(path, text):
+        return path
+    own = _own_folder() / path.name
+    return own if _holds(own, text) else path
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Tell whether a file holds a text, once it has been written where need be."""
+    try:
+        with suppress(UnicodeDecodeError, FileNotFoundError):
+            if path.read_text(encoding="utf-8") == text:
+                return True
+        replace_file(path, text)
+    except OSError:
+        return False
+    return True
 
 
 @cache
@@ -161,9 +174,33 @@ def _folder() -> Path:
     try:
         wanted.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=wanted):
-            return wanted
+            pass
+        _prune(wanted)
     except OSError:
-        return Path(tempfile.mkdtemp(prefix="pyrelay-kernels-"))
+        return _own_folder()
+    return wanted
+
+
+def _prune(folder: Path) -> None:
+    """Remove the older half of the files in a folder that has too many. A process that has loaded
+    one of them needs it no longer."""
+    files = [entry for entry in os.scandir(folder) if entry.is_file()]
+    if len(files) <= MOST_FILES:
+        return
+    for entry in sorted(files, key=lambda e: e.stat().st_mtime)[: -MOST_FILES // 2]:
+        Path(entry.path).unlink(missing_ok=True)
+
+
+@cache
+def _own_folder() -> Path:
+    """Give a folder that lives as long as the process."""
+    made = tempfile.TemporaryDirectory(prefix="pyrelay-kernels-")
+    _own_folders.append(made)
+    return Path(made.name)
+
+
+_own_folders: Final[list[tempfile.TemporaryDirectory[str]]] = []
+"""They are removed when the process ends."""
 
 
 def ahead_of_time(

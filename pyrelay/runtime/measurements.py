@@ -11,9 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import platform
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
@@ -23,6 +21,7 @@ from typing import Any, Final
 import torch
 
 from ..config import cache_folder
+from ..files import replace_file
 
 _VERSION: Final = 1
 """It grows when what is measured, or how, changes."""
@@ -59,21 +58,9 @@ def keep(key: str, winner: str) -> None:
     text = json.dumps({"key": key, "winner": winner}) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, text)
+        replace_file(path, text)
     except OSError as error:
         _LOGGER.info("a measurement was not kept: %s", error)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file such that others see the old one or the new one, never a part."""
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _place(key: str) -> Path:

@@ -124,7 +124,7 @@ class _Call:
 
 def _as_tensor(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
     try:
-        return torch.tensor(value, dtype=torch_dtype(dtype), device=device)
+        return torch.scalar_tensor(value, dtype=torch_dtype(dtype), device=device)
     except (ValueError, RuntimeError) as error:
         raise IntegerOverflow(str(error)) from None
 

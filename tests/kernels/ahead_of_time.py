@@ -2,8 +2,9 @@
 FOLDER [N]`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
 
 With N only one of N kernels is compiled, each time the same ones. Each is compiled in its first
-configuration. One that cannot be compiled is reported at once, with the path of its text; the
-status is then 1. Prints how many there were.
+configuration, the one that the cost model expects to be best, and must fit the target. One that
+does not, or cannot be compiled, is reported at once, with the path of its text; the status is then
+1. Prints how many there were.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from pyrelay.lower_triton.kernel import Kernel
 from pyrelay.lower_triton.versions import processors_of
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
+
+SHARED: Final = {80: 163 << 10, 90: 227 << 10, "gfx942": 64 << 10}
+"""The bytes that the programs on one processor of a target share, which one of them may have."""
 
 
 def collected(folder: Path) -> list[Kernel]:
@@ -42,12 +46,16 @@ def compile_for_all(kernel: Kernel) -> str | None:
         if config.num_ctas > processors_of(triton_module(), GPUTarget(*target)):
             continue  # such a device is given other kernels
         try:
-            ahead_of_time(kernel, config, target)
+            shared = ahead_of_time(kernel, config, target).metadata.shared
         except Exception as error:
             lines = str(error).splitlines() or [""]
-            path = source_file(kernel.text, kernel.name)
             what = f"{type(error).__name__}: {lines[-1]}"
-            return f"{path}: {kernel.name} for {target[1]}: {what}\n{kernel.text}\n"
+        else:
+            if shared <= SHARED[target[1]]:
+                continue
+            what = f"{shared} bytes of shared memory are more than there are"
+        path = source_file(kernel.text, kernel.name)
+        return f"{path}: {kernel.name} for {target[1]}: {what}\n{kernel.text}\n"
     return None
 
 

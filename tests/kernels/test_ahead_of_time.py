@@ -10,7 +10,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from pyrelay.lower_triton.kernel import Config
+from tests.kernels.ahead_of_time import compile_for_all
+from tests.kernels.machine_code import compiling
 from tests.kernels.running import kernels
+from tests.kernels.test_machine_code import alternatives
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,3 +39,19 @@ def test_kernels_are_counted_and_one_that_fails_is_told_with_its_path(tmp_path: 
     path = re.search(rf"^(.*): {right.name} for 80: .*", done.stderr, re.MULTILINE)
     assert path is not None
     assert Path(path[1]).read_text() == wrong.text
+
+
+PRODUCT = """def @f[M: Dim, N: Dim, K: Dim](
+    %x: Tensor[(M, K), float32], %y: Tensor[(K, N), float32]) { matmul(%x, %y) }"""
+
+
+def test_a_kernel_that_does_not_fit_a_target_is_told() -> None:
+    last = list(alternatives(PRODUCT))[-1]
+    assert "tl.dot" in last.text
+    sizes = (("BLOCK_M", 128), ("BLOCK_N", 128), ("BLOCK_K", 64), ("GROUP", 8))
+    bold = replace(last, configs=(Config(sizes, num_warps=8, num_stages=3),))
+    with compiling() as pool:
+        assert pool.submit(compile_for_all, last).result() is None
+        said = pool.submit(compile_for_all, bold).result()
+    assert said is not None
+    assert re.search(r"f for gfx942: \d+ bytes of shared memory are more than there are", said)

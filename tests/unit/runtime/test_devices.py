@@ -179,9 +179,12 @@ def test_the_counter_sees_what_waits() -> None:
             wait(torch.ones(3))
         assert seen.found in ([name], ["_local_scalar_dense"]), name
     with FakeTensorMode(), Synchronisations() as seen:
-        torch.empty(3, device="cuda").cpu()
+        there = torch.empty(3, device="cuda")
+        there.cpu()
         torch.tensor(2.0, device="cuda")
-    assert seen.found == ["_to_copy", "_to_copy"]
+        torch._foreach_copy_([there], [torch.empty(3)])
+        torch.scalar_tensor(2.0, device="cuda")
+    assert seen.found == ["_to_copy", "_to_copy", "_foreach_copy_"]
 
 
 def on_pretended_gpu(model: torch.nn.Module) -> None:
@@ -203,6 +206,29 @@ def lenet() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@relay
+def with_size(x: Tensor[Float, (N, 4)]) -> tuple[Tensor[Float, (N, 4)], Tensor[Int, ()]]:
+    return relay.where(x > 0.0, x, relay.full((x.shape[0], 4), 3.0)), x.shape[0]
+
+
+@relay
+def repeated(x: Tensor[Float, (N, 4)], times: Int) -> Tensor[Float, (N, 4)]:
+    for i in range(times):
+        x = relay.cumsum(relay.tril(x * (1.0 * i)), dim=0)
+    return x
+
+
+def test_numbers_of_programs_never_wait_for_a_pretended_gpu() -> None:
+    with FakeTensorMode(), pyrelay.options(lowering="torch"):
+        x = torch.empty(3, 4, device="cuda")
+        calls: list[Callable[[], Any]] = [lambda: with_size(x), lambda: repeated(x, 3)]
+        for call in calls:
+            call()
+            with Synchronisations() as seen:
+                call()
+            assert seen.found == []
 
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")

@@ -1,0 +1,20 @@
+"""Files that several processes share."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file such that others see the old one or the new one, never a part. Raises OSError,
+    and then leaves nothing behind."""
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
