@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Final
 
-from pyrelay.lower_triton.build import ahead_of_time
+from pyrelay.lower_triton.build import ahead_of_time, triton_module
 from pyrelay.lower_triton.kernel import Kernel
+from pyrelay.lower_triton.versions import processors_of
 
 HOPPER: Final = ("cuda", 90, 32)
 
@@ -36,6 +37,13 @@ def _compile() -> None:
 
 def _compiled(kernel: Kernel) -> Any:
     return ahead_of_time(kernel, kernel.configs[0], HOPPER, is_aligned=True)
+
+
+def most_processors() -> int:
+    """Give how many processors of the target may share a program."""
+    from triton.backends.compiler import GPUTarget
+
+    return processors_of(triton_module(), GPUTarget(*HOPPER))
 
 
 def resources(kernel: Kernel) -> dict[str, int]:
