@@ -342,7 +342,8 @@ def lower_contraction(group: Group, layout: Layout) -> Lowered:
     sorts = sorts_in(group)
     if (group.reductions or group.beside) and sorts.rows.count == ONE:
         raise NoKernel("there is one row")
-    has_blocks = is_float(_dtype_of_products(group.products))
+    dtype = _dtype_of_products(group.products)
+    has_blocks = is_float(dtype) and (dtype != float64 or layout.has_double_blocks)
     texts: dict[bool, Kernel] = {}
     chosen: Lowered | None = None
     for manner in reversed(manners(sorts, has_blocks=has_blocks)):

@@ -40,6 +40,8 @@ class Layout:
     """Whether Triton's interpreter runs the text, which multiplies blocks of bfloat16 wrongly."""
     processors: int = 1
     """How many processors of the device may share the work of one program, a power of two."""
+    has_double_blocks: bool = True
+    """Whether the device multiplies blocks of float64; else products are made one by one."""
 
 
 @final

@@ -25,7 +25,7 @@ from .kernel import Form, Kernel, Layout, Lowered, NoKernel
 from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
 from .sharing import extent, is_shared
 from .start import Launch, are_aligned
-from .versions import MOST_PROCESSORS, processors_of
+from .versions import MOST_PROCESSORS, multiplies_doubles, processors_of
 
 MOST_SHAPES: Final = 256
 """A kernel function keeps what follows from so many combinations of sizes at most."""
@@ -163,21 +163,26 @@ class KernelCall:
     def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
         tensors = [o for o in operands if isinstance(o, torch.Tensor)]
         most = max([0, *map(extent, tensors), *sizes.known(self._counts)])
+        processors, has_double_blocks = _abilities(self._device)
         return Layout(
             tuple(map(_form, operands)),
             is_wide=most >= _WIDE,
             is_tf32=current().tf32,
             is_interpreted=interprets(),
-            processors=_processors(self._device),
+            processors=processors,
+            has_double_blocks=has_double_blocks,
         )
 
 
-def _processors(device: torch.device) -> int:
-    """Give how many processors of a device may share a program."""
+def _abilities(device: torch.device) -> tuple[int, bool]:
+    """Give how many processors of a device may share a program, and whether it multiplies blocks
+    of float64."""
     if interprets():
-        return MOST_PROCESSORS
+        return MOST_PROCESSORS, True
+    triton = triton_module()
     with on(device):
-        return processors_of(triton_module(), current_driver().get_current_target())
+        target = current_driver().get_current_target()
+    return processors_of(triton, target), multiplies_doubles(triton, target)
 
 
 @final

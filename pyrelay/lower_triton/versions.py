@@ -23,6 +23,9 @@ _CLUSTERED: Final = (3, 9)
 """The first Triton whose reductions across the processors of a cluster were looked at: they came
 into it after 3.6."""
 
+_MULTIPLIES_DOUBLES: Final = (3, 9)
+"""The first Triton known to multiply blocks of float64 on AMD's GPUs; 3.5 and 3.6 do not."""
+
 
 def what_is_missing(triton: Any, *, interpreted: bool) -> str | None:
     """Say why this Triton cannot build kernels, or not interpret them, and what to install."""
@@ -60,6 +63,11 @@ def processors_of(triton: Any, target: Any) -> int:
     if version_of(triton) < _CLUSTERED or target.backend != "cuda":
         return 1
     return MOST_PROCESSORS if 90 <= target.arch < 120 else 1
+
+
+def multiplies_doubles(triton: Any, target: Any) -> bool:
+    """Tell whether blocks of float64 are multiplied on a target of Triton's."""
+    return target.backend != "hip" or version_of(triton) >= _MULTIPLIES_DOUBLES
 
 
 def version_of(triton: Any) -> tuple[int, ...]:

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyrelay.lower_triton.build import ahead_of_time, source_file, triton_module
 from pyrelay.lower_triton.kernel import Kernel
-from pyrelay.lower_triton.versions import processors_of
+from pyrelay.lower_triton.versions import multiplies_doubles, processors_of
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
 
@@ -43,8 +43,8 @@ def compile_for_all(kernel: Kernel) -> str | None:
 
     config = kernel.configs[0]
     for target in TARGETS:
-        if config.num_ctas > processors_of(triton_module(), GPUTarget(*target)):
-            continue  # such a device is given other kernels
+        if _is_for_others(kernel, GPUTarget(*target)):
+            continue
         try:
             shared = ahead_of_time(kernel, config, target).metadata.shared
         except Exception as error:
@@ -57,6 +57,15 @@ def compile_for_all(kernel: Kernel) -> str | None:
         path = source_file(kernel.text, kernel.name)
         return f"{path}: {kernel.name} for {target[1]}: {what}\n{kernel.text}\n"
     return None
+
+
+def _is_for_others(kernel: Kernel, target: Any) -> bool:
+    """Tell whether devices of a target are given other kernels in the place of one."""
+    triton = triton_module()
+    multiplies = "tl.dot(" in kernel.text and "out_dtype=tl.float64" in kernel.text
+    if multiplies and not multiplies_doubles(triton, target):
+        return True
+    return kernel.configs[0].num_ctas > processors_of(triton, target)
 
 
 def main(arguments: Sequence[str]) -> int:

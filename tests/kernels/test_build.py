@@ -22,7 +22,7 @@ import pytest
 from pyrelay.config import options
 from pyrelay.files import replace_file
 from pyrelay.lower_triton import build
-from pyrelay.lower_triton.versions import processors_of
+from pyrelay.lower_triton.versions import multiplies_doubles, processors_of
 
 TEXT = """\
 import triton
@@ -193,3 +193,14 @@ def test_a_folder_of_the_process_goes_with_it(tmp_path: Path) -> None:
     path = Path(done.stdout.strip())
     assert path.suffix == ".py"
     assert not path.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("backend", "version", "multiplies"),
+    [("hip", "3.6.0", False), ("hip", "3.9.0", True), ("cuda", "3.5.1", True)],
+)
+def test_blocks_of_float64_are_multiplied_where_triton_can(
+    backend: str, version: str, multiplies: bool
+) -> None:
+    triton = SimpleNamespace(__version__=version)
+    assert multiplies_doubles(triton, SimpleNamespace(backend=backend)) is multiplies

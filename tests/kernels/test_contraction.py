@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered, Tiles
+from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
-from tests.kernels.running import check
+from tests.kernels.running import DEVICE, check, run
 from tests.unit.passes.regions.kernels import kernel as kernel_of
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
@@ -22,6 +25,25 @@ def test_a_product_of_matrices(sizes: tuple[int, int, int]) -> None:
     m, k, n = sizes
     check(PLAIN, torch.randn(m, k), torch.randn(k, n))
     check(PLAIN, torch.randn(k, m).T, torch.randn(n, k).T)
+
+
+def test_where_blocks_of_float64_are_not_multiplied_products_are_made_one_by_one() -> None:
+    function = kernel_of(PLAIN.replace("float32", "float64"))
+
+    def lowered(layout: Layout) -> Lowered:
+        return lower(function)(replace(layout, has_double_blocks=False))
+
+    x, y = torch.randn(70, 40).double(), torch.randn(40, 65).double()
+    prepared = KernelCall(function, lowered, DEVICE)
+    torch.testing.assert_close(run(function, [x, y], prepared), x @ y)
+    made: Lowered | None = lowered(Layout((Form.CONTIGUOUS,) * 2))
+    while made is not None:
+        assert all("tl.dot(" not in k.text for k in made.kernels)
+        made = made.otherwise
+    whole = lower(function)(Layout((Form.CONTIGUOUS,) * 2))
+    while whole.otherwise is not None:
+        whole = whole.otherwise
+    assert "tl.dot(" in whole.kernels[0].text
 
 
 LAYER = """def @layer[N: Dim, K: Dim](
