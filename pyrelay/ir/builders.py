@@ -141,7 +141,7 @@ def call(callee: Callee, *args: Value, **attrs: Any) -> Expr:
 
 def _attribute(op: Op, name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return tuple(_attribute(op, name, item) for item in value)  # pyright: ignore[reportUnknownVariableType]
+        return tuple(_attribute(op, name, item) for item in value)
     if isinstance(value, str) and value in DTYPES and _is_dtype(op, name):
         return DTYPES[value]
     if value is None or isinstance(value, bool | int | float | str | Expr | Dim | DType | Type):

@@ -14,10 +14,11 @@ from ..diagnostics.catalogue.names import (
 from ..ir.dims import Dim
 from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
 from ..ir.intrinsics import Intrinsic
+from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN, TupleType, Type
 from .assumptions import open_constructed
-from .atoms import again, atom, is_placeholder
+from .atoms import again, atom
 from .blocks import Code
 from .context import Context
 from .creation import created, created_place

@@ -6,20 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ..diagnostics.source import Span
 from ..ir.expr import Binding, Constant, Expr, Tuple, Var, is_atom
-from ..ir.types import UNKNOWN
-
-
-def placeholder(span: Span) -> Constant:
-    """Give what stands for an expression in which a mistake was found: it has any type, and
-    `infer.find_mistakes` knows it by this."""
-    return Constant(0, UNKNOWN, span=span)
-
-
-def is_placeholder(expr: Expr) -> bool:
-    """Tell whether an expression stands for one in which a mistake was found."""
-    return isinstance(expr, Constant) and expr.ty == UNKNOWN
 
 
 def atom(expr: Expr, hint: str, bind: Callable[[Var, Expr], Any]) -> Expr:

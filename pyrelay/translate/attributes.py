@@ -15,9 +15,9 @@ from ..diagnostics.catalogue.signatures import (
 from ..ir.expr import Expr
 from ..ir.op import Param
 from ..ir.ops.stream import next_element
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import DType
-from .atoms import placeholder
 from .context import Context, in_turn
 from .definition import meaning
 from .optimizers import MAKERS, OptimizerUse, is_optimizer

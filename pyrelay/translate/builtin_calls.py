@@ -14,8 +14,8 @@ from ..ir.op import Op
 from ..ir.ops import arithmetic, conversions, extrema, reduce, sizes
 from ..ir.ops import math as math_ops
 from ..ir.ops.text import print_
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
-from .atoms import placeholder
 from .attributes import static_argument
 from .conditions import as_value
 from .context import Context, in_turn

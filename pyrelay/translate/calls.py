@@ -28,11 +28,11 @@ from ..ir.ops.activation import stop_gradient
 from ..ir.ops.compare import cast
 from ..ir.ops.model import param
 from ..ir.ops.sizes import dim_size, rank, shape
+from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
 from ..ir.types import AdtType
 from ..prelude.names import library_value
 from . import creation, model_calls, records, updates
-from .atoms import is_placeholder
 from .builtin_calls import CALLS, IN_LOOPS
 from .construction import construct_call
 from .context import Context

@@ -27,8 +27,8 @@ from ..ir.expr import (
     Var,
     Wildcard,
 )
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, takes_all
-from .atoms import placeholder
 from .conditions import excluded, excluded_before, is_assert_never
 from .context import Context
 from .data import DataConstructor

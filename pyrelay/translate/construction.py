@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, in_order, match_arguments, require
-from .atoms import placeholder
 from .context import Context
 from .data import DataConstructor
 from .data_class import FACTORY, Field

@@ -24,9 +24,9 @@ from ..diagnostics.source import Span
 from ..ir.build import Names
 from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from .annotation import AnnotationReader
-from .atoms import placeholder
 from .data import DataConstructor, DataTypes
 from .definition import Definition, Kind, ModelUse, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound

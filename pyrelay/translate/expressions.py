@@ -17,10 +17,11 @@ from ..ir.ops.captured import CAPTURED
 from ..ir.ops.field import field
 from ..ir.ops.sizes import rank, shape
 from ..ir.ops.view import permute, transpose
+from ..ir.placeholder import is_placeholder, placeholder
 from ..ir.traverse import Steps, let
 from ..ir.types import AdtType
 from . import records
-from .atoms import again, atom, into, is_placeholder, placeholder
+from .atoms import again, atom, into
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
 from .conditions import as_value, branch, tells

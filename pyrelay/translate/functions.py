@@ -12,10 +12,10 @@ from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, GlobalVar, RefRead
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import Type
 from .arguments import Callee, Slot, in_order, match_arguments, require
-from .atoms import placeholder
 from .attributes import optimizer_named, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, ModelUse

@@ -12,9 +12,9 @@ from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.sites import ModelNotMentioned
 from ..ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var
 from ..ir.intrinsics import Intrinsic
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, run
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import placeholder
 from .attributes import static_argument
 from .closures import local_function
 from .context import Context, ModelParts

@@ -27,9 +27,10 @@ from ..ir.ops.index import index
 from ..ir.ops.loop import backwards, bound, element_at, first_place, is_inside, next_place
 from ..ir.ops.sizes import as_size, dim_size, same_length
 from ..ir.ops.stream import has_next, next_element, start_iteration
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import SizeType, TensorType, is_float
-from .atoms import again, atom, placeholder
+from .atoms import again, atom
 from .attributes import static_argument
 from .blocks import Code
 from .context import Context, in_turn

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr, Function, GlobalVar, Var
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import PRELUDE
 from ..prelude.library import fails, library
 from ..prelude.names import LibraryConstructor, LibraryFunction, LibraryValue
 from .arguments import Callee, Slot, in_order, match_arguments, require
-from .atoms import placeholder
 from .context import Context
 
 

@@ -15,11 +15,11 @@ from typing import TypeAlias, final
 from ..diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
 from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
+from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
 from ..ir.types import UNKNOWN
 from .assignments import bind_target
 from .assumptions import know
-from .atoms import is_placeholder
 from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .conditions import branch, inside
 from .context import Context

@@ -29,10 +29,10 @@ from ..ir.op import Missing, Op
 from ..ir.ops.compare import equal
 from ..ir.ops.loop import equal_values
 from ..ir.ops.sizes import size
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, run
 from ..ir.types import DType
 from ..prelude.names import library_value
-from .atoms import placeholder
 from .context import Context, in_turn
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static

@@ -21,10 +21,10 @@ from ..ir.expr import (
 )
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import placeholder
 from .attributes import static_argument
 from .context import Context, ModelParts, ModelVar, field_of
 from .definition import Definition, Kind, ModelUse, meaning

@@ -28,9 +28,9 @@ from ..ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
 from ..ir.ops.compare import equal
 from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, let
 from .arguments import Callee, Slot, in_order, match_arguments, require
-from .atoms import placeholder
 from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import meaning

@@ -17,9 +17,10 @@ from ..ir.ops import measure
 from ..ir.ops.join import stack
 from ..ir.ops.loop import map_leaves
 from ..ir.ops.optim import descend
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, let, run
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import again, atom, into, placeholder
+from .atoms import again, atom, into
 from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound

@@ -12,9 +12,10 @@ from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops.index import index, set_at
 from ..ir.ops.sizes import dim_size
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import again, atom, placeholder
+from .atoms import again, atom
 from .blocks import Code
 from .context import Context
 from .growth import grown_value

@@ -16,9 +16,10 @@ from ..ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, V
 from ..ir.ops.arithmetic import add
 from ..ir.ops.create import zeros_like
 from ..ir.ops.optim import adam_step, momentum_step, sgd_step
+from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, let, run
 from .arguments import Callee, Slot, match_arguments, require
-from .atoms import again, atom, into, placeholder
+from .atoms import again, atom, into
 from .attributes import optimizer_named
 from .blocks import Code
 from .context import Context, field_of

@@ -19,6 +19,7 @@ from ...ir.expr import (
     Match,
     Var,
     Wildcard,
+    type_of,
 )
 from ...ir.types import AdtType, FnType, TensorType, Type, as_arguments
 
@@ -75,30 +76,11 @@ class Cotangents:
         names = Names()
         ty = AdtType(adt.name, as_arguments(adt.type_params))
         a, b = (Var(names.fresh(n), ty, span=span) for n in "ab")
-        clauses: list[Clause] = []
-        for constructor in adt.constructors:
-            if not constructor.fields:
-                continue
-            left, right = (
-                open_fields(constructor, names, span),
-                open_fields(constructor, names, span),
-            )
-            builder = Builder(span, names)
-            sums: list[Value] = []
-            for leaf, x, y in zip(constructor.fields, left, right, strict=True):
-                if isinstance(leaf, TensorType):
-                    sums.append(builder.value(x) + builder.value(y))
-                    continue
-                assert isinstance(leaf, AdtType)
-                operands = (builder.value(x), builder.value(y))
-                sums.append(builder.apply(self._adder(leaf.name), operands, leaf, leaf.args))
-            total = builder.construct(adt.name, constructor.name, sums, ty)
-            both = (
-                Clause(field_pattern(adt.name, constructor, right, span), builder.block(total)),
-                Clause(Wildcard(span=span), a),
-            )
-            inner = Match(b, both, ty=ty, span=span)
-            clauses.append(Clause(field_pattern(adt.name, constructor, left, span), inner))
+        clauses = [
+            self._clause(adt, constructor, a, b, names)
+            for constructor in adt.constructors
+            if constructor.fields
+        ]
         clauses.append(Clause(Wildcard(span=span), b))
         body = Match(a, tuple(clauses), ty=ty, span=span)
         return Function(
@@ -110,6 +92,31 @@ class Cotangents:
             ty=FnType((ty, ty), ty, adt.type_params),
             span=span,
         )
+
+    def _clause(
+        self, adt: AdtDef, constructor: ConstructorDef, a: Var, b: Var, names: Names
+    ) -> Clause:
+        """Give what an `a` of a constructor adds up to: with a `b` of the same one the sums of
+        their fields, else itself."""
+        span, ty = a.span, type_of(a)
+        assert isinstance(ty, AdtType)
+        left, right = (open_fields(constructor, names, span) for _ in "ab")
+        builder = Builder(span, names)
+        sums: list[Value] = []
+        for leaf, x, y in zip(constructor.fields, left, right, strict=True):
+            operands = (builder.value(x), builder.value(y))
+            if isinstance(leaf, TensorType):
+                sums.append(operands[0] + operands[1])
+                continue
+            assert isinstance(leaf, AdtType)
+            sums.append(builder.apply(self._adder(leaf.name), operands, leaf, leaf.args))
+        total = builder.construct(adt.name, constructor.name, sums, ty)
+        both = (
+            Clause(field_pattern(adt.name, constructor, right, span), builder.block(total)),
+            Clause(Wildcard(span=span), a),
+        )
+        inner = Match(b, both, ty=ty, span=span)
+        return Clause(field_pattern(adt.name, constructor, left, span), inner)
 
 
 def open_fields(

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 from ...diagnostics.diagnostic import Problem
 from ...ir.expr import (
     Call,
-    Constant,
     Expr,
     Function,
     GlobalVar,
@@ -22,17 +21,13 @@ from ...ir.expr import (
     RefWrite,
     Var,
 )
+from ...ir.placeholder import is_placeholder
 from ...ir.traverse import bound_vars, children, post_order
-from ...ir.types import UNKNOWN, Type, TypeHole, subtypes
+from ...ir.types import Type, TypeHole, subtypes
 
 Place: TypeAlias = tuple[int, int]
 
 NONE: Final[frozenset[Place]] = frozenset()
-
-
-def is_placeholder(expr: Expr) -> bool:
-    """Tell whether an expression stands for one that translation refused."""
-    return isinstance(expr, Constant) and expr.ty == UNKNOWN
 
 
 def has_placeholder(function: Function) -> bool:
