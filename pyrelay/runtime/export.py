@@ -24,10 +24,11 @@ from .pullback import pullback_of
 from .representation import Instances
 from .show import type_text
 from .structure import tensors
-from .values import Cell
+from .values import Cell, cells_of
 
 if TYPE_CHECKING:
     import torch
+    from torch.export import ExportedProgram
 
     from .model import Model
 
@@ -58,6 +59,7 @@ class Exported:
         self._interface: Final = interface
         self._program: Final = base.program
         self._head: Final = base.head
+        self._parameters: Final = base.parameters[2:]
         self._params: Final = params
         self._state: Final = state
         self._entry: Final = Entry(
@@ -126,22 +128,28 @@ class Exported:
         interface = self._interface
         weights: dict[str, torch.Tensor] = {}
         weights |= zip(interface.params, tensors(self._params), strict=True)
-        weights |= zip(interface.state, [c.value for c in _cells(self._state)], strict=True)
+        weights |= zip(interface.state, [c.value for c in cells_of(self._state)], strict=True)
         return saving.pack(interface, self._program, weights)
+
+    def to_torch(self, *args: Any, **kwargs: Any) -> ExportedProgram:
+        """Give the model as a program of `torch.export`, recorded at example arguments.
+
+        It needs nothing of pyrelay. Sizes stay open where torch finds them so. Raises RunError for
+        a model that is no graph: one that takes data, or decides by values.
+        """
+        from .to_torch import torch_program  # torch.export takes a second to import
+
+        interface = self._interface
+        values = interface.ordered(args, kwargs, self._head)
+        self._entry((self._params, self._state, *values))  # tells what is wrong with them
+        examples = dict(zip((a.name for a in interface.arguments), values, strict=True))
+        names = (interface.params, interface.state)
+        held = (self._params, self._state)
+        return torch_program(
+            interface.name, self._program, self._parameters, self._head, held, names, examples
+        )
 
     def __reduce__(self) -> Any:
         from .loading import load_bytes  # loading.py needs Exported
 
         return load_bytes, (self.to_bytes(),)
-
-
-def _cells(tree: Any) -> list[Cell]:
-    found: list[Cell] = []
-    pending = [tree]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Cell):
-            found.append(value)
-        else:
-            pending += reversed(value)
-    return found

@@ -92,3 +92,16 @@ def follow(value: Any, path: Path) -> int:
             case Reach.CONTENT:
                 value = value.value
     return int(value)
+
+
+def cells_of(tree: Any) -> list[Cell]:
+    """Give the cells in nested tuples, left to right."""
+    found: list[Cell] = []
+    pending = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Cell):
+            found.append(value)
+        else:
+            pending += reversed(value)
+    return found

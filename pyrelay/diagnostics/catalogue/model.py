@@ -320,3 +320,25 @@ class NotSaveable:
             primary=None,
             help="make it a number, or None",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NoGraph:
+    """`to_torch` is asked of a model that is no graph of torch's operators.
+
+    A graph does the same whatever its arguments hold. A model that matches data, or branches and
+    loops by values, is saved by `save`, which keeps the whole program.
+    """
+
+    span: Span
+    model: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL417",
+            title=f"`{self.model}` cannot be a graph of torch",
+            primary=Label(self.span, self.why),
+            help="`save` keeps the whole program, and `relay.load_model` runs it",
+        )
