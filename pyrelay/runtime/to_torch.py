@@ -106,7 +106,8 @@ def torch_program(
             why = "a graph decides nothing by values"
             if not any("data-dependent" in note for note in found.notes):
                 raise
-            raise RunError(NoGraph(found.primary.span, name, why)) from None
+            place = head if found.primary is None else found.primary.span
+            raise RunError(NoGraph(place, name, why)) from None
 
 
 def _is_of_tensors(ty: Type) -> bool:
