@@ -27,10 +27,11 @@ from .op import Op
 from .ops.table import BY_NAME
 from .relay.imported import Imported
 from .relay.table import SUPPORTED
+from .text.alone import as_module
 from .text.dialect import OWN, RELAY, Dialect, dialect_of
 from .text.limits import check_limits
 from .text.metadata import Metadata
-from .text.place import Place
+from .text.place import Place, Syntax
 from .text.read_module import Text, read_expr, read_module
 from .text.relay_source import divided
 
@@ -57,6 +58,8 @@ _WORDS: Final = {
 NOTHING: Final = Library(lambda: EMPTY)
 """A library without anything."""
 
+_NO_EXPRESSION: Final = frozenset({"NAME", "GLOBAL", "STRING", "$END"})
+"""What a text that is one expression does not start with: then something else was meant."""
 _AN_EXPRESSION: Final = frozenset({"VAR", "GLOBAL", "NAME", "NUMBER", "STRING", "LPAR", "LBRACE"})
 
 
@@ -71,6 +74,7 @@ def parse_module(
     """Give the module that a text describes. Raises CheckError.
 
     A text with the header `#[version = "0.0.5"]` is Relay's: its numbers, operators and rules hold.
+    A text that is one expression is a module whose `main` it is.
 
     Args:
         text: The program.
@@ -147,14 +151,32 @@ def _parsed(
         known = SUPPORTED
     parser = _lark(dialect.words)
     try:
-        tree = parser.parse(text, start=start)
+        tree = _tree(parser, text, start)
     except UnexpectedInput as error:
         raise CheckError(_mistake(file, error, parser)) from None
-    assert isinstance(tree, Tree)
     section = None if metadata is None else file.text[metadata:]
     place = Place(file, dialect, {}, Metadata(section))
     check_limits(place, tree)
     return Text(tree, place, known, library)
+
+
+def _tree(parser: Lark, text: str, start: str) -> Syntax:
+    """Give the tree of a text; of one expression, where a module is wanted, that of the module
+    that it stands for. Raises UnexpectedInput."""
+    try:
+        tree = parser.parse(text, start=start)
+    except UnexpectedToken as error:
+        if start != "module" or "DEF" not in error.expected or error.token.type in _NO_EXPRESSION:
+            raise
+        try:
+            tree = parser.parse(text, start="open_expr")
+        except UnexpectedInput as inside:
+            is_further = (inside.pos_in_stream or 0) > (error.pos_in_stream or 0)
+            raise (inside if is_further else error) from None
+        assert isinstance(tree, Tree)
+        return as_module(tree)
+    assert isinstance(tree, Tree)
+    return tree
 
 
 def _mistake(file: SourceFile, error: UnexpectedInput, parser: Lark) -> UnexpectedText:

@@ -277,6 +277,48 @@ def test_another_version_is_refused() -> None:
 # Functions, calls, tuples, control.
 
 
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("def @f() { match (1) { foo => 1 } }", "a variable that takes any value is `%foo`"),
+        ("def @f(%x: int8x4) { 1 }", r"write a dim, `Tensor\[\(..., 4\), int8\]`"),
+    ],
+)
+def test_mistakes_say_what_to_write(text: str, advice: str) -> None:
+    with pytest.raises(CheckError, match=advice):
+        parse_module(HEADER + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("fn (%x: int32) -> int32 { %x }", "def @main(%x: int32) -> int32 { %x }"),
+        ("%0 = 1; %0", "def @main() { %0 = 1; %0 }"),
+        ("add(1, 2) + 3", None),
+        ("free_var %x: int32;\n%x + 1", "def @main(%x: int32) { %x + 1 }"),
+        ("let %f = fn (%x) { %x }; %f(1)", "def @main() { let %f = fn (%x) { %x }; %f(1) }"),
+        ("free_var %x: int32; fn () { %x }", "def @main(%x: int32) { fn () { %x } }"),
+    ],
+)
+def test_an_expression_alone_is_main(text: str, meaning: str | None) -> None:
+    if meaning is None:  # a name may start anything
+        with pytest.raises(CheckError, match=r"expected .*`def`"):
+            parse_module(HEADER + text)
+        return
+    found = parse_module(HEADER + text)
+    assert alpha_equal(found, parse_module(HEADER + meaning))
+    assert alpha_equal(parse_module(to_text(found)), found)
+
+
+def test_a_mistake_in_an_expression_alone_is_the_expressions() -> None:
+    for text, at in (("let %x = ; 1", ";"), ("fn (%x) { %y }", "%y"), ("] + 1", "]")):
+        with pytest.raises(CheckError) as caught:
+            parse_module(HEADER + text)
+        (mistake,) = caught.value.diagnostics
+        assert mistake.primary is not None
+        assert mistake.primary.span.text == at
+
+
 def test_tuples_and_projections_are_read() -> None:
     for text in ("()", "(0,)", "(0, 1)", "(0, 1, 2)", "(0, 1,)"):
         assert relay(text)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from ..diagnostic import Diagnostic, Fix, Label
 from ..misspelt import did_you_mean
 from ..source import Span
+
+_VECTOR: Final = re.compile(r"((?:u?int|float|bool)\d*)x(\d+)")
+"""Relay's dtypes of several numbers: `int8x4`."""
 
 
 def _fix(span: Span, near: str | None) -> Fix | None:
@@ -131,9 +136,13 @@ class UnknownConstructor:
             code="RL605",
             title=f"there is no constructor `{self.name}`",
             primary=Label(self.span, "no such constructor"),
-            help=did_you_mean(self.near),
+            help=did_you_mean(self.near) or self._as_variable(),
             fix=_fix(self.span, self.near),
         )
+
+    def _as_variable(self) -> str | None:
+        """A name alone may be meant to bind."""
+        return f"a variable that takes any value is `%{self.name}`" * self.name.islower() or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +177,17 @@ class UnknownType:
             code="RL607",
             title=f"there is no type `{self.name}`",
             primary=Label(self.span, "no such type"),
-            help=did_you_mean(self.near)
-            or f"define it, `type {self.name} {{ ... }}`, or make it a type parameter of the "
-            f"function: `[{self.name}]`",
+            help=did_you_mean(self.near) or self._instead(),
             fix=_fix(self.span, self.near),
+        )
+
+    def _instead(self) -> str:
+        vector = _VECTOR.fullmatch(self.name)
+        if vector is not None:
+            return f"no element is a vector: write a dim, `Tensor[(..., {vector[2]}), {vector[1]}]`"
+        return (
+            f"define it, `type {self.name} {{ ... }}`, or make it a type parameter of the "
+            f"function: `[{self.name}]`"
         )
 
 

@@ -1,0 +1,28 @@
+"""A text that is one expression, as Relay writes a function without a module: the function is the
+module's `main`, any other expression what `main` gives; free variables are its parameters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lark import Token, Tree
+
+from .place import Syntax, tree_of, trees_of
+
+NAME: Final = "main"
+
+
+def as_module(tree: Syntax) -> Syntax:
+    """Give the tree of the module that the tree of an expression stands for."""
+    pragmas = [t for t in trees_of(tree) if t.data == "pragma"]
+    *free, block = trees_of(tree)[len(pragmas) :]
+    value = tree_of(block.children[-1])
+    if value.data == "function" and len(block.children) == 1 and not free:
+        parts = value.children
+    else:
+        params = Tree[Token]("params", [tree_of(f.children[0]) for f in free], block.meta)
+        signature = Tree[Token]("signature", [None, params, None, None], block.meta)  # pyright: ignore[reportArgumentType]
+        parts = [None, signature, Tree[Token]("body", [block], block.meta)]
+    name = Token("GLOBAL", f"@{NAME}", block.meta.start_pos, end_pos=block.meta.start_pos)
+    main = Tree[Token]("function_def", [name, *parts], block.meta)  # pyright: ignore[reportArgumentType]
+    return Tree("module", [*pragmas, main], tree.meta)
