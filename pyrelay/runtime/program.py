@@ -72,7 +72,7 @@ class Program:
         self.translated: Final = translated
         self.data: Final = data
         self.entry: Final = entry
-        self._gradients: Final = gradients
+        self.gradients: Final = gradients
         self._compiled: Final[dict[tuple[torch.device, str, bool, bool, bool], Executable]] = {}
         self._views: Final = Views(self)
 
@@ -114,9 +114,9 @@ class Program:
         else:
             derived = self._step(Stage.DERIVED, joined, self._derive)
         module = self._step(Stage.FLAVOURED, derived, self._simplify_for_calls)
-        if self._gradients is None:
+        if self.gradients is None:
             return module
-        path = self._gradients
+        path = self.gradients
 
         def run(module: Module) -> Module:
             return with_flavours(factored(module, self.entry, path))

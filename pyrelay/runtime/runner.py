@@ -29,6 +29,7 @@ from ..translate.definition import (
 )
 from ..translate.derived_numbers import derived_numbers, of_models
 from ..translate.guards import checker
+from ..translate.number_places import Numbers
 from ..translate.scope import Guard, Place, Scope, nearest
 from ..translate.translator import Translation
 from .arguments import parameters_of
@@ -258,46 +259,32 @@ class Runner:
             raise RunError(WouldCompile(self._base.name, why))
         translation = self._translation(models, args)
         check_models(self._base, translation, [_use(m) for m in models])
-        module, name = translation.module, translation.entry
-        if transformed is not None:
-            module, name = derive(
-                module,
-                name,
-                transformed.rule,
-                transformed.wrt,
-                single=transformed.single,
-                has_aux=transformed.has_aux,
-            )
-        numbers, gradients = translation.numbers.result, None
-        if transformed is not None and numbers is None:
-            gradients = transformed.path
-        data = UserData.of(translation.data)
-        program = Program(module, name, data, gradients=gradients)
-        if transformed is not None:
-            numbers = of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
-        elif isinstance(self._function, DerivedFunction):
-            numbers = derived_numbers(program.function.body, translation.numbers).result
+        program = _program(translation, transformed)
+        numbers = self._numbers(translation, program, transformed)
         parameters = parameters_of(program.function, translation.signature)
         warn(program.warnings)
-        pullback = None if transformed is not None else pullback_of(program)
-        exports = {n: exporter(spec) for n, spec in translation.exports.items()}
         entry = Entry(
             self._function.name,
             program,
             parameters,
             numbers,
-            pullback,
-            exports,
+            None if transformed is not None else pullback_of(program),
+            {n: exporter(spec) for n, spec in translation.exports.items()},
             models=2 * len(models),
             definitions=self._describer.definition,
         )
-        if gradients is None:
-            return Compiled(translation, entry)
-        ty = program.type.result
-        for index in gradients:
-            assert isinstance(ty, TupleType)
-            ty = ty.fields[index]
-        return Compiled(translation, entry, leaf_reader((ty,)))
+        return Compiled(translation, entry, _gradient_reader(program))
+
+    def _numbers(
+        self, translation: Translation, program: Program, transformed: Transformed | None
+    ) -> Numbers:
+        """Give where numbers are Python's own in what a program gives."""
+        if transformed is not None:
+            numbers = translation.numbers.result
+            return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
+        if isinstance(self._function, DerivedFunction):
+            return derived_numbers(program.function.body, translation.numbers).result
+        return translation.numbers.result
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
         for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
@@ -379,6 +366,36 @@ class Runner:
             known = translation, Blueprint(translation.implicit[0]), function
             self._blueprints[key] = known
         return known[1], known[2]
+
+
+def _program(translation: Translation, transformed: Transformed | None) -> Program:
+    """Give the program of a translation, or of a transform of it in its models."""
+    module, name = translation.module, translation.entry
+    data = UserData.of(translation.data)
+    if transformed is None:
+        return Program(module, name, data)
+    module, name = derive(
+        module,
+        name,
+        transformed.rule,
+        transformed.wrt,
+        single=transformed.single,
+        has_aux=transformed.has_aux,
+    )
+    # Gradients beside Python's own numbers are made whole.
+    gradients = transformed.path if translation.numbers.result is None else None
+    return Program(module, name, data, gradients=gradients)
+
+
+def _gradient_reader(program: Program) -> Reader | None:
+    """Give what reads the leaves of the gradient of a model; None for a result that is none."""
+    if program.gradients is None:
+        return None
+    ty = program.type.result
+    for index in program.gradients:
+        assert isinstance(ty, TupleType)
+        ty = ty.fields[index]
+    return leaf_reader((ty,))
 
 
 def _near(name: str, known: Iterable[str]) -> str:
