@@ -38,10 +38,18 @@ class Layout:
     """Whether products of float32 may have the 10 bits of tf32."""
     is_interpreted: bool = False
     """Whether Triton's interpreter runs the text, which multiplies blocks of bfloat16 wrongly."""
+    units: tuple[int | None, ...] = ()
+    """For each operand with any strides the dim along which its elements lie one behind the other,
+    if there is one; empty if nothing is known of any."""
     processors: int = 1
     """How many processors of the device may share the work of one program, a power of two."""
     has_double_blocks: bool = True
     """Whether the device multiplies blocks of float64; else products are made one by one."""
+
+    def lies_along(self, operand: int, axis: int) -> bool:
+        """Tell whether the elements of an operand with any strides are known to lie one behind the
+        other along a dim."""
+        return bool(self.units) and self.units[operand] == axis
 
 
 @final

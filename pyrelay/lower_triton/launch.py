@@ -169,6 +169,7 @@ class KernelCall:
             is_wide=most >= _WIDE,
             is_tf32=current().tf32,
             is_interpreted=interprets(),
+            units=tuple(map(unit_of, operands)),
             processors=processors,
             has_double_blocks=has_double_blocks,
         )
@@ -295,3 +296,16 @@ def _form(value: Any) -> Form:
     if not isinstance(value, torch.Tensor):
         return Form.NUMBER
     return Form.CONTIGUOUS if value.is_contiguous() else Form.STRIDED
+
+
+def unit_of(value: Any) -> int | None:
+    """Give the dim along which the elements of a tensor that does not lie row by row lie one behind
+    the other. What is shorter than the least that is read from memory is not worth a kernel."""
+    if _form(value) is not Form.STRIDED:
+        return None
+    axes = zip(range(value.dim()), value.shape, value.stride(), strict=True)
+    return max((axis for axis, size, step in axes if step == 1 and size >= _LEAST), default=None)
+
+
+_LEAST: Final = 8
+"""So many float32 are 32 bytes."""

@@ -88,7 +88,9 @@ class TermSupplier:
             return linear(index, shape)
         total = ZERO
         for axis, coordinate in enumerate(index):
-            total = total + coordinate * Dim.of(f"{STRIDE}{operand}.{axis}")
+            is_unit = self._layout.lies_along(operand, axis)
+            step = ONE if is_unit else Dim.of(f"{STRIDE}{operand}.{axis}")
+            total = total + coordinate * step
         return total
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ from pyrelay.lower_triton.kernel import (
     Tiles,
     Written,
 )
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launch import KernelCall, unit_of
 from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.prepare import Question
 from pyrelay.passes.infer import infer
@@ -117,6 +117,27 @@ def test_what_follows_from_sizes_is_found_once() -> None:
     ]
     assert {layout.is_interpreted for layout in seen} == {IS_INTERPRETED}
     assert len(call._prepared) == 4
+
+
+WHOLE: Final = torch.arange(240.0).reshape(10, 24)
+
+
+@pytest.mark.parametrize(
+    ("view", "unit"),
+    [
+        (WHOLE[:, :9], 1),
+        (WHOLE.T, 0),
+        (WHOLE.reshape(5, 2, 24).permute(0, 2, 1), 1),
+        (WHOLE[0].expand(5, 24), 1),
+        (WHOLE[0, :, None].expand(24, 5), 0),
+        (WHOLE[:, ::2], None),
+        (WHOLE[:, :3], None),
+        (WHOLE, None),
+        (5, None),
+    ],
+)
+def test_it_is_known_along_which_dim_a_view_lies(view: Any, unit: int | None) -> None:
+    assert unit_of(view) == unit
 
 
 SUM: Final = """

@@ -129,6 +129,27 @@ def test_the_longest_rows_fit_into_registers(
         assert found["LOCAL"] == found["STACK"] == 0, made.text
 
 
+SLICED = """def @sliced[N: Dim, M: Dim](%x: Tensor[(N, M), DTYPE], %y: Tensor[(N, M), DTYPE]) {
+    %x + %y
+}"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    ("source", "units"),
+    [(SLICED, (1, None)), (SLICED, (0, None)), (SOFTMAX, (1,)), (SOFTMAX, (0,))],
+    ids=["slice", "transposed", "rows of a slice", "rows of a transposed one"],
+)
+def test_views_from_outside_move_in_the_widest_accesses(
+    pool: ProcessPoolExecutor, source: str, units: tuple[int | None, ...], dtype: str
+) -> None:
+    function = kernel(source.replace("SIZE", "128").replace("DTYPE", dtype))
+    forms = tuple(Form.CONTIGUOUS if unit is None else Form.STRIDED for unit in units)
+    (made,) = lower(function)(Layout(forms, units=units)).kernels
+    found = pool.submit(accesses, made).result()
+    assert {bits for _, bits in found} == {WIDEST}, made.text
+
+
 FLOATS = {"float32": functions_of(Float), "bfloat16": functions_of(bfloat16)}
 
 
