@@ -174,7 +174,7 @@ if TYPE_CHECKING:
                 ...
 
             @classmethod
-            def check(cls) -> Report:
+            def check(cls, *, strict: bool = False) -> Report:
                 """Check the definition and everything it reaches. Raises CheckError."""
                 ...
 

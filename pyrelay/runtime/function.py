@@ -98,9 +98,13 @@ class RelayFunction(Generic[P, R]):
     def __str__(self) -> str:
         return self.show("typed")
 
-    def check(self) -> Report:
-        """Check the function and everything it reaches; give the warnings. Raises CheckError."""
-        return self.runner.check()
+    def check(self, *, strict: bool = False) -> Report:
+        """Check the function and everything it reaches; give the warnings. Raises CheckError.
+
+        With `strict` an equation of sizes is refused that its types do not tell, and that each call
+        would check.
+        """
+        return self.runner.check(strict=strict)
 
     @property
     def type(self) -> str:

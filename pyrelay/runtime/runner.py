@@ -21,6 +21,7 @@ from ..ir.expr import Function, Rule
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.types import TupleType
+from ..passes.infer import infer
 from ..translate.definition import (
     Definition,
     DerivedFunction,
@@ -303,12 +304,14 @@ class Runner:
         translation = translated(self._function, {}, [], [])
         return program_of(translation)
 
-    def check(self) -> Report:
+    def check(self, *, strict: bool = False) -> Report:
         """Check the function and everything it reaches; of a transform whose types only a call
         tells, the function that it is of. Raises CheckError."""
-        if self._describer.type_vars and isinstance(self._function, DerivedFunction):
-            return _checked(program_of(translated(self._base, {}, [], [])))
-        return _checked(self._looked_at)
+        is_open = self._describer.type_vars and isinstance(self._function, DerivedFunction)
+        program = program_of(translated(self._base, {}, [], [])) if is_open else self._looked_at
+        if strict:
+            infer(program.translated, strict=True)
+        return _checked(program)
 
     def check_with(self, models: Sequence[Source]) -> Report:
         """Check the function with its implicit models. Raises CheckError and RunError."""
