@@ -29,7 +29,7 @@ from ..ir.expr import (
 )
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, takes_all
-from .conditions import excluded, excluded_before, is_assert_never
+from .conditions import excluded, excluded_before, is_assert_never, knowing
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound, Holder, Unbound
@@ -161,7 +161,13 @@ class _Cases:
         elif is_some(pattern):
             pattern = self._there(pattern)
         guard = None if case.guard is None else (yield cx.expression(case.guard))
-        self.clauses.append(Clause(pattern, (yield arm()), guard))
+        self.clauses.append(Clause(pattern, (yield self._arm(case, arm)), guard))
+
+    def _arm(self, case: ast.match_case, arm: Arm) -> Steps[Expr]:
+        cx = self._cx
+        if case.guard is None:
+            return (yield arm())
+        return (yield knowing(cx, case.guard, arm, cx.span(case.guard)))
 
     def _there(self, pattern: Pattern) -> Pattern:
         """Give the pattern for a value that is not None, under the name of the subject too."""
@@ -190,7 +196,7 @@ class _Cases:
         body, params = Var("case", span=span), shared_params(names, span)
         self._bind(dict(zip(names, params, strict=True)))
         self._bind_refused(found[0])
-        self._define(body, params, (yield arm()))
+        self._define(body, params, (yield self._arm(case, arm)))
         for each in map(apart, found):
             calls = [
                 Call(f, tuple(each.names[n] for n in names), span=span)

@@ -37,7 +37,9 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
 def _function(cx: Context, node: Nested) -> Steps[Function]:
     span = cx.span(node.body) if isinstance(node, ast.Lambda) else cx.span(node)
     for name in sorted(locals_of(node)):
-        cx.env.set(name, Unbound(span, "it gets a value only in this function"))
+        is_outer = isinstance(cx.env.find(name), Bound)
+        why = "it gets a value only in this function"
+        cx.env.set(name, Unbound(span, why, is_outer=is_outer))
     args = node.args
     params = tuple(_parameter(cx, a) for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
     if isinstance(node, ast.Lambda):

@@ -12,8 +12,9 @@ import builtins
 import types
 import typing
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import FunctionType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.source import NOWHERE, Span
@@ -98,6 +99,39 @@ def tells(cx: Context, test: ast.expr) -> bool:
             case _:
                 pass
     return False
+
+
+def knowing(cx: Context, guard: ast.expr, walk: Continue, span: Span) -> Steps[Expr]:
+    """Translate what runs where a guard has held, with what the guard tells of names. Its tests of
+    classes and of None are made once more: they have no effects."""
+    values = guard.values if _is_all(guard) else [guard]
+    known = [v for v in values if _only_tells(cx, v)]
+    if not known:
+        return (yield walk())
+
+    def never() -> Steps[Expr]:
+        yield from ()
+        return Call(fail, (), {"message": _EXCLUDED}, span=span)
+
+    found = walk
+    for test in reversed(known):
+        found = partial(branch, cx, test, found, never, span)
+    return (yield found())
+
+
+def _is_all(test: ast.expr) -> TypeGuard[ast.BoolOp]:
+    return isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+
+
+def _only_tells(cx: Context, test: ast.expr) -> bool:
+    """Tell whether a condition is one test of a class or of None, of a name or a part of one."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _only_tells(cx, operand)
+        case ast.Call(args=[value, _]) | ast.Compare(left=value, ops=[_]):
+            return tells(cx, test) and testable(cx, value) is not None
+        case _:
+            return False
 
 
 def as_value(cx: Context, test: ast.expr) -> Steps[Expr]:

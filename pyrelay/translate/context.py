@@ -315,7 +315,7 @@ class Context:
         here is reported."""
         entry = self.env.find(name)
         if isinstance(entry, Unbound):
-            self.program.report(UnboundName(span, name, entry.place, entry.path))
+            self.program.report(UnboundName(span, name, entry.place, entry.path, entry.is_outer))
             entry = Bound(atom=placeholder(span))
             self.env.set(name, entry)
         return entry

@@ -102,6 +102,8 @@ class Unbound:
 
     place: Span
     path: str
+    is_outer: bool = False
+    """Whether a function around has a name like this, which has a value."""
 
 
 Entry: TypeAlias = Bound | Unbound

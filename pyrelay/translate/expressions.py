@@ -202,6 +202,12 @@ def _tuple(cx: Context, node: ast.Tuple) -> Steps[Expr]:
     return Tuple((yield cx.expressions(node.elts)), span=cx.span(node))
 
 
+def _starred(cx: Context, node: ast.Starred) -> Steps[Expr]:
+    yield from ()
+    instead = "in a list of its own it may stand: `xs = [x, *xs]`"
+    return cx.refuse(Unsupported(cx.span(node), "`*` here", instead))
+
+
 def _lambda(cx: Context, node: ast.Lambda) -> Steps[Expr]:
     if node.args.defaults or any(d is not None for d in node.args.kw_defaults):
         instead = "write a `def`, or capture the value"
@@ -222,6 +228,7 @@ _TABLE: Final[dict[type[ast.expr], Callable[[Context, Any], Steps[Expr]]]] = {
     ast.List: display,
     ast.ListComp: comprehension,
     ast.Name: _name,
+    ast.Starred: _starred,
     ast.Subscript: subscript,
     ast.Tuple: _tuple,
     ast.UnaryOp: _unary,

@@ -108,6 +108,8 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         case ast.keyword(arg="dims", value=ast.Dict(keys=keys, values=values)):
             yield from (k for k in keys if k is not None)  # only `create_model` takes it
             yield from values
+        case ast.List(elts=elts, ctx=ast.Load()):
+            yield from (e.value if isinstance(e, ast.Starred) else e for e in elts)
         case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):
             return  # one mistake is enough for all that is inside
         case _:

@@ -52,6 +52,11 @@ def chain(elements: Iterable[Expr], span: Span) -> Expr:
     return found
 
 
+def has_starred(node: ast.List) -> bool:
+    """Tell whether a display has elements such as `*xs`."""
+    return any(isinstance(e, ast.Starred) for e in node.elts)
+
+
 def grown_in(node: ast.FunctionDef) -> frozenset[str]:
     """Give the names of a function's own that it appends to, nested functions not entered."""
     own = locals_of(node) - {a.arg for a in _parameters(node)}
@@ -129,7 +134,7 @@ def assign_grown(
     cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
 ) -> Steps[None]:
     """Translate `xs = value` for a name that is appended to, perhaps annotated with a type."""
-    if isinstance(value, ast.List):
+    if isinstance(value, ast.List) and not has_starred(value):
         expr = chain((yield cx.expressions(value.elts)), cx.span(value))
     else:
         expr = turned((yield cx.expression(value)), cx.span(target))

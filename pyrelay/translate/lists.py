@@ -5,21 +5,48 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, Var
+from ..ir.expr import Binding, Call, Expr, Flavour, Function, GlobalVar, If, LetBlock, Var
 from ..ir.traverse import Steps
+from ..ir.types import UNKNOWN, AdtType
+from ..prelude.library import LIST, OPTION, qualified
 from .assignments import bind_target
 from .blocks import Code
 from .context import Context
 from .flow import names_of
-from .growth import chain, empty, longer, turned
+from .growth import empty, longer, turned
 from .iteration import counting, read_iteration
 from .kept_functions import check_kept
 
 
 def display(cx: Context, node: ast.List) -> Steps[Expr]:
-    """Translate `[a, b]`."""
-    elements = yield cx.expressions(node.elts)
-    return chain(reversed(elements), cx.span(node))
+    """Translate `[a, b]` and `[a, *xs]`."""
+    span = cx.span(node)
+    elements = yield cx.expressions([content(e) for e in node.elts])
+    code = Code()
+    found = empty(span)
+    if _may_lack(node.elts):
+        optional = AdtType(LIST, (AdtType(OPTION, (UNKNOWN,)),))
+        last = Var("optionals", optional, span=span)
+        code.bind(last, found)
+        found = last
+    for element, written in zip(reversed(elements), reversed(node.elts), strict=True):
+        if isinstance(written, ast.Starred):
+            concat = GlobalVar(qualified("concat"), span=cx.span(written))
+            found = Call(concat, (element, found), span=cx.span(written))
+        else:
+            found = longer(element, found, span)
+    return code.close(found)
+
+
+def _may_lack(elements: Sequence[ast.expr]) -> bool:
+    """Tell whether the elements of a display are None here and values there."""
+    lacks = [isinstance(e, ast.Constant) and e.value is None for e in elements]
+    return any(lacks) and not all(lacks)
+
+
+def content(node: ast.expr) -> ast.expr:
+    """Give the expression of an element of a display, of `*xs` what it opens."""
+    return node.value if isinstance(node, ast.Starred) else node
 
 
 def comprehension(cx: Context, node: ast.ListComp | ast.GeneratorExp) -> Steps[Expr]:

@@ -34,6 +34,7 @@ from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import attribute_value, static_argument
 from .context import Context, field_of
 from .definition import meaning
+from .growth import has_starred
 from .mentions import as_called, operator_text, unit
 from .models import ValueSpec
 from .static import static_value
@@ -73,7 +74,8 @@ def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = N
 
 def _operand(cx: Context, op: Op, node: ast.expr) -> Steps[Expr]:
     """Translate an operand; a list is the tuple of tensors that `cat` and its like take."""
-    if isinstance(node, ast.List | ast.Tuple) and op is not equal:
+    is_open = isinstance(node, ast.List) and has_starred(node)
+    if isinstance(node, ast.List | ast.Tuple) and op is not equal and not is_open:
         fields = yield cx.expressions(node.elts)
         return Tuple(fields, span=cx.span(node))
     return (yield cx.expression(node))

@@ -39,15 +39,22 @@ class UnboundName:
     name: str
     place: Span
     path: str
+    is_outer: bool = False
+    """Whether the function around has a name like this, which the assignment does not mean."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        before = f"give `{self.name}` a value before"
+        apart = (
+            f"assigning makes `{self.name}` a name of this function alone: return the new value, "
+            "or keep it in `relay.ref(v)`"
+        )
         return Diagnostic(
             code="RL105",
             title=f"`{self.name}` is not bound on every path",
             primary=Label(self.span, "used here"),
             secondary=(Label(self.place, self.path),),
-            help=f"give `{self.name}` a value before",
+            help=apart if self.is_outer else before,
         )
 
 

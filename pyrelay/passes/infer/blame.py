@@ -187,8 +187,10 @@ def explain_argument(
     the function is still being found, so that it is called at the sizes that it is called with.
     `types` are those of all arguments."""
     argument = call.args[position]
-    if _is_rest_of_list(call, position) and isinstance(actual, AdtType):
+    if _is_part_of_list(call) and inner_of(wanted) is not None and position == 0:
         return _mixed_elements(call, actual, wanted, why)
+    if _is_part_of_list(call) and isinstance(actual, AdtType) and position == 1:
+        return _mixed_lists(call, actual, wanted, why)
     name = "this function"
     if isinstance(call.callee, Var | GlobalVar):
         name = call.callee.name.removeprefix(PRELUDE)
@@ -255,21 +257,26 @@ def _differ_in_sizes(actual: Type, wanted: Type) -> bool:
             return False
 
 
-def _is_rest_of_list(call: Call, position: int) -> bool:
+def _is_part_of_list(call: Call) -> bool:
     match call.callee:
         case Constructor(adt, "Cons"):
-            return adt == LIST and position == 1
+            return adt == LIST
         case _:
             return False
 
 
-def _mixed_elements(call: Call, actual: AdtType, wanted: Type, why: str) -> Problem:
-    """Give the problem of an element that is put before elements of another type."""
-    first, rest = call.args
+def _mixed_lists(call: Call, actual: AdtType, wanted: Type, why: str) -> Problem:
+    """Give the problem of an element that wants another rest than the actual one."""
     own = wanted.args[0] if isinstance(wanted, AdtType) else wanted
     others = actual.args[0] if actual.name == LIST else actual
     assert not isinstance(own, Dim)
     assert not isinstance(others, Dim)
+    return _mixed_elements(call, own, others, why)
+
+
+def _mixed_elements(call: Call, own: Type, others: Type, why: str) -> Problem:
+    """Give the problem of an element that is put before elements of another type."""
+    first, rest = call.args
     place = rest.args[0] if isinstance(rest, Call) and rest.args else rest
     known = "" if "?" in why else why
     # The span of a variable is where it is bound; its use is somewhere in the call.

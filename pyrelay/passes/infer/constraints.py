@@ -6,7 +6,7 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final
 
@@ -25,11 +25,13 @@ from ...diagnostics.catalogue.types import (
 )
 from ...diagnostics.diagnostic import Problem
 from ...ir.attributes import WrongAttribute
-from ...ir.expr import Call, Expr, Function, Rule, Transform
+from ...ir.dims import Dim
+from ...ir.expr import Call, Constructor, Expr, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
 from ...ir.types import (
     BOOL,
+    AdtType,
     FnType,
     SizeType,
     TensorType,
@@ -40,9 +42,11 @@ from ...ir.types import (
     is_differentiable,
     show,
 )
+from ...prelude.library import LIST
 from .blame import explain_argument, explain_operator
 from .joins import join
 from .operators import OperatorCall
+from .optional import inner_of
 from .records import explain_field
 from .solver import Place, Solver
 
@@ -162,7 +166,8 @@ class ApplyConstraint:
         if not isinstance(callee, FnType) or len(callee.params) != len(self.types):
             raise Clash("not callable so")
         stuck: TypeHole | None = None
-        for position, (actual, wanted) in enumerate(zip(self.types, callee.params, strict=True)):
+        for position in self._order(solver):
+            actual, wanted = self.types[position], callee.params[position]
             self.failing = position
             if not self._waits(solver, actual, wanted):
                 # What a loop carries has one size: the parameter has no other than it came in with.
@@ -175,6 +180,22 @@ class ApplyConstraint:
         solver.unify(self.result, callee.result)
         if stuck is not None:
             raise Stuck(stuck)
+
+    def _order(self, solver: Solver) -> Sequence[int]:
+        """Give the order in which arguments arrive. Of a list, what is put before optionals is one
+        too, so these come first."""
+        order = range(len(self.types))
+        match self.call.callee:
+            case Constructor(adt, "Cons") if adt == LIST:
+                rest = solver.shallow(self.types[1])
+            case _:
+                return order
+        match rest:
+            case AdtType(args=(element,)) if not isinstance(element, Dim):
+                is_optional = inner_of(solver.shallow(element)) is not None
+                return order[::-1] if is_optional else order
+            case _:
+                return order
 
     def _is_found(self, position: int) -> bool:
         """Tell whether the type of a parameter is found from what is passed for it."""

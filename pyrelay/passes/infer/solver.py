@@ -17,6 +17,7 @@ from ...ir.expr import Assumption, Expr, Function
 from ...ir.op import Clash, Stuck
 from ...ir.types import (
     UNIT,
+    UNKNOWN,
     AdtType,
     AnyDType,
     DType,
@@ -139,9 +140,13 @@ class Solver:
         return not dim.names().isdisjoint(self.running)
 
     def fill_unknown(self, ty: Type) -> Type:
-        """Give the type with a hole of its own for every `UNKNOWN` part."""
+        """Give the type with a hole of its own for every `UNKNOWN` part. What a data type is
+        applied to is no size."""
 
         def part(inner: Type) -> Type | None:
+            if isinstance(inner, AdtType) and UNKNOWN in inner.args:
+                wide = (self.fresh_wide() if a == UNKNOWN else a for a in inner.args)
+                return self.fill_unknown(AdtType(inner.name, tuple(wide)))
             return self.fresh() if isinstance(inner, TypeHole) and inner.number == 0 else None
 
         def size(atom: DimVar | DimHole) -> Dim | None:

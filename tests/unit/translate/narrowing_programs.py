@@ -376,3 +376,18 @@ def learnt_of_a_part(r: Record) -> Float:
     match r.tree:
         case Leaf(v):
             return v * k
+
+
+@relay
+def told_by_a_guard(r: Record) -> Float:
+    match r:
+        case Record(tree, x) if x is not None and isinstance(tree, Leaf) and x > 1.0:
+            return x * tree.value
+        case Record(Leaf() | Empty(), x) if x is not None:
+            return x + 1.0
+        case Record(t, x) if not isinstance(t, Leaf) and x is None:
+            return 2.0
+        case Record(t, _) if isinstance(t, Node):
+            return 3.0
+        case _:
+            return 4.0

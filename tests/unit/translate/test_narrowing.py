@@ -82,6 +82,7 @@ ARGUMENTS: dict[str, Any] = {
     "after_a_loop": trees,
     "excluded_on_both_arms": trees,
     "learnt_of_a_part": records,
+    "told_by_a_guard": records,
 }
 
 
