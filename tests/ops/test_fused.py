@@ -187,6 +187,17 @@ def test_infinities_and_rows_of_none_follow_torch() -> None:
         assert_equal(fused_result(op, sample, {}, [rows]), expected, rtol=1e-6, atol=0.0)
 
 
+def test_a_batch_that_may_have_one_value_per_channel_is_left_to_torch_which_refuses_it() -> None:
+    op, some = statistics.batch_norm_with_statistics, {4: Dim.of("n")}
+    rows = Sample((TensorSpec((4, 3)), None, None))
+    images = Sample((TensorSpec((4, 3, 5, 5)), None, None))
+    assert [check(op, rows, {}), check(op, rows, some), check(op, images, some)] == [
+        True,
+        False,
+        True,
+    ]
+
+
 def test_ignored_classes_count_for_nothing() -> None:
     scores, chosen = torch.randn(5, 4), torch.tensor([1, -100, 3, 0, -100])
     sample = Sample((TensorSpec((5, 4)), TensorSpec((5,), "int64", 0, 4)))

@@ -8,6 +8,7 @@ The kernel's own derivative is that of the same formula written out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import gcd
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import kinds
@@ -265,13 +266,15 @@ def _batch_dims(x: Value) -> tuple[int, ...]:
     return tuple(d for d in range(x.rank) if d != 1)
 
 
-def _batch_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+def _batch_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
     x, weight, bias = args
     dims, channels = _batch_dims(x), x.shape[1]
+    count = product(tuple(x.shape[d] for d in dims))
+    if gcd(*(factor for _, factor in count.terms)) == 1:
+        return None  # it may be 1, which `_batch` refuses
     standard, mean, factor, square = normal(widened(x), dims, attrs["eps"])
     factors = [None if v is None else along_channels(v, x.rank) for v in map(given, (weight, bias))]
     out = scaled(standard, *factors).cast(x.dtype)
-    count = product(tuple(x.shape[d] for d in dims))
     whole, rest = (x.builder.size(n).cast(square.dtype) for n in (count, count - 1))
     statistics = (mean, factor, square * (whole / rest))
     return x.builder.tuple((out, *(s.reshape(channels) for s in statistics)))
