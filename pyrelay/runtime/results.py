@@ -125,7 +125,7 @@ class _Call:
 def _as_tensor(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
     try:
         return torch.scalar_tensor(value, dtype=torch_dtype(dtype), device=device)
-    except (ValueError, RuntimeError) as error:
+    except (OverflowError, ValueError, RuntimeError) as error:
         raise IntegerOverflow(str(error)) from None
 
 

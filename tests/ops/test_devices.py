@@ -30,8 +30,12 @@ PRETENCE_ENDS = (
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "not linked with support for cuda",
+    "CUDA driver version is insufficient",
+    "no CUDA-capable device is detected",
+    "list assignment index out of range",
 )
-"""Where fake tensors stop: code that looks at values, and kernels that guard the device itself."""
+"""Where fake tensors stop: code that looks at values, and kernels that guard the device itself,
+which a torch with CUDA says in other words; and, in torch 2.9, splitting what is empty."""
 META = torch.device("meta")
 
 
