@@ -24,6 +24,7 @@ from ..diagnostics.source import Span
 from ..ir.build import Names
 from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
+from ..ir.ops.captured import CapturedInteger, CapturedNumber
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from .annotation import AnnotationReader
@@ -54,6 +55,7 @@ class Program:
         varying: Collection[Place] = (),
     ) -> None:
         self._varying: Final = varying
+        self._captured: Final[dict[Place, CapturedNumber | CapturedInteger]] = {}
         self.updaters: Final = updaters
         """What an earlier translation found to update the models."""
         self.updates: Final = Updates()
@@ -124,7 +126,9 @@ class Program:
         """Give the captured names of a definition."""
         if definition not in self._scopes:
             fixed = annotated_names(definition.source.node) if self._varying else ()
-            found = Scope(definition.function, definition.around, self._varying, fixed)
+            found = Scope(
+                definition.function, definition.around, self._varying, fixed, self._captured
+            )
             self._scopes[definition] = found
         return self._scopes[definition]
 

@@ -87,9 +87,11 @@ class Scope:
         around: Mapping[str, Any] = NOTHING,
         varying: Collection[Place] = (),
         fixed: Collection[str] = (),
+        captured: dict[Place, CapturedNumber | CapturedInteger] | None = None,
     ) -> None:
         """The numbers at the places in `varying` are no part of the program, but for integers under
-        names in `fixed`, which annotations mention."""
+        names in `fixed`, which annotations mention. `captured` are those that the program has
+        mentioned so far: one operator reads each of them."""
         names = function.__code__.co_freevars
         self._around: Final = around
         own = getattr(function, "__type_params__", ())  # `def f[T](...)`, from Python 3.12 on
@@ -98,6 +100,7 @@ class Scope:
         self._globals: Final = function.__globals__
         self._varying: Final = varying
         self._fixed: Final = fixed
+        self._captured: Final = {} if captured is None else captured
         self._guards: Final[dict[Place, Guard]] = {}
 
     @property
@@ -141,8 +144,12 @@ class Scope:
         self._guards.setdefault(key, Guard(name, holder, value, owner, varies))
         if not varies:
             return value
-        made = CapturedInteger if is_integer else CapturedNumber
-        return made.of(name, lambda: _read(holder, name))
+        if key not in self._captured:
+            others = sum(other == name for _, other in self._captured)
+            made = CapturedInteger if is_integer else CapturedNumber
+            label = f"{name}_{others + 1}" if others else name
+            self._captured[key] = made.of(label, lambda: _read(holder, name))
+        return self._captured[key]
 
 
 def _place(holder: CellType | Mapping[str, Any], owner: object, name: str) -> Place:

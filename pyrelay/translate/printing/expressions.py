@@ -148,6 +148,9 @@ class Expressions:
                 return refuse(value.span, "this expression here")
 
     def _field(self, value: TupleGet) -> ast.expr:
+        whole = value.value
+        if value.index == 0 and isinstance(whole, Var) and whole in self.around.first:
+            return self.around.known[whole]
         (found,) = self.operands((value.value,))
         return syntax.item(found, ast.Constant(value.index))
 

@@ -10,6 +10,8 @@ import torch
 
 import pyrelay
 from pyrelay import Float, Int, Tensor, relay, relay_model
+from pyrelay.ir.ops.captured import CapturedInteger
+from pyrelay.translate.scope import Scope
 
 K = 2
 SIZE = 2
@@ -154,3 +156,12 @@ def test_a_number_of_another_kind_is_translated_anew() -> None:
     assert float(factor(1.0)) == 1.0
     globals()["K"] = 5
     assert float(factor(1.0)) == 10.0
+
+
+def test_one_operator_reads_a_number_wherever_it_stands() -> None:
+    read: dict[Any, Any] = {}
+    places = {(id(globals()), "K")}
+    scopes = (Scope(f.__relay__.function, varying=places, captured=read) for f in (factor, place))
+    first, second = (scope.find("K") for scope in scopes)
+    assert isinstance(first, CapturedInteger)
+    assert first.op is second.op

@@ -170,6 +170,11 @@ def network(x: Tensor[Float, (N, 1, 8, 8)]) -> Tensor[Float, (N, 3)]:
     return relay.linear(relay.flatten(relay.relu(h), start_dim=1), out_features=3)
 
 
+@relay_model
+def normed(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 3)]:
+    return relay.batch_norm(x)
+
+
 PROGRAMS = {
     f.__name__: f
     for f in (cube, scaled, straight, controlled, recursive, with_cells, sized, indexed)
@@ -214,6 +219,10 @@ def test_constants_are_exact(tmp_path: Path) -> None:
 def test_a_model_is_a_function_of_its_parameters_and_cells(tmp_path: Path) -> None:
     text = assert_reads_back(typed(network), "network", tmp_path)
     assert "state: tuple[Ref[Tensor[Float, (4,)]], Ref[Tensor[Float, (4,)]]]" in text
+
+
+def test_the_output_of_a_layer_that_does_not_train_may_be_the_result(tmp_path: Path) -> None:
+    assert "return batch_norm" in assert_reads_back(typed(normed), "normed", tmp_path)
 
 
 def test_long_programs_are_flat_and_deep_ones_are_made_so(tmp_path: Path) -> None:
