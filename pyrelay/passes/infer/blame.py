@@ -44,7 +44,7 @@ from ...ir.types import (
     show,
     subtypes,
 )
-from ...prelude.library import LIST
+from ...prelude.library import LIST, qualified
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .optional import inner_of
 from .solver import Solver
@@ -191,6 +191,8 @@ def explain_argument(
         return _mixed_elements(call, actual, wanted, why)
     if _is_part_of_list(call) and isinstance(actual, AdtType) and position == 1:
         return _mixed_lists(call, actual, wanted, why)
+    if isinstance(call.callee, GlobalVar) and call.callee.name == qualified("concat"):
+        return _joined(call, types)
     name = "this function"
     if isinstance(call.callee, Var | GlobalVar):
         name = call.callee.name.removeprefix(PRELUDE)
@@ -227,6 +229,18 @@ def explain_argument(
         _argument_cast(argument, call, actual, wanted),
         None if teller is None else _told(call.args[teller], show(wanted), types[teller]),
     )
+
+
+def _joined(call: Call, types: Sequence[Type]) -> Problem:
+    """Give the problem of values that are joined as lists, by `+` or in a display."""
+    left, right = map(show, types)
+    if not (isinstance(types[0], AdtType) and types[0].name == LIST):
+        made = f"make a list of it: `[x for x in {operand_text(call.args[0])}]`"
+        return OperatorMismatch(call.span, f"a display opens lists, not {left}", (), made)
+    return OperatorMismatch(call.span, f"{left} and {right} make no list", (), _JOINED)
+
+
+_JOINED = "lists are joined whose elements have one type"
 
 
 def _teller(call: Call, declared: Function, position: int) -> int | None:
