@@ -209,11 +209,12 @@ def ahead_of_time(
     target: tuple[str, int | str, int],
     *,
     is_aligned: bool = False,
+    is_one: bool = False,
 ) -> Any:
     """Give a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed.
 
-    With `is_aligned` addresses and sizes are multiples of 16, as Triton assumes when it is called
-    with such.
+    With `is_aligned` addresses and sizes are multiples of 16, with `is_one` sizes and strides are
+    1, which then is a constant: both as Triton assumes when it is called with such.
     """
     triton_module()
     from triton.backends.compiler import GPUTarget
@@ -222,6 +223,9 @@ def ahead_of_time(
 
     signature = {n: _signature(a) for n, a in zip(kernel.names, kernel.arguments, strict=True)}
     constants = dict(config.constants)
+    if is_one:
+        pairs = zip(kernel.names, kernel.arguments, strict=True)
+        constants |= {n: 1 for n, a in pairs if isinstance(a, Stride | Size)}
     signature |= dict.fromkeys(constants, "constexpr")
     divisible = [["tt.divisibility", _ALIGNMENT]]
     attributes = {(i,): divisible for i in range(len(kernel.names))} if is_aligned else {}

@@ -288,16 +288,16 @@ def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def integer_floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give the quotient of signed integers rounded down, as Python."""
-    a, b = tl.broadcast(a, b)
+    """Give the quotient of signed integers rounded down, as Python. A size of 1 is a constant here,
+    which is no block to be broadcast."""
     q = a // b
     return tl.where((a - q * b != 0) & ((a < 0) != (b < 0)), q - 1, q)
 
 
 @triton.jit
 def integer_remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give what is left of a, with the sign of b; signed integers, as Python."""
-    a, b = tl.broadcast(a, b)
+    """Give what is left of a, with the sign of b; signed integers, as Python. A size of 1 is a
+    constant, as above."""
     r = a - (a // b) * b
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 

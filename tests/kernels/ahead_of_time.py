@@ -2,7 +2,8 @@
 FOLDER [N]`, where FOLDER is what `KERNELS` named for the tests. No device is needed.
 
 With N only one of N kernels is compiled, each time the same ones. Each is compiled in its first
-configuration, the one that the cost model expects to be best, and must fit the target. One that
+configuration, the one that the cost model expects to be best, and must fit the target; for one
+target also with all sizes 1, which Triton compiles in as a constant. One that
 does not, or cannot be compiled, is reported at once, with the path of its text; the status is then
 1. Prints how many there were.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyrelay.lower_triton.build import ahead_of_time, source_file, triton_module
-from pyrelay.lower_triton.kernel import Kernel
+from pyrelay.lower_triton.kernel import Kernel, Size, Stride
 from pyrelay.lower_triton.versions import multiplies_doubles, processors_of
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
@@ -47,6 +48,8 @@ def compile_for_all(kernel: Kernel) -> str | None:
             continue
         try:
             shared = ahead_of_time(kernel, config, target).metadata.shared
+            if target == TARGETS[0] and _has_sizes(kernel):
+                ahead_of_time(kernel, config, target, is_one=True)
         except Exception as error:
             lines = str(error).splitlines() or [""]
             what = f"{type(error).__name__}: {lines[-1]}"
@@ -66,6 +69,10 @@ def _is_for_others(kernel: Kernel, target: Any) -> bool:
     if multiplies and not multiplies_doubles(triton, target):
         return True
     return kernel.configs[0].num_ctas > processors_of(triton, target)
+
+
+def _has_sizes(kernel: Kernel) -> bool:
+    return any(isinstance(a, Size | Stride) for a in kernel.arguments)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pyrelay.lower_triton.kernel import Config
+from pyrelay.lower_triton.kernel import Config, Form
 from tests.kernels.ahead_of_time import compile_for_all
 from tests.kernels.machine_code import compiling
 from tests.kernels.running import kernels
@@ -55,3 +55,15 @@ def test_a_kernel_that_does_not_fit_a_target_is_told() -> None:
         said = pool.submit(compile_for_all, bold).result()
     assert said is not None
     assert re.search(r"f for gfx942: \d+ bytes of shared memory are more than there are", said)
+
+
+ROLLED = """def @f[M: Dim, N: Dim](%x: Tensor[(M, N), float32]) {
+    roll(%x, shifts=(1, 2), dims=(0, 1))
+}"""
+
+
+def test_sizes_of_1_are_constants_of_a_kernel() -> None:
+    (right,) = kernels(ROLLED, Form.STRIDED)
+    assert "integer_remainder" in right.text
+    with compiling() as pool:
+        assert pool.submit(compile_for_all, right).result() is None
