@@ -30,3 +30,7 @@ from .diagnostics.diagnostic import CheckError as CheckError
 from .diagnostics.diagnostic import RelayError as RelayError
 from .diagnostics.diagnostic import RelayWarning as RelayWarning
 from .diagnostics.diagnostic import RunError as RunError
+from .diagnostics.uncaught import hide_own_frames
+
+hide_own_frames()
+del hide_own_frames

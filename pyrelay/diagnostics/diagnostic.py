@@ -84,6 +84,8 @@ class RelayError(Exception):
     `str(error)` is the plain rendering; `error.diagnostics` is the data.
     """
 
+    __module__ = "pyrelay"  # where users have it from
+
     def __init__(self, *problems: Problem | Diagnostic) -> None:
         self.diagnostics: tuple[Diagnostic, ...] = tuple(
             p if isinstance(p, Diagnostic) else p.diagnostic() for p in problems
@@ -116,9 +118,13 @@ class RelayError(Exception):
 class CheckError(RelayError):
     """A mistake found before anything ran."""
 
+    __module__ = "pyrelay"
+
 
 class RunError(RelayError):
     """A mistake found while a program ran."""
+
+    __module__ = "pyrelay"
 
 
 class RelayWarning(UserWarning):

@@ -262,12 +262,11 @@ class NoKernels:
 
 @dataclass(frozen=True, slots=True)
 class RunsOnce:
-    """Torch is asked for a gradient of a gradient (`create_graph=True`) of a call that changes
-    something when it runs.
+    """Torch is asked for a second gradient of a call that changes something when it runs.
 
-    The second gradient runs the function once more, and a function that prints, reads an iterable,
-    draws with a model's key or keeps running statistics does something else then. In compiled code
-    `relay.grad` of `relay.grad` runs it once.
+    With `create_graph=True` the second gradient runs the function once more, and a function that
+    prints, reads an iterable, draws with a model's key or keeps running statistics does something
+    else then. In compiled code `relay.grad` of `relay.grad` runs it once.
     """
 
     span: Span

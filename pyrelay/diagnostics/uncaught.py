@@ -1,0 +1,51 @@
+"""How a mistake ends a script: the user's own calls that led to it, and its rendering.
+
+Python prints the frames of everything on the way, and those of a compiler say nothing about a
+mistake in the program that it compiles. IPython asks the error itself (`_render_traceback_`).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from .diagnostic import RelayError
+
+if TYPE_CHECKING:
+    from traceback import TracebackException
+    from types import TracebackType
+
+_OURS: Final = str(Path(__file__).parents[1])
+
+
+def is_ours(filename: str) -> bool:
+    """Tell whether a frame is of the package, or of Python's import of it."""
+    return filename.startswith((_OURS, "<frozen"))
+
+
+def hide_own_frames() -> None:
+    """Print uncaught errors of this package without its own frames; all others as before.
+
+    `traceback.print_exception(error)` still shows every frame.
+    """
+    before = sys.excepthook
+
+    def shown(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
+        if isinstance(error, RelayError):
+            _print(error, at)
+        else:
+            before(kind, error, at)
+
+    sys.excepthook = shown
+
+
+def _print(error: RelayError, at: TracebackType | None) -> None:
+    from traceback import TracebackException  # only what fails needs it
+
+    whole = TracebackException(type(error), error, at)
+    told: TracebackException | None = whole
+    while told is not None:
+        told.stack[:] = [frame for frame in told.stack if not is_ours(frame.filename)]
+        told = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
+    sys.stderr.write("".join(whole.format()))

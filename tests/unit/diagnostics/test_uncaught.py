@@ -1,0 +1,62 @@
+"""What a script prints when a mistake ends it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+WRONG = """\
+import sys
+
+sys.excepthook = lambda kind, error, at: print("theirs", kind.__name__)
+
+from pyrelay import Float, relay
+
+
+@relay
+def f(x: Float) -> Float:
+    return relay.tanhh(x)
+
+
+def main():
+    f(1.0)
+
+
+main()
+"""
+
+CAUGHT = """\
+from pyrelay import RelayError, relay
+
+try:
+    relay.parse("def @main( { 1 }")
+except RelayError as error:
+    raise RelayError(*error.diagnostics) from error
+"""
+
+
+def ended(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    (folder / "script.py").write_text(program, encoding="utf-8")
+    command = [sys.executable, "script.py"]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+
+
+def test_only_the_users_frames_stand_before_the_mistake(tmp_path: Path) -> None:
+    error = ended(WRONG, tmp_path).stderr
+    frames = [line for line in error.splitlines() if line.startswith("  File ")]
+    assert [frame.split(", line ")[1] for frame in frames] == ["17, in <module>", "14, in main"]
+    assert "\npyrelay.CheckError: error[RL111]: `relay` has no `tanhh`\n" in error
+
+
+def test_frames_of_what_caused_it_are_hidden_too(tmp_path: Path) -> None:
+    error = ended(CAUGHT, tmp_path).stderr
+    assert error.count("script.py") == 2
+    assert error.count("  File ") == 2
+    assert "direct cause" in error
+
+
+def test_other_exceptions_are_shown_as_before(tmp_path: Path) -> None:
+    done = ended(WRONG.replace("f(1.0)", "1 / 0"), tmp_path)
+    assert done.stdout == "theirs ZeroDivisionError\n"
+    assert done.returncode == 1
