@@ -114,6 +114,7 @@ def operators(function: Any, *args: Any) -> int:
     return count.operators
 
 
+@pytest.mark.host("what torch runs is counted")
 @pytest.mark.parametrize("name", CASES)
 def test_operators_grow_with_the_steps_at_both_orders(name: str) -> None:
     function, arguments, _ = CASES[name]
