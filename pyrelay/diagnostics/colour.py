@@ -17,7 +17,7 @@ from rich.text import Text
 
 from .layout import Line, Role
 from .render import SHOWN, lay_out
-from .uncaught import is_ours
+from .uncaught import of_users
 
 if TYPE_CHECKING:
     from .diagnostic import Diagnostic, RelayError
@@ -63,12 +63,12 @@ def render_html(diagnostics: Sequence[Diagnostic]) -> str:
 def render_traceback(error: RelayError) -> list[str]:
     """Give the calls in the user's files that led to an error, then the error, for IPython."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [f for f in frames if not is_ours(f.filename)]
-    theirs = [f for f in theirs if "IPython" not in Path(f.filename).parts]
+    kept = of_users(frames)
+    theirs = [f for f in kept if "IPython" not in Path(f.filename).parts]
     lines = [f"{type(error).__name__}"]
     lines += [line.rstrip("\n") for line in traceback.format_list(theirs)]
     lines.append(render_ansi(error.diagnostics))
-    if any(is_ours(f.filename) for f in frames):
+    if len(kept) < len(frames):
         lines.append("(pyrelay's own frames are hidden; `traceback.print_exception` shows them)")
     return lines
 

@@ -6,6 +6,7 @@ mistake in the program that it compiles. IPython asks the error itself (`_render
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,15 +14,24 @@ from typing import TYPE_CHECKING, Final
 from .diagnostic import RelayError
 
 if TYPE_CHECKING:
-    from traceback import TracebackException
+    from collections.abc import Sequence
+    from traceback import FrameSummary, TracebackException
     from types import TracebackType
 
 _OURS: Final = str(Path(__file__).parents[1])
+_LIBRARY: Final = str(Path(os.__file__).parent)
 
 
-def is_ours(filename: str) -> bool:
-    """Tell whether a frame is of the package, or of Python's import of it."""
-    return filename.startswith((_OURS, "<frozen"))
+def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
+    """Give the frames that are not the package's, nor the library's that it called."""
+    found: list[FrameSummary] = []
+    inside = False
+    for frame in frames:
+        ours = frame.filename.startswith((_OURS, "<frozen"))
+        inside = ours or (inside and frame.filename.startswith(_LIBRARY))
+        if not inside:
+            found.append(frame)
+    return found
 
 
 def hide_own_frames() -> None:
@@ -46,6 +56,6 @@ def _print(error: RelayError, at: TracebackType | None) -> None:
     whole = TracebackException(type(error), error, at)
     told: TracebackException | None = whole
     while told is not None:
-        told.stack[:] = [frame for frame in told.stack if not is_ours(frame.filename)]
+        told.stack[:] = of_users(told.stack)
         told = told.__cause__ or (None if told.__suppress_context__ else told.__context__)
     sys.stderr.write("".join(whole.format()))

@@ -6,9 +6,9 @@ and functions in scripts. Those that no operator is named like are members of `r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypeVar
 
-from .names import NONE, SOME, Function, Option
+from .names import NONE, SOME, Function, OptionConstructor
 from .values import Nat as Nat
 from .values import Rose as Rose
 from .values import Succ as Succ
@@ -16,10 +16,24 @@ from .values import Zero as Zero
 
 if TYPE_CHECKING:
     T = TypeVar("T")
+    T_co = TypeVar("T_co", covariant=True)
     # A list of Python's own is taken wherever `List[T]` stands, so to type checkers it is one. As a
     # pattern `Nil` then is every list that `Cons` is not: a match of both has all cases.
     List = list
     Nil = list
+
+    class Some(Generic[T_co]):
+        """An optional that has a value: the value itself, unless that is None too."""
+
+        __match_args__ = ("value",)
+
+        def __init__(self, value: T_co) -> None: ...
+        @property
+        def value(self) -> T_co:
+            """The value."""
+            ...
+
+    Option: TypeAlias = T | Some[T] | None
 
     class ListResult(list[T]):
         """What a call gives where the annotation says `List[T]`."""
@@ -40,6 +54,7 @@ else:
     from .values import Cons as Cons
     from .values import List as List
     from .values import Nil as Nil
+    from .values import Option as Option
 
 _DOCS: Final = {
     "append": "The list with one more element at its end: `append(xs, x)`.",
@@ -124,8 +139,9 @@ zip: Final = _function("zip")  # noqa: A001
 
 Tree = Rose
 
-Some: Final = Option(SOME)
-Nothing: Final = Option(NONE)
+if not TYPE_CHECKING:
+    Some: Final = OptionConstructor(SOME)
+Nothing: Final = OptionConstructor(NONE)
 
-MEMBERS: Final = {n: f for n, f in globals().items() if isinstance(f, Function | Option)}
+MEMBERS: Final = {n: f for n, f in globals().items() if isinstance(f, Function | OptionConstructor)}
 """The functions by name."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, Final, TypeAlias, final
 
 from .library import LIST, NAT, OPTION, TREE, qualified
-from .values import Cons, List, Nat, Nil, Rose, Succ, Zero
+from .values import Cons, List, Nat, Nil, Option, Rose, Succ, Zero, some
 
 
 @final
@@ -39,7 +39,7 @@ CONSTRUCTORS: Final[dict[type, LibraryConstructor]] = {
 }
 """The classes that are constructors in programs."""
 
-TYPES: Final[dict[type, str]] = {List: LIST, Rose: TREE, Nat: NAT}
+TYPES: Final[dict[type, str]] = {List: LIST, Option: OPTION, Rose: TREE, Nat: NAT}
 """The classes that name a data type of the prelude in annotations."""
 
 
@@ -52,8 +52,9 @@ def library_value(value: object) -> LibraryValue | None:
 
 
 @final
-class Option:
-    """A constructor of the prelude's optional. In a script an optional is None or the value."""
+class OptionConstructor:
+    """A constructor of the prelude's optional. In a script an optional is None or the value, and
+    `Present` where that is None."""
 
     def __init__(self, constructor: LibraryConstructor) -> None:
         self.__relay__: Final = constructor
@@ -61,7 +62,7 @@ class Option:
 
     def __call__(self, *value: Any) -> Any:
         """Give the value, or None."""
-        return value[0] if self.__relay__.fields else None
+        return some(value[0]) if self.__relay__.fields else None
 
     def __repr__(self) -> str:
         return f"<prelude.{self.__name__}>"

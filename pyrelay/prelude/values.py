@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, final, overload
+from typing import Any, ClassVar, Final, Generic, NoReturn, TypeVar, final, overload
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -115,6 +115,46 @@ class Nil(List[Any]):
         return found
 
     def __init__(self) -> None: ...
+
+
+@final
+class Option(Generic[T_co]):
+    """In annotations, `Option[T]`: None or a `T`, as `T | None` is. It may be of an optional, which
+    `T | None | None` is not."""
+
+    def __init__(self, *_: Any) -> None:
+        raise TypeError("an optional is made by `Some(value)` or `Nothing()`")
+
+
+@final
+class Present:
+    """What `Some(value)` gives where the value is None or such an object itself: an optional that
+    has it. An optional that has any other value is that value."""
+
+    __slots__ = ("value",)
+    __match_args__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value: Final = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Present) and _is_equal(self.value, other.value)
+
+    def __hash__(self) -> int:
+        return hash((Present, self.value))
+
+    def __repr__(self) -> str:
+        return f"Some({self.value!r})"
+
+
+def some(value: Any) -> Any:
+    """Give a value as an optional that has it."""
+    return Present(value) if value is None or type(value) is Present else value
+
+
+def some_value(value: Any) -> Any:
+    """Give the value of an optional that has one."""
+    return value.value if type(value) is Present else value
 
 
 @final

@@ -37,7 +37,7 @@ from ..ir.types import (
     show,
 )
 from ..lower_torch.constants import torch_dtype
-from ..prelude.values import List
+from ..prelude.values import List, Present
 from ..translate.number_places import Numbers
 from ..translate.scope import is_frozen
 from ..translate.signature import Signature
@@ -180,6 +180,8 @@ class Binder:
         if isinstance(value, np.ndarray | np.generic):
             return torch.from_numpy(np.array(value)).to(self.device)
         if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
+            return value
+        if isinstance(value, Present):
             return value
         if isinstance(value, list | List):
             return List.of(cast("Iterable[Any]", value))
@@ -335,6 +337,8 @@ def describe(value: Any) -> str:
         return f"the {type(value).__name__} {value!r}"
     if isinstance(value, tuple | list):
         return _describe_items(cast("Sequence[Any]", value))
+    if isinstance(value, Present):
+        return repr(value)
     meaning = getattr(value, "__relay__", None)
     if meaning is not None and hasattr(value, "__name__"):
         return f"the function `{value.__name__}`"

@@ -17,8 +17,7 @@ from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.dims import Dim
 from ..ir.types import Substitution, Type, TypeVar
-from ..prelude.values import List
-from .representation import some_value
+from ..prelude.values import List, some_value
 from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
 from .structure import tensors
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..prelude.library import LIST, OPTION
 from ..prelude.names import CONSTRUCTORS
+from ..prelude.values import some, some_value
 
 if TYPE_CHECKING:
     from ..translate.data import DataType
@@ -43,18 +44,6 @@ class Tagged:
 
 
 @final
-class Some:
-    """What holds the value of an optional that is itself absent, or a `Some`: only code that is
-    polymorphic makes an optional of an optional."""
-
-    __slots__ = ("value",)
-    __match_args__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value: Final = value
-
-
-@final
 class Nullable:
     """Values of the prelude's optional: None, or the value itself; the tag 0 is `Some`."""
 
@@ -69,16 +58,6 @@ class Nullable:
     def fields(self, value: Any) -> tuple[Any, ...]:
         """Give the value, if there is one."""
         return () if value is None else (some_value(value),)
-
-
-def some(value: Any) -> Any:
-    """Give a value as an optional that has it."""
-    return Some(value) if value is None or type(value) is Some else value
-
-
-def some_value(value: Any) -> Any:
-    """Give the value of an optional that has one."""
-    return value.value if type(value) is Some else value
 
 
 @final

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ..ir.dims import Dim
 from ..ir.module import AdtDef
 from ..ir.types import (
+    UNIT,
     AdtType,
     DType,
     Substitution,
@@ -26,6 +27,7 @@ from ..ir.types import (
 )
 from ..lower_torch.constants import torch_dtype
 from ..prelude.library import LIST, OPTION
+from ..prelude.values import Present, some, some_value
 from ..translate.number_places import Numbers, arguments, filled, parts_of, places_of
 from .elements import chained, elements, listed
 from .representation import (
@@ -34,7 +36,6 @@ from .representation import (
     Representation,
     UserData,
     representation,
-    some_value,
 )
 
 if TYPE_CHECKING:
@@ -253,6 +254,7 @@ class _Transform:
 
     def enter(self, value: Any, plan: Plan) -> Any:
         """Go down to the first leaf or to a value without parts, and give what becomes of it."""
+        make: Callable[..., Any]
         while True:
             match plan:
                 case Leaf():
@@ -260,8 +262,10 @@ class _Transform:
                 case Maybe(inner=inner):
                     if value is None:
                         return None
-                    value, plan = some_value(value), inner
-                    continue
+                    if type(value) is not Present and not _may_be_none(inner):
+                        plan = inner
+                        continue
+                    parts, plans, make = (some_value(value),), (inner,), some
                 case Data():
                     done = self.done[plan]
                     if id(value) in done:
@@ -274,6 +278,11 @@ class _Transform:
                 return make() if isinstance(plan, Elements) else value
             self.frames.append(_Frame(value, plan, parts, plans, make))
             value, plan = parts[0], plans[0]
+
+
+def _may_be_none(plan: Plan) -> bool:
+    """Tell whether None stands for some value of a type."""
+    return isinstance(plan, Maybe) or plan.type == UNIT
 
 
 def _entered(

@@ -17,7 +17,7 @@ from ..ir import types
 from ..ir.dims import Dim
 from ..ir.types import DTYPES, AdtType, DType, RefType, TupleType, Type, subtypes
 from ..prelude.library import LIST, OPTION
-from ..prelude.values import List
+from ..prelude.values import List, some_value
 from .values import Cell
 
 Told = TypeVar("Told")
@@ -68,7 +68,7 @@ def _inside(ty: Type, value: Any, fields: Callable[[AdtType, Any], Typed]) -> Ty
         case RefType(content) if isinstance(value, Ref | Cell):
             return [(content, value.value)]
         case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
-            return [] if value is None else [(inner, value)]
+            return [] if value is None else [(inner, some_value(value))]
         case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
             return [(inner, v) for v in value] if isinstance(value, list | List) else []
         case AdtType():

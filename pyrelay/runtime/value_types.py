@@ -30,7 +30,7 @@ from ..ir.types import (
 )
 from ..prelude.library import LIST, OPTION, library
 from ..prelude.names import CONSTRUCTORS
-from ..prelude.values import List
+from ..prelude.values import List, Present
 from .representation import Instances, UserData
 from .structure import parts
 from .type_parameters import Typed, is_array, shape_and_dtype, solve
@@ -78,6 +78,8 @@ class TypesOfValues:
             return TupleType(tuple(self.type(v, depth + 1) for v in items))
         if isinstance(value, list | List):
             return AdtType(LIST, (self._element(cast("Sequence[Any]", value), depth + 1),))
+        if isinstance(value, Present):
+            return AdtType(OPTION, (self.type(value.value, depth + 1),))
         known = self._definitions(type(value))
         if known is not None:
             return self._data(*known, value)

@@ -14,7 +14,7 @@ import pytest
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "lenet"
-RIGHT = ("definitions.py", "uses.py", "records.py", "lists.py", "results.py")
+RIGHT = ("definitions.py", "uses.py", "records.py", "lists.py", "results.py", "optionals.py")
 SCRIPTS = ("lenet.py", "train.py", "paper.py", "torch_lenet.py")
 
 

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, assert_never, final
 
 from ...ir.module import Module
 from ...lower_torch.code import Code
+from ...prelude.values import Present, some
 from ..representation import (
     Instances,
     Nullable,
     Representation,
     Representations,
-    Some,
     Tagged,
     representation,
-    some,
 )
 from .names import identifier
 
@@ -79,7 +78,7 @@ class DataLayout:
             case Tagged():
                 return code.item(value, code.literal(index + 1))
             case Nullable():
-                held = code.name(self._pool.data("Some", Some))
+                held = code.name(self._pool.data("Some", Present))
                 is_held = code.compare(ast.Is(), self._type_of(code, value), held)
                 return code.conditional(is_held, code.attribute(value, "value"), value)
             case Instances(names=names):

@@ -15,8 +15,8 @@ from ...prelude.library import LIST, NAT, OPTION, TREE
 from . import syntax
 from .names import Identifiers
 
-LIBRARY_TYPES: Final = {LIST: "List", TREE: "Rose", NAT: "Nat"}
-"""What data types of the prelude are called in `pyrelay.prelude`; the optional is `T | None`."""
+LIBRARY_TYPES: Final = {LIST: "List", OPTION: "Option", TREE: "Rose", NAT: "Nat"}
+"""What data types of the prelude are called in `pyrelay.prelude`."""
 
 LIBRARY_CLASSES: Final = {
     (LIST, "Cons"): "Cons",

@@ -24,6 +24,7 @@ from ...ir.ops.stream import element_type
 from ...ir.text.lexis import elements
 from ...ir.traverse import post_order
 from ...ir.types import (
+    UNIT,
     AdtType,
     DType,
     FnType,
@@ -209,17 +210,21 @@ class File:
             case RefType(content):
                 inside = self.annotation(content)
                 return inside and syntax.item(self.use("Ref"), inside)
-            case AdtType(name, (AdtType(inside),)) if name == inside == OPTION:
-                return None  # `T | None | None` is `T | None`
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
-                found = self.annotation(inner)
-                return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))
+                return self._optional(inner)
             case AdtType(name, args) if name in LIBRARY_TYPES:
                 return self._applied(self.use(LIBRARY_TYPES[name]).id, args)
             case AdtType(name, args) if name in self.data.types:
                 return self._applied(self.data.types[name], args)
             case _:
                 return None
+
+    def _optional(self, inner: Type) -> ast.expr | None:
+        """Give `T | None`; where `T` may be None itself, that would be `T`."""
+        if inner == UNIT or (isinstance(inner, AdtType) and inner.name == OPTION):
+            return self._applied(self.use("Option").id, (inner,))
+        found = self.annotation(inner)
+        return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))
 
     def _applied(self, name: str, args: tuple[Type | Dim, ...]) -> ast.expr | None:
         """Give a data type at its arguments."""

@@ -5,14 +5,15 @@ from pathlib import Path
 from pyrelay import relay
 
 TEXT = """#[pyrelay = "1"]
-def @inner(%x: prelude.Option[prelude.Option[float32]]) -> float32 {
-  match (%x) { _ => { 0.0 } }
+type Never { }
+def @absurd(%x: Never) -> float32 {
+  match (%x) { }
 }
 """
 
 
 def main(folder: Path) -> None:
     """Print it."""
-    file = folder / "inner.relay"
+    file = folder / "absurd.relay"
     file.write_text(TEXT)
-    relay.parse(file)["inner"].show("python")
+    relay.parse(file)["absurd"].show("python")

@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from pyrelay import CheckError, Dim, Float, Int, RunError, Tensor, relay
-from pyrelay.runtime.representation import Some, maker, some, some_value
+from pyrelay.prelude.values import Present, some, some_value
+from pyrelay.runtime.representation import maker
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -255,7 +256,7 @@ def test_an_optional_of_an_optional_is_told_apart() -> None:
     for value in (None, 3, some(None)):
         assert some_value(some(value)) is value
     assert some(3) == 3
-    assert type(some(None)) is Some
+    assert type(some(None)) is Present
 
 
 def test_a_redefined_class_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -270,12 +270,6 @@ def counts_layers_at_run_time(x: Float, n: int) -> Float:
     return x
 
 
-def loops_over_a_tuple(x: Float) -> Float:
-    for y in (x, x):
-        x = x + y
-    return x
-
-
 def differentiates_in_no_parameter(x: Tensor[Float, (N, 4)]) -> Float:
     return relay.sum(relay.grad(plain, wrt="z")(x))
 
@@ -324,7 +318,6 @@ CASES: list[tuple[Callable[..., Any], str, str]] = [
     (uses_range_as_a_value, "RL100", "range(n)"),
     (leaves_layers, "RL100", "break"),
     (counts_layers_at_run_time, "RL117", "n"),
-    (loops_over_a_tuple, "RL100", "(x, x)"),
     (differentiates_in_no_parameter, "RL108", '"z"'),
 ]
 
