@@ -30,7 +30,7 @@ from ..ir.ops.model import param
 from ..ir.ops.sizes import dim_size, rank, shape
 from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
-from ..ir.types import AdtType
+from ..ir.types import AdtType, StrType
 from ..prelude.names import library_value
 from . import creation, model_calls, records, updates
 from .builtin_calls import CALLS, IN_LOOPS
@@ -41,7 +41,7 @@ from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
-from .habits import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES
+from .habits import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
@@ -278,6 +278,9 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
         return receiver
     if isinstance(receiver, Var) and isinstance(receiver.ty, AdtType):
         return (yield _field_call(cx, node, function))
+    if isinstance(receiver, Var) and isinstance(receiver.ty, StrType):
+        found = UnknownAttribute(cx.span(function), "a string", function.attr, None, STRINGS)
+        return cx.refuse(found)
     use = records.record_at(cx, function.value, receiver)
     if use is not None and function.attr == "norm" and not (node.args or node.keywords):
         return records.norm(cx, node, receiver, use)

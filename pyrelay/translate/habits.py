@@ -13,7 +13,7 @@ _UNIFORM: Final = "random numbers come from a key: `relay.random.uniform(key, (3
 _DATA: Final = "make it outside and mention it as `relay.const(t)`, or pass it as an argument"
 _OPTIMIZERS: Final = "write `opt = relay.optim.adam(lr=1e-3)`, or `sgd`, `adamw`"
 _UPDATES: Final = "write `relay.update_model_params(model, grads, lr=0.1)`"
-_STRINGS: Final = "strings know `==`, `+`, `len` and formats here: do the rest before the call"
+STRINGS: Final = "strings know `==`, `+`, `len` and formats here: do the rest before the call"
 
 OF_VALUES: Final[dict[str, str]] = {
     "backward": _GRADIENTS,
@@ -29,23 +29,23 @@ OF_VALUES: Final[dict[str, str]] = {
     "format": 'write an f-string: `f"{x:.3f}"`',
     "grad": _GRADIENTS,
     "item": _VALUES,
-    "lower": _STRINGS,
+    "lower": STRINGS,
     "normal_": _NOISE,
     "numpy": _VALUES,
     "parameters": "a model is its parameters here: pass the model itself",
     "requires_grad": _GRADIENTS,
     "requires_grad_": _GRADIENTS,
-    "split": _STRINGS,
-    "startswith": _STRINGS,
+    "split": STRINGS,
+    "startswith": STRINGS,
     "step": _UPDATES,
-    "strip": _STRINGS,
+    "strip": STRINGS,
     "tolist": _VALUES,
     "train": "the mode is the caller's: call `model.train()` in the script",
     "type": _DTYPES,
     "t": "write `x.T`",
     "type_as": _DTYPES,
     "uniform_": _UNIFORM,
-    "upper": _STRINGS,
+    "upper": STRINGS,
     "zero_": "tensors never change: write `x = relay.zeros_like(x)`",
     "zero_grad": "gradients are values, and never add up by themselves: leave it out",
 }

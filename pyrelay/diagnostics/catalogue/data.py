@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
+from ..misspelt import did_you_mean, nearest
 from ..source import Span
 
 
@@ -163,7 +164,8 @@ class NoSuchField:
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         names = ", ".join(f"`{f}`" for f in self.fields)
-        way = f"it has {names}" if self.fields else None
+        near = did_you_mean(nearest(self.field, self.fields))
+        way = near or (f"its fields are {names}" if self.fields else None)
         if self.holders:
             some = " and ".join(f"`{h}`" for h in self.holders)
             way = (

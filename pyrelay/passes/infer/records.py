@@ -70,7 +70,7 @@ def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
         return NoSuchField(call.span, name, show(ty), (), ())
     cases = adts[ty.name].constructors
     holders = tuple(c.name for c in cases if name in c.field_names)
-    fields = cases[0].field_names if len(cases) == 1 else ()
+    fields = tuple(dict.fromkeys(f for c in cases for f in c.field_names))
     return NoSuchField(call.span, name, show(ty), fields, holders)
 
 
