@@ -273,6 +273,11 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
     op = _MEASURES.get(function.attr) or METHODS.get(function.attr)
     if op is None:
         return (yield _field_call(cx, node, function))
+    return (yield _operator_method(cx, node, function, op))
+
+
+def _operator_method(cx: Context, node: ast.Call, function: ast.Attribute, op: Op) -> Steps[Expr]:
+    """Translate a call of a method that is an operator, unless the receiver is no tensor."""
     receiver = yield cx.expression(function.value)
     if is_placeholder(receiver):
         return receiver
