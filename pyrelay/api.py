@@ -27,6 +27,7 @@ from .runtime.create import create
 from .runtime.devices import device_named
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
+from .runtime.given import expect_gradients, expect_model, expect_optimizer, expect_rate
 from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import Optimizer, descend
@@ -52,14 +53,14 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
     `Grads` mapping; several models as a tuple give a tuple. Raises CheckError.
     """
-    if _is_models(f):
+    if _is_models(f, Rule.GRAD, rest):
         return _of_models(Rule.GRAD, f, rest, has_aux=has_aux)
     return _derived(Rule.GRAD, f, _named(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
 
 def value_and_grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     """Give the value together with the gradient: `(value, gradient)`. Else as `grad`."""
-    if _is_models(f):
+    if _is_models(f, Rule.VALUE_AND_GRAD, rest):
         return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
     return _derived(Rule.VALUE_AND_GRAD, f, _named(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux)
 
@@ -90,7 +91,11 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
     return RelayFunction[..., Any](DerivedFunction(rule, f.__relay__, names, single, has_aux))
 
 
-def _is_models(f: Any) -> bool:
+def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
+    """Tell whether a transform is asked for in parameters of models. Raises RunError where a
+    definition stands for one."""
+    if isinstance(f, RelayModel) and rest and not isinstance(rest[0], str | tuple):
+        expect_model(f, f"relay.{rule.value}")
     return isinstance(f, Model) or (
         isinstance(f, tuple) and bool(f) and all(isinstance(m, Model) for m in f)
     )
@@ -154,10 +159,11 @@ def update_model_params(
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
     An update is whole or does not happen. Raises RunError.
     """
+    expect_model(model, "relay.update_model_params")
+    expect_gradients(grads)
     params = model.flat_params()
-    if not isinstance(grads, Grads | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        what = "relay.update_model_params takes the gradient in the model's parameters"
-        raise RunError(NotAModel(what, describe(grads), "write relay.grad(model, loss, (x, y))"))
+    if lr is not None:
+        expect_rate(lr)
     if optimizer is None:
         if lr is None:
             way = "write relay.update_model_params(model, grads, lr=0.05)"
@@ -168,6 +174,7 @@ def update_model_params(
         with torch.no_grad():
             descend(params, parts, lr)
         return
+    expect_optimizer(optimizer)
     found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
     if isinstance(optimizer, Optimizer):
         optimizer.update(model, params, found, lr)
@@ -211,7 +218,9 @@ def with_params(f: Any) -> Any:
 
 
 def export_model(model: Model) -> Exported:
-    """Give the model as a plain callable in eval mode over a frozen copy of its weights."""
+    """Give the model as a plain callable in eval mode over a frozen copy of its weights. Raises
+    RunError."""
+    expect_model(model, "relay.export_model")
     return Exported.of(model, eval_program(model.blueprint))
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, Type
 
 from . import annotations
 from .diagnostics.diagnostic import CheckError
+from .diagnostics.misspelt import did_you_mean, nearest
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
@@ -117,9 +118,13 @@ class Group:
     def __repr__(self) -> str:
         return f"<relay.{self._name}>"
 
-    if TYPE_CHECKING:
+    def __getattr__(self, name: str) -> Any:
+        raise _missing(self.__dict__, f"relay.{self.__dict__.get('_name')}", name)
 
-        def __getattr__(self, name: str) -> Any: ...
+
+def _missing(members: dict[str, Any], owner: str, name: str) -> AttributeError:
+    near = None if name.startswith("_") else did_you_mean(nearest(name, members, f"{owner}."))
+    return AttributeError(f"{owner} has no {name}{'' if near is None else f'; {near}'}")
 
 
 @final
@@ -140,9 +145,8 @@ class Namespace:
     def __repr__(self) -> str:
         return "<pyrelay.relay>"
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+    def __getattr__(self, name: str) -> Any:
+        raise _missing(self.__dict__, "relay", name)
 
 
 def _relay_model(function: Callable[P, R]) -> RelayModel[P, R]:

@@ -68,11 +68,12 @@ class WrongSize:
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        dim = "it" if self.dim == str(self.wanted) else f"`{self.dim}`"
         return Diagnostic(
             code="RL551",
             title=f"`{self.function}`: dimension {self.position} of `{self.parameter}` is "
             f"{self.actual}, not {self.wanted}",
-            primary=Label(self.declared, f"`{self.dim}` is {self.wanted}{self.because}"),
+            primary=Label(self.declared, f"{dim} is {self.wanted}{self.because}"),
         )
 
 

@@ -1,0 +1,58 @@
+"""What a script gives to the functions over models, held against what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import torch
+
+from ..diagnostics.catalogue.model import NotAModel
+from ..diagnostics.diagnostic import RunError
+from .arguments import describe
+from .bound import place_of
+from .function import RelayModel
+from .model import Model
+from .optim import Optimizer
+from .records import Grads
+
+Gradients: TypeAlias = Grads | Mapping[str, torch.Tensor]
+
+
+def expect_model(value: Any, function: str) -> None:
+    """Stop unless a value is a model. Raises RunError."""
+    if isinstance(value, Model):
+        return
+    way = "make one: model = relay.create_model(net)"
+    actual = describe(value)
+    if isinstance(value, RelayModel):
+        actual = f"the definition `{value.__name__}`"
+        way = f"make an instance: model = relay.create_model({value.__name__})"
+    elif isinstance(value, Grads):
+        way = "the model comes first: relay.update_model_params(model, grads, lr=0.05)"
+    raise RunError(NotAModel(f"{function} takes a model", actual, way, place_of(value)))
+
+
+def expect_gradients(value: Any) -> None:
+    """Stop unless a value is the gradient in a model's parameters. Raises RunError."""
+    if not isinstance(value, Grads | Mapping):
+        what = "relay.update_model_params takes the gradient in the model's parameters"
+        raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
+
+
+def expect_rate(value: Any) -> None:
+    """Stop unless a value is a learning rate. Raises RunError."""
+    is_tensor = isinstance(value, torch.Tensor) and value.dim() == 0
+    if not is_tensor and (isinstance(value, bool) or not isinstance(value, float | int)):
+        raise RunError(NotAModel("`lr` is a number", describe(value), "write lr=0.05"))
+
+
+def expect_optimizer(value: Any) -> None:
+    """Stop unless a value is an optimiser. Raises RunError."""
+    if isinstance(value, Optimizer | torch.optim.Optimizer):
+        return
+    is_class = isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
+    actual = f"the class {value.__name__}" if is_class else describe(value)
+    made = f"torch.optim.{value.__name__}" if is_class else "torch.optim.Adam"
+    way = f"make one before the loop: opt = {made}(model.parameters(), lr=0.01)"
+    raise RunError(NotAModel("an update takes an optimiser", actual, way))
