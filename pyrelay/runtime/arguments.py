@@ -337,7 +337,7 @@ def describe(value: Any) -> str:
         return f"the {type(value).__name__} {value!r}"
     if isinstance(value, tuple | list):
         return _describe_items(cast("Sequence[Any]", value))
-    if isinstance(value, Present):
+    if value is None or isinstance(value, Present):
         return repr(value)
     meaning = getattr(value, "__relay__", None)
     if meaning is not None and hasattr(value, "__name__"):

@@ -194,7 +194,7 @@ class Sub(Leaf[Any]):
         (Leaf(torch.ones(2)), "got Tensor[Float, (2,)] as `t.value`"),
         (Leaf(tensor(1.0).double()), "got Tensor[float64, ()] as `t.value`"),
         (Sub(1.0), "not an instance of a subclass"),
-        (None, "got a NoneType as `t`"),
+        (None, "got None as `t`"),
     ],
 )
 def test_what_does_not_fit_is_named_by_its_path(tree: Any, text: str) -> None:

@@ -19,7 +19,7 @@ WRONG: list[tuple[Callable[[torch.Tensor], Any], str]] = [
     (lambda x: x[1:], "Tensor[Float, (3, 3)]"),
     (lambda x: x.sum(), "Float"),
     (lambda x: (x, x), "tuple[Tensor[Float, (4, 3)], Tensor[Float, (4, 3)]]"),
-    (lambda x: None, "a NoneType"),
+    (lambda x: None, "None"),
     (lambda x: 1.0, "the float 1.0"),
     (lambda x: x.to("meta"), "Tensor[Float, (4, 3)] on meta"),
     (lambda x: x.to(torch.complex64), "Tensor[complex64, (4, 3)]"),
