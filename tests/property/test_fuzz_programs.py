@@ -40,6 +40,9 @@ from pyrelay.runtime import dispatching, evaluator
 from pyrelay.runtime.text_module import ModuleFunction, RelayModule
 from tests.mutations import changed, changed_document, texts
 
+# A changed program may well have a case that is never reached.
+pytestmark = pytest.mark.filterwarnings("ignore::pyrelay.RelayWarning")
+
 T = TypeVar("T")
 FUEL: Final = 400
 """The most operators that a changed program runs: it may never end."""
