@@ -46,6 +46,7 @@ from ..ir.traverse import Steps, run
 from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
 from . import dispatching
+from .autocast import as_typed
 from .failure import check_assumption, located
 from .representation import NOTHING_KNOWN, Representations, representation
 from .values import Cell, follow, size_paths
@@ -74,7 +75,7 @@ def evaluate(
     function = module.functions[entry]
     with torch.set_grad_enabled(grad):
         evaluator.check_assumptions(function, args)
-        return run(evaluator.call(_Closure(evaluator, function, None), args))
+        return as_typed(run, evaluator.call(_Closure(evaluator, function, None), args))
 
 
 def _apply_plainly(
