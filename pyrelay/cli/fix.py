@@ -22,7 +22,7 @@ try:
     from .add_annotations import with_annotation, with_imports
     from .add_cases import with_cases
 except ImportError as error:
-    raise LoadError("--fix needs libcst: pip install 'pyrelay[fix]'") from error
+    raise LoadError("--fix needs libcst: pip install libcst") from error
 
 
 def apply_fixes(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

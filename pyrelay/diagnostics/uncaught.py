@@ -35,14 +35,16 @@ def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
 
 
 def hide_own_frames() -> None:
-    """Print uncaught errors of this package without its own frames; all others as before.
+    """Print uncaught mistakes without the package's own frames; all other exceptions as before.
+
+    A mistake is an error of this package, or a file that it was told of and cannot read or write.
 
     `traceback.print_exception(error)` still shows every frame.
     """
     before = sys.excepthook
 
     def shown(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-        if isinstance(error, RelayError):
+        if isinstance(error, RelayError) or (isinstance(error, OSError) and _is_inside(at)):
             _print(error, at)
         else:
             before(kind, error, at)
@@ -50,7 +52,16 @@ def hide_own_frames() -> None:
     sys.excepthook = shown
 
 
-def _print(error: RelayError, at: TracebackType | None) -> None:
+def _is_inside(at: TracebackType | None) -> bool:
+    """Tell whether an exception went through the package."""
+    while at is not None:
+        if at.tb_frame.f_code.co_filename.startswith(_OURS):
+            return True
+        at = at.tb_next
+    return False
+
+
+def _print(error: RelayError | OSError, at: TracebackType | None) -> None:
     from traceback import TracebackException  # only what fails needs it
 
     whole = TracebackException(type(error), error, at)

@@ -76,7 +76,7 @@ from .text.types import (
 )
 from .text.var_names import VarNames
 from .traverse import free_vars
-from .types import UNIT, DType, TupleType, Type
+from .types import DTYPES, UNIT, DType, TupleType, Type
 
 if TYPE_CHECKING:
     from ..diagnostics.source import SourceFile, Span
@@ -389,7 +389,8 @@ class _Printer:
                 yield string_text(value)
             case Dim():
                 text = dim_text(value)
-                yield text if value.constant is None else f"Dim({text})"
+                is_other = value.constant is not None or text in DTYPES
+                yield f"Dim({text})" if is_other else text
             case DType(name):
                 yield name
             case tuple():

@@ -285,6 +285,14 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
     return rewrite(expr, lambda n: values.get(n, n) if isinstance(n, Var) else n)
 
 
+def replace_params(function: Function, others: Mapping[Var, Var]) -> Function:
+    """Give the function with some of its parameters replaced by others, in its body too."""
+    if not others:
+        return function
+    params = tuple(others.get(p, p) for p in function.params)
+    return replace(function, params=params, body=substitute(function.body, others))
+
+
 def map_pattern(pattern: Pattern, change: Callable[[Var], Var]) -> Pattern:
     """Give the pattern with its variables replaced. Patterns nest as deep as a user writes."""
     match pattern:

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
-from ..ir.expr import Expr, Function, Var
+from ..ir.expr import Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.traverse import run, substitute
+from ..ir.traverse import replace_params, run
 from ..ir.types import Type
 from ..prelude.library import link
 from . import entries
@@ -378,11 +378,11 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
 
 def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:
     """Give the functions with the types of all parameters that hold models filled in."""
-    changed: dict[str, dict[Var, Expr]] = {}
+    changed: dict[str, dict[Var, Var]] = {}
     for each in program.model_vars:
         var = replace(each.var, ty=_type_of(each, specs[each.instance]))
         changed.setdefault(each.function, {})[each.var] = var
-    return {n: _retyped(f, changed.get(n, {})) for n, f in program.functions.items()}
+    return {n: replace_params(f, changed.get(n, {})) for n, f in program.functions.items()}
 
 
 def _type_of(variable: ModelVar, spec: ModelSpec) -> Type:
@@ -393,17 +393,6 @@ def _type_of(variable: ModelVar, spec: ModelSpec) -> Type:
             return state_type(spec)
         case "model":
             return model_type(spec, variable.rule)
-
-
-def _retyped(function: Function, variables: Mapping[Var, Expr]) -> Function:
-    if not variables:
-        return function
-    params: list[Var] = []
-    for param in function.params:
-        new = variables.get(param, param)
-        assert isinstance(new, Var)
-        params.append(new)
-    return replace(function, params=tuple(params), body=substitute(function.body, variables))
 
 
 def _mention_passed(program: Program, instance: Instance, given: _Given) -> None:

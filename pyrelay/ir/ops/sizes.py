@@ -100,6 +100,10 @@ as_bound: Final = Op(
 )
 
 
+def _samples() -> tuple[Sample, ...]:
+    return tuple(Sample((TensorSpec(shape),)) for shape in ((2, 3), (), (0, 3)))
+
+
 shape: Final = Op(
     name="shape",
     doc="The sizes of a tensor, as a tuple.",
@@ -113,11 +117,7 @@ shape: Final = Op(
     hidden=(),
     hyper=(),
     torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),)),
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((0, 3)),)),
-    ),
+    samples=_samples,
 )
 
 
@@ -162,11 +162,7 @@ rank: Final = Op(
     hidden=(),
     hyper=(),
     torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),)),
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((0, 3)),)),
-    ),
+    samples=_samples,
 )
 
 
@@ -183,11 +179,7 @@ numel: Final = Op(
     hidden=(),
     hyper=(),
     torch_name=None,
-    samples=lambda: (
-        Sample((TensorSpec((2, 3)),)),
-        Sample((TensorSpec(()),)),
-        Sample((TensorSpec((0, 3)),)),
-    ),
+    samples=_samples,
 )
 
 

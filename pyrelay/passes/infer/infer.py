@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Final, final
 from ...diagnostics.catalogue.sizes import AssumptionRefused
 from ...diagnostics.catalogue.types import (
     BranchMismatch,
-    CannotInfer,
     ConditionMismatch,
-    UntoldParameter,
-    UntoldResult,
 )
+from ...diagnostics.catalogue.untold import CannotInfer, UntoldParameter, UntoldResult
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
 from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
-from ...ir.traverse import free_globals, post_order, run, substitute
+from ...ir.traverse import free_globals, post_order, replace_params, run
 from ...ir.types import TypeHole
 from ...prelude.library import part
 from .cases import missing_cases
@@ -211,8 +209,7 @@ def _with_models(function: Function, generator: Generator) -> Function:
     models = [p for p in function.params if is_open(p.ty) and not _is_left_out(p.ty)]
     types = {p: solver.resolve(generator.vars[p]) for p in models}
     found = {p: replace(p, ty=ty) for p, ty in types.items() if not holes_of(ty)}
-    params = tuple(found.get(p, p) for p in function.params)
-    return replace(function, params=params, body=substitute(function.body, found))
+    return replace_params(function, found)
 
 
 def _is_whole(

@@ -23,6 +23,7 @@ HUNDREDS = {
     "sites": 1,
     "sizes": 2,
     "types": 2,
+    "untold": 2,
     "gradient": 3,
     "model": 4,
     "run": 5,

@@ -56,6 +56,15 @@ def test_frames_of_what_caused_it_are_hidden_too(tmp_path: Path) -> None:
     assert "direct cause" in error
 
 
+def test_a_file_that_is_not_there_is_the_users_mistake(tmp_path: Path) -> None:
+    program = 'from pyrelay import relay\n\nrelay.load_model("missing.relay")\n'
+    error = ended(program, tmp_path).stderr
+    assert error.count("  File ") == 1
+    assert error.endswith(
+        "FileNotFoundError: [Errno 2] No such file or directory: 'missing.relay'\n"
+    )
+
+
 def test_other_exceptions_are_shown_as_before(tmp_path: Path) -> None:
     done = ended(WRONG.replace("f(1.0)", "1 / 0"), tmp_path)
     assert done.stdout == "theirs ZeroDivisionError\n"

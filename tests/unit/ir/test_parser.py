@@ -273,7 +273,8 @@ def test_a_type_is_read_by_its_place(text: str, ty: Type | None) -> None:
 def test_attributes_keep_their_kind() -> None:
     text = (
         'def @f[T, N: Dim]() { sum(1, a=1, b=1.5, c=True, d=None, e="s", f=N + 1, g=Dim(1), '
-        "h=float32, i=Type(float32), j=(1, (N,)), k={add(1, 2)}, l=-1, m=(2), n=()) }"
+        "h=float32, i=Type(float32), j=(1, (N,)), k={add(1, 2)}, l=-1, m=(2), n=(), "
+        "o=Dim(float32)) }"
     )
     call = parse_module(text).functions["f"].body
     assert isinstance(call, Call)
@@ -293,6 +294,7 @@ def test_attributes_keep_their_kind() -> None:
         "l": -1,
         "m": 2,
         "n": (),
+        "o": Dim.of("float32"),
     }
     assert alpha_equal(parse_module(to_text(parse_module(text))), parse_module(text))
 
