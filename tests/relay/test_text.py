@@ -2,204 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import struct
-
 import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.expr import Call, Constant, Expr, Flavour, Function, LetBlock, TensorData
-from pyrelay.ir.module import Module
-from pyrelay.ir.op import Op
-from pyrelay.ir.parser import parse_expr, parse_module
+from pyrelay.ir.expr import Flavour, LetBlock
+from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
-from pyrelay.ir.traverse import post_order
-from pyrelay.ir.types import (
-    DTYPES,
-    RefType,
-    TensorType,
-    Type,
-    bool_,
-    float16,
-    float32,
-    float64,
-    int16,
-    int32,
-    int64,
-)
-
-HEADER = '#[version = "0.0.5"]\n'
-
-
-def relay(text: str) -> Expr:
-    return parse_expr(text, relay=True)
-
-
-def module(text: str) -> Module:
-    return parse_module(HEADER + text)
-
-
-def same(left: str, right: str) -> bool:
-    return alpha_equal(relay(left), relay(right))
-
-
-def constant(text: str) -> Constant:
-    found = relay(text)
-    assert isinstance(found, Constant)
-    return found
-
-
-def mistake(text: str) -> tuple[str, str]:
-    """Give the code of the mistake in a text, and the characters it points at."""
-    with pytest.raises(CheckError) as caught:
-        module(text)
-    (found,) = caught.value.diagnostics
-    assert found.primary is not None
-    return found.code, found.primary.span.text
-
-
-def operators(expr: Expr) -> list[str]:
-    calls = (n.callee for n in post_order(expr) if isinstance(n, Call))
-    return [c.name for c in calls if isinstance(c, Op)]
-
-
-# Words.
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "// a line\n()",
-        "/* a block */ ()",
-        "/* a /* block */ within */ ()",
-        '/* "one /* " */ // */ ()',
-        "() // at the end",
-        "()/* touching */",
-    ],
-)
-def test_comments_nest_and_mean_nothing(text: str) -> None:
-    assert same(text, "()")
-
-
-def test_a_comment_that_is_not_closed_is_pointed_at() -> None:
-    assert mistake("def @main() { () }\n/* open /* closed */") == ("RL616", "/*")
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "dtype"),
-    [
-        ("1", 1, int32),
-        ("10i64", 10, int64),
-        ("1i16", 1, int16),
-        ("-1i32", -1, int32),
-        ("2147483647", 2147483647, int32),
-        ("2147483648", 2147483648, int64),
-        ("-2147483648", -2147483648, int32),
-        ("-2147483649", -2147483649, int64),
-        ("-2147483648i32", -2147483648, int32),
-        ("32767i16", 32767, int16),
-        ("-32768i16", -32768, int16),
-        ("1.0f", 1.0, float32),
-        ("3f", 3.0, float32),
-        ("1.5f32", 1.5, float32),
-        ("2f16", 2.0, float16),
-        ("65504f16", 65504.0, float16),
-        ("1e-1f", 0.1, float32),
-        ("1E+2f64", 100.0, float64),
-        ("--10", 10, int32),
-        ("---10", -10, int32),
-        ("inff", float("inf"), float32),
-        ("-inff", float("-inf"), float32),
-        ("inff64", float("inf"), float64),
-    ],
-)
-def test_numbers_have_relays_dtypes(text: str, value: float, dtype: object) -> None:
-    found = constant(text)
-    assert found.value == value
-    assert type(found.value) is type(value)
-    assert found.ty == TensorType((), dtype)  # pyright: ignore[reportArgumentType]
-
-
-@pytest.mark.parametrize("text", ["True", "False"])
-def test_bools_are_words(text: str) -> None:
-    assert constant(text).value is (text == "True")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2147483648i32",
-        "-2147483649i32",
-        "32768i16",
-        "65505f16",
-        "3.40283e+38f32",
-        "1e400f64",
-        "1.5",
-        "1.5i32",
-        "3x",
-        "-1u8",
-    ],
-)
-def test_numbers_out_of_range_or_without_their_suffix_are_refused(text: str) -> None:
-    assert mistake(f"def @main() {{ {text} }}") == ("RL610", text.lstrip("-"))
-
-
-# Operators and precedence.
-
-
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("+", "add"),
-        ("-", "subtract"),
-        ("*", "multiply"),
-        ("/", "divide"),
-        ("<", "less"),
-        (">", "greater"),
-        ("<=", "less_equal"),
-        (">=", "greater_equal"),
-        ("==", "equal"),
-        ("!=", "not_equal"),
-    ],
-)
-def test_signs_are_calls(text: str, name: str) -> None:
-    assert same(f"1 {text} 1", f"{name}(1, 1)")
-
-
-@pytest.mark.parametrize(
-    ("text", "means"),
-    [
-        ("1 * 1 + 1", "(1 * 1) + 1"),
-        ("1 + 1 * 1", "1 + (1 * 1)"),
-        ("1 * 1 + 1 < 1 == 1", "(((1 * 1) + 1) < 1) == 1"),
-        ("1 == 1 < 1 + 1 * 1", "1 == (1 < (1 + (1 * 1)))"),
-        ("8 - 4 - 2", "(8 - 4) - 2"),
-        ("8 / 4 / 2", "(8 / 4) / 2"),
-        ("1-1", "subtract(1, 1)"),
-        ("2 * -1", "multiply(2, -1)"),
-        ("10 * abs(1)", "multiply(10, abs(1))"),
-    ],
-)
-def test_signs_bind_as_in_relay_and_a_minus_between_numbers_subtracts(
-    text: str, means: str
-) -> None:
-    assert same(text, means)
-    assert not same("1 * 1 + 1", "1 * (1 + 1)")
-
-
-def test_a_minus_behind_a_variable_subtracts() -> None:
-    assert operators(relay("free_var %x: int32; %x -1")) == ["subtract"]
-    assert operators(relay("free_var %x: float32; -%x")) == ["negative"]
-
-
-def test_an_operator_alone_is_a_function_that_calls_it() -> None:
-    found = relay("add")
-    assert isinstance(found, Function)
-    assert same("add", "fn (%a, %b) { add(%a, %b) }")
-    assert operators(relay("nn.global_avg_pool2d")) == ["mean"]
-
+from pyrelay.ir.types import DTYPES, RefType, TensorType, Type, bool_, float32, int32
+from tests.relay.reading import HEADER, mistake, module, operators, relay, same
 
 # Names and bindings.
 
@@ -240,53 +51,7 @@ def test_a_let_of_a_value_means_the_outer_name() -> None:
     assert same("let %a = 1; let %a = %a + 1; %a", "let %a = 1; let %b = %a + 1; %b")
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "at"),
-    [
-        ("def @main() { let @x = 1; @x }", "RL600", "@x"),
-        ("def @main() { let x = 1; x }", "RL600", "x"),
-        ("def @main(%c: bool) { if (%c) { let %x = 1; %x } else { %x } }", "RL602", "%x"),
-        ("def @main() { %1 }", "RL602", "%1"),
-        ("type A { X } type A { Y }", "RL609", "A"),
-        ("type A { X } type B { X }", "RL609", "X"),
-        ("type A { X, X }", "RL609", "X"),
-        ("def @f() { 1 } def @f() { 2 }", "RL609", "@f"),
-        ("type A { X } def @f(%a: A) { match (%a) { Z => { 1 } } }", "RL605", "Z"),
-        ("def @f() { Z }", "RL604", "Z"),
-        ("def @f() { @g() }", "RL603", "@g"),
-        ("def @f() { meta[relay.Constant][0] }", "RL618", "meta[relay.Constant][0]"),
-        ("def @f(%x: Tensor[(1), float8]) { %x }", "RL608", "float8"),
-        ("def @f(%x: int8x4) { %x }", "RL607", "int8x4"),
-        ("def @f(%x) { nn.dense(%x) }", "RL611", "nn.dense(%x)"),
-        ("def @f(%x) { nn.softmax(%x, axes=1) }", "RL611", "axes"),
-        ("def @f(%x) { nn.conv3d(%x, %x) }", "RL617", "nn.conv3d"),
-        ("def @f(%x) { sum(%x, exclude=True) }", "RL617", "sum(%x, exclude=True)"),
-        ("def @f(%x) { nn.denze(%x, %x) }", "RL604", "nn.denze"),
-    ],
-)
-def test_mistakes_are_pointed_at(text: str, code: str, at: str) -> None:
-    assert mistake(text) == (code, at)
-
-
-def test_another_version_is_refused() -> None:
-    with pytest.raises(CheckError) as caught:
-        parse_module('#[version = "0.0.4"]\ndef @main() { () }')
-    assert caught.value.diagnostics[0].code == "RL601"
-
-
 # Functions, calls, tuples, control.
-
-
-@pytest.mark.parametrize(
-    ("text", "advice"),
-    [
-        ("def @f() { match (1) { foo => 1 } }", "a variable that takes any value is `%foo`"),
-        ("def @f(%x: int8x4) { 1 }", r"write a dim, `Tensor\[\(..., 4\), int8\]`"),
-    ],
-)
-def test_mistakes_say_what_to_write(text: str, advice: str) -> None:
-    with pytest.raises(CheckError, match=advice):
-        parse_module(HEADER + text)
 
 
 @pytest.mark.parametrize(
@@ -347,6 +112,70 @@ def test_references_are_read_and_written() -> None:
     assert to_text(found).count("ref_") == 2
 
 
+# Data types.
+
+
+def test_data_types_of_every_form_are_read() -> None:
+    found = module(
+        """
+        extern type Storage
+        type Empty { }
+        type Unit { U }
+        type List[A] { Cons(A, List[A]), Nil, }
+        type Either[A, B] { Left(A), Right(B) }
+        type Sized { Sized(Tensor[(?, 2), float32]) }
+        """
+    )
+    assert [len(adt.constructors) for adt in found.adts.values()] == [0, 0, 1, 2, 2, 1]
+
+
+def test_a_constructor_without_fields_is_a_value() -> None:
+    found = module("type U { U } def @f() { U } def @g() { U() }").functions
+    assert alpha_equal(found["f"], found["g"])
+
+
+def test_matches_complete_and_partial() -> None:
+    text = """
+        type List[A] { Cons(A, List[A]), Nil }
+        def @length[A](%xs: List[A]) -> int32 {
+          match (%xs) {
+            Cons(_, %rest: List[A]) => { (); 1 + @length(%rest) },
+            Nil => { 0 },
+          }
+        }
+        def @head[A](%xs: List[A]) -> A { match? %xs { Cons(%x, _) => %x } }
+        def @both[A](%a: List[A], %b: List[A]) -> bool {
+          match ((%a, %b)) { (Nil, Nil()) => { True }, _ => { False } }
+        }
+        def @pair[A](%a: List[A], %b: List[A]) -> bool {
+          match (%a, %b) { (Nil, Nil) => { True }, %other => { False } }
+        }
+    """
+    assert len(module(text).functions) == 4
+
+
+# Attributes.
+
+
+def test_attributes_of_every_kind() -> None:
+    found = module(
+        """
+        def @f(%x: Tensor[(1, 8, 8, 3), float32], %w: Tensor[(3, 3, 3, 4), float32]) {
+          %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3],
+                         data_layout="NHWC", kernel_layout="HWIO", out_dtype="");
+          %1 = clip(%0, a_min=0f, a_max=6f);
+          %2 = nn.leaky_relu(%1, alpha=1e-1f);
+          %3 = nn.dense(nn.batch_flatten(%2), %2, units=None);
+          clip(%3, a_min=-inff, a_max=inff)
+        }
+        """
+    )
+    assert operators(found.functions["f"]).count("permute") == 3
+
+
+# Types.
+
+
 @pytest.mark.parametrize("name", sorted(DTYPES))
 def test_dtypes_are_types_of_scalars(name: str) -> None:
     assert parameter(name) == TensorType((), DTYPES[name])
@@ -394,116 +223,7 @@ def test_a_type_may_be_named_like_a_dtype() -> None:
     assert module("type float { Half } def @f(%x: float) -> float { %x }").adts["float"]
 
 
-# Data types.
-
-
-def test_data_types_of_every_form_are_read() -> None:
-    found = module(
-        """
-        extern type Storage
-        type Empty { }
-        type Unit { U }
-        type List[A] { Cons(A, List[A]), Nil, }
-        type Either[A, B] { Left(A), Right(B) }
-        type Sized { Sized(Tensor[(?, 2), float32]) }
-        """
-    )
-    assert [len(adt.constructors) for adt in found.adts.values()] == [0, 0, 1, 2, 2, 1]
-
-
-def test_a_constructor_without_fields_is_a_value() -> None:
-    found = module("type U { U } def @f() { U } def @g() { U() }").functions
-    assert alpha_equal(found["f"], found["g"])
-
-
-def test_matches_complete_and_partial() -> None:
-    text = """
-        type List[A] { Cons(A, List[A]), Nil }
-        def @length[A](%xs: List[A]) -> int32 {
-          match (%xs) {
-            Cons(_, %rest: List[A]) => { (); 1 + @length(%rest) },
-            Nil => { 0 },
-          }
-        }
-        def @head[A](%xs: List[A]) -> A { match? %xs { Cons(%x, _) => %x } }
-        def @both[A](%a: List[A], %b: List[A]) -> bool {
-          match ((%a, %b)) { (Nil, Nil()) => { True }, _ => { False } }
-        }
-        def @pair[A](%a: List[A], %b: List[A]) -> bool {
-          match (%a, %b) { (Nil, Nil) => { True }, %other => { False } }
-        }
-    """
-    assert len(module(text).functions) == 4
-
-
-# Attributes and metadata.
-
-
-def test_attributes_of_every_kind() -> None:
-    found = module(
-        """
-        def @f(%x: Tensor[(1, 8, 8, 3), float32], %w: Tensor[(3, 3, 3, 4), float32]) {
-          %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=4, kernel_size=[3, 3],
-                         data_layout="NHWC", kernel_layout="HWIO", out_dtype="");
-          %1 = clip(%0, a_min=0f, a_max=6f);
-          %2 = nn.leaky_relu(%1, alpha=1e-1f);
-          %3 = nn.dense(nn.batch_flatten(%2), %2, units=None);
-          clip(%3, a_min=-inff, a_max=inff)
-        }
-        """
-    )
-    assert operators(found.functions["f"]).count("permute") == 3
-
-
-def metadata(values: list[float], shape: tuple[int, ...], *, code: int = 2) -> str:
-    head = struct.pack("<QQiiiBBH", 0xDD5E40F096B4A13F, 0, 1, 0, len(shape), code, 32, 1)
-    body = struct.pack(f"<{len(values)}f", *values)
-    array = head + struct.pack(f"<{len(shape)}q", *shape) + struct.pack("<q", len(body)) + body
-    return "\n#[metadata]\n" + json.dumps(
-        {
-            "root": 1,
-            "nodes": [
-                {"type_key": ""},
-                {"type_key": "Map", "keys": ["relay.Constant"], "data": [2]},
-                {"type_key": "Array", "data": [3]},
-                {"type_key": "relay.Constant", "attrs": {"data": "0", "span": "0"}},
-            ],
-            "b64ndarrays": [base64.b64encode(array).decode()],
-            "attrs": {"tvm_version": "0.19.0"},
-        }
-    )
-
-
-def test_constants_come_from_the_metadata() -> None:
-    text = "def @main() { meta[relay.Constant][0] /* ty=Tensor[(2, 1), float32] */ }"
-    body = module(text + metadata([0.1, -2.5], (2, 1))).functions["main"].body
-    assert isinstance(body, Constant)
-    assert isinstance(body.value, TensorData)
-    assert (body.value.shape, body.value.dtype) == ((2, 1), float32)
-    assert struct.unpack("<2f", body.value.data)[1] == -2.5
-    assert alpha_equal(
-        parse_module(to_text(module(text + metadata([0.1, 2], (2,))))),
-        module(text + metadata([0.1, 2], (2,))),
-    )
-
-
-@pytest.mark.parametrize(
-    "section",
-    [
-        "",
-        "\n#[metadata]\n{",
-        "\n#[metadata]\n[]",
-        "\n#[metadata]\n{}",
-        metadata([1.0], (2,)),
-        metadata([1.0], (1,), code=9),
-        metadata([1.0], (1,)).replace('"relay.Constant"', '"IntImm"', 1),
-        metadata([1.0], (1,)).replace("P6G0", "AAAA"),
-        metadata([1.0], (1,)).replace("P6G0", "-"),
-    ],
-)
-def test_metadata_that_does_not_say_is_refused_at_its_mention(section: str) -> None:
-    found = mistake("def @main() { meta[relay.Constant][0] }" + section)
-    assert found == ("RL618", "meta[relay.Constant][0]")
+# All of it.
 
 
 def test_what_is_read_is_printed_in_our_own_text_and_reads_back() -> None:
@@ -522,3 +242,52 @@ def test_what_is_read_is_printed_in_our_own_text_and_reads_back() -> None:
     again = parse_module(to_text(found))
     assert alpha_equal(again, found)
     assert again.strict_dtypes
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "at"),
+    [
+        ("def @main() { let @x = 1; @x }", "RL600", "@x"),
+        ("def @main() { let x = 1; x }", "RL600", "x"),
+        ("def @main(%c: bool) { if (%c) { let %x = 1; %x } else { %x } }", "RL602", "%x"),
+        ("def @main() { %1 }", "RL602", "%1"),
+        ("type A { X } type A { Y }", "RL609", "A"),
+        ("type A { X } type B { X }", "RL609", "X"),
+        ("type A { X, X }", "RL609", "X"),
+        ("def @f() { 1 } def @f() { 2 }", "RL609", "@f"),
+        ("type A { X } def @f(%a: A) { match (%a) { Z => { 1 } } }", "RL605", "Z"),
+        ("def @f() { Z }", "RL604", "Z"),
+        ("def @f() { @g() }", "RL603", "@g"),
+        ("def @f() { meta[relay.Constant][0] }", "RL618", "meta[relay.Constant][0]"),
+        ("def @f(%x: Tensor[(1), float8]) { %x }", "RL608", "float8"),
+        ("def @f(%x: int8x4) { %x }", "RL607", "int8x4"),
+        ("def @f(%x) { nn.dense(%x) }", "RL611", "nn.dense(%x)"),
+        ("def @f(%x) { nn.softmax(%x, axes=1) }", "RL611", "axes"),
+        ("def @f(%x) { nn.conv3d(%x, %x) }", "RL617", "nn.conv3d"),
+        ("def @f(%x) { sum(%x, exclude=True) }", "RL617", "sum(%x, exclude=True)"),
+        ("def @f(%x) { nn.denze(%x, %x) }", "RL604", "nn.denze"),
+    ],
+)
+def test_mistakes_are_pointed_at(text: str, code: str, at: str) -> None:
+    assert mistake(text) == (code, at)
+
+
+def test_another_version_is_refused() -> None:
+    with pytest.raises(CheckError) as caught:
+        parse_module('#[version = "0.0.4"]\ndef @main() { () }')
+    assert caught.value.diagnostics[0].code == "RL601"
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("def @f() { match (1) { foo => 1 } }", "a variable that takes any value is `%foo`"),
+        ("def @f(%x: int8x4) { 1 }", r"write a dim, `Tensor\[\(..., 4\), int8\]`"),
+    ],
+)
+def test_mistakes_say_what_to_write(text: str, advice: str) -> None:
+    with pytest.raises(CheckError, match=advice):
+        parse_module(HEADER + text)
