@@ -35,6 +35,7 @@ def rows(x: Tensor[Float, (N, 8)]) -> Tensor[Float, (N, 2)]:
 CASES: Any = [(images, (3, 8, 8)), (rows, (8,))]
 
 
+@pytest.mark.filterwarnings("ignore:The given buffer is not writable")  # torch 2.11 reading its own
 @pytest.mark.parametrize(("net", "shape"), CASES)
 def test_a_graph_gives_the_models_values_for_any_batch(
     net: Any, shape: tuple[int, ...], tmp_path: Path
