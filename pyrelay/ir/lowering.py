@@ -158,9 +158,7 @@ class Library:
     """Other ways; which one a call takes is measured."""
 
     @staticmethod
-    def updating(
-        body: Callable[..., Any], in_place: Callable[..., Any], fused: Fused | None = None
-    ) -> Library:
+    def updating(body: Callable[..., Any], in_place: Callable[..., Any], fused: Fused) -> Library:
         """Give the lowering of an operator that changes elements of its first operand."""
         return Library(body, is_fresh=True, overwrites=0, in_place=in_place, fused=fused)
 

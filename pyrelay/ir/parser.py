@@ -28,7 +28,7 @@ from .ops.table import BY_NAME
 from .relay.imported import Imported
 from .relay.table import SUPPORTED
 from .text.alone import as_module
-from .text.dialect import OWN, RELAY, Dialect, dialect_of
+from .text.dialect import RELAY, Dialect, dialect_of
 from .text.limits import check_limits
 from .text.metadata import Metadata
 from .text.place import Place, Syntax
@@ -94,24 +94,17 @@ def parse_module(
         return read_module(parsed, sources or {})
 
 
-def parse_expr(
-    text: str,
-    name: str = "<text>",
-    *,
-    operators: Mapping[str, Op] = BY_NAME,
-    typed: bool = False,
-    relay: bool = False,
-) -> Expr:
-    """Give the expression of a text; `typed` where types left out are implied. Raises CheckError.
+def parse_expr(text: str, *, operators: Mapping[str, Op] = BY_NAME, relay: bool = False) -> Expr:
+    """Give the expression of a text. Raises CheckError.
 
     With `relay`, or under its header, the text is read as Relay's. Free variables are declared in
     front: `free_var %x: float32; add(%x, %x)`.
     """
-    file = SourceFile(name, text)
+    file = SourceFile("<text>", text)
     dialect = RELAY if relay else dialect_of(text)
     with _collector_paused():
         parsed = _parsed(file, "open_expr", dialect, operators, NOTHING)
-        return read_expr(parsed, typed=typed and dialect is OWN)
+        return read_expr(parsed)
 
 
 @contextmanager

@@ -159,8 +159,8 @@ def expect(call: RuleCall, index: int, ty: TensorType, message: str) -> None:
         call.clash(f"{message}: {show(ty)}", index)
 
 
-def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) -> AnyDType:
-    """Give the one dtype of the tensors of a tuple operand. Raises Clash if they differ."""
+def common_dtype(call: RuleCall, tensors: Sequence[TensorType]) -> AnyDType:
+    """Give the one dtype of tensors, which are the first operand. Raises Clash if they differ."""
     first = tensors[0]
     for other in tensors[1:]:
         try:
@@ -168,15 +168,15 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType], index: int = 0) 
         except Clash:
             call.clash(
                 f"`{call.said}` takes tensors of one dtype, not {show(first)} and {show(other)}",
-                index,
+                0,
                 help=f"cast one: relay.cast(x, relay.{first.dtype})",
             )
     return first.dtype
 
 
-def same_as_operand(index: int = 0) -> TypeRule:
-    """Give the rule whose result has the type of one operand."""
-    return lambda call: call.tensor(index)
+def same_as_operand(call: RuleCall) -> TensorType:
+    """Give the type of the first operand, which is that of the result."""
+    return call.tensor(0)
 
 
 INDEX_DTYPE = int64

@@ -50,7 +50,7 @@ def fused_value(
     operands: Sequence[Any],
     size: Size,
     device: torch.device,
-    solver: Solver | None = None,
+    solver: Solver | None,
 ) -> Any:
     """Give the value of an operator call from what the operator is inside a kernel.
 

@@ -99,7 +99,7 @@ def most_pieces(kept: Dim, *, is_column: bool) -> int:
 
 
 def one_block_configs(
-    kept: Dim, longest: int, *, is_column: bool, share: int | None = None
+    kept: Dim, longest: int, *, is_column: bool, share: int | None
 ) -> tuple[Config, ...]:
     """Give configurations for rows of at most so many elements. Processors share rows that are
     longer than `share`."""

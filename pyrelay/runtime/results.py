@@ -31,7 +31,6 @@ from ..ir.types import (
 from ..lower_torch.constants import torch_dtype
 from ..translate.number_places import Numbers, parts_of
 from .reference import Reference
-from .representation import NO_DATA
 from .schema import Leaf, Schema, transform
 from .stream import Stream
 from .structure import distinct_tensors, map_tensors
@@ -58,7 +57,7 @@ def converter(
     ty: Type,
     numbers: Numbers,
     exports: Exports,
-    schema: Schema | None = None,
+    schema: Schema,
     *,
     joined: bool = False,
 ) -> Converter:
@@ -69,12 +68,11 @@ def converter(
     is_number = isinstance(ty, TensorType | SizeType) and not (joined and numbers is float)
     if is_number and isinstance(numbers, type):
         return lambda value, _, __: _python_number(value, numbers)
-    known = Schema({}, NO_DATA) if schema is None else schema
-    plan = known.plan(ty, numbers)
+    plan = schema.plan(ty, numbers)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
         held = set(map(id, distinct_tensors(arguments)))
-        call = _Call(held, arguments, owner, exports, known, joined)
+        call = _Call(held, arguments, owner, exports, schema, joined)
         return transform(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert

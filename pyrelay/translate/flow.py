@@ -348,10 +348,10 @@ def inner_statements(node: ast.AST) -> Iterator[ast.AST]:
 _BODIES: Final = ("body", "handlers", "cases", "orelse", "finalbody")
 
 
-def assigned_in(body: Sequence[ast.stmt], *, items: bool = True) -> Iterator[str]:
+def assigned_in(body: Sequence[ast.stmt]) -> Iterator[str]:
     """Give the names bound anywhere in a body, in order, repeats included."""
     for stmt in statements_in(body):
-        yield from bound_by(stmt, items=items)
+        yield from bound_by(stmt, items=False)
 
 
 def locals_of(function: Nested) -> Names:
@@ -360,7 +360,7 @@ def locals_of(function: Nested) -> Names:
     parameters = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
     if isinstance(function, ast.Lambda):
         return frozenset(parameters)
-    return frozenset(parameters.union(assigned_in(function.body, items=False)))
+    return frozenset(parameters.union(assigned_in(function.body)))
 
 
 def reads(node: ast.AST) -> Names:

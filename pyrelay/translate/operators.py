@@ -63,7 +63,7 @@ def operator_call(cx: Context, node: ast.Call, op: Op, receiver: Expr | None = N
     given = _bind(cx, node, op, receiver)
     if given is None:
         return placeholder(cx.span(node))
-    attrs = yield _attributes(cx, node, op, given)
+    attrs = yield _attributes(cx, op, given)
     written: dict[str, Expr] = {} if receiver is None else {op.params[0].name: receiver}
     operands = {p.name for p in op.operands}
     for name, argument in given.args.items():
@@ -97,7 +97,7 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     found = match_arguments(cx, node, callee, _gathered(node, op, callee.received))
     if found is None:
         return None
-    if _is_count(cx, node, op, found, callee):
+    if _is_count(cx, op, found, callee):
         return None
     hyper = frozenset(p.name for p in op.hyper if _is_hyper(cx, p, op, found.get(p.name)))
     hidden = _hidden(cx, node, op, found, hyper)
@@ -111,9 +111,7 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     return _Given(found, hidden, hyper if hidden else frozenset())
 
 
-def _is_count(
-    cx: Context, node: ast.Call, op: Op, found: Mapping[str, ast.expr], callee: Callee
-) -> bool:
+def _is_count(cx: Context, op: Op, found: Mapping[str, ast.expr], callee: Callee) -> bool:
     """Report a number where a weight is expected: a hyper-parameter that was not named."""
     asked = [p.name for p in op.hyper if p.default is Missing.REQUIRED]
     for hidden in op.hidden if asked else ():
@@ -180,7 +178,7 @@ def _hidden(
     return None
 
 
-def _attributes(cx: Context, node: ast.Call, op: Op, given: _Given) -> Steps[dict[str, Any]]:
+def _attributes(cx: Context, op: Op, given: _Given) -> Steps[dict[str, Any]]:
     """Give all attributes in the order of the signature, then the hyper-parameters."""
     attrs: dict[str, Any] = {}
     params = [*op.attributes, *(op.hyper if given.hidden else ())]

@@ -304,7 +304,7 @@ def _context(program: Program, instance: Instance) -> Context:
         reader.define(*parameter)
     cx = Context(program, instance, expression, function_body, scope, reader)
     counts: dict[str, int] = {}
-    for each in assigned_in(node.body, items=False):
+    for each in assigned_in(node.body):
         counts[each] = counts.get(each, 0) + 1
     parameters = {p.name for p in signature.parameters}
     cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)

@@ -196,7 +196,7 @@ def _union(name: str, value: Any, home: Namespace, evaluate: Evaluate) -> Union 
     return Union(name, members, others, parameters(whole), home, value)
 
 
-def with_none(value: Any, evaluate: Evaluate | None = None) -> bool:
+def with_none(value: Any, evaluate: Evaluate | None) -> bool:
     """Tell whether a union has None as a member."""
     whole = value.__value__ if is_named_alias(value) else value
     if members_of(whole, evaluate) is None:

@@ -193,9 +193,9 @@ matmul: Final = Op(
 )
 
 
-def parameter_dtype(call: RuleCall, index: int = 0) -> AnyDType:
-    """Give the dtype of a hidden parameter: that of a float operand, else float32."""
-    dtype = call.known_dtype(call.tensor(index).dtype)
+def parameter_dtype(call: RuleCall) -> AnyDType:
+    """Give the dtype of a hidden parameter: of a float operand its own, else float32."""
+    dtype = call.known_dtype(call.tensor(0).dtype)
     return dtype if is_float(dtype) else float32
 
 

@@ -78,11 +78,11 @@ def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
     return text.library.link(Module(functions, own_adts, header.strict))
 
 
-def read_expr(text: Text, *, typed: bool) -> Expr:
+def read_expr(text: Text) -> Expr:
     """Give the expression of a parsed text. Raises CheckError."""
     types = TypeReader(text.place, TypeScope({}), closed=False)
     words = Vocabulary(text.place, text.operators, {}, None, None)
-    reader = ExprReader(words, types, Implied({}, {}), typed=typed)
+    reader = ExprReader(words, types, Implied({}, {}), typed=False)
     pragmas = [c for c in text.tree.children if isinstance(c, Tree) and c.data == "pragma"]
     if pragmas:
         _header(text.tree, text.place, {})

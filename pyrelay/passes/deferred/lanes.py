@@ -16,7 +16,7 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function, GlobalVar, Var
 from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
-from ..fixed import Fixed, nothing_fixed
+from ..fixed import Fixed
 from ..sizes import needed, shown, uncovered
 from .flow import Flow, Leaf, flow_of
 from .terms import SUMMING, Form, Kind, term_of
@@ -33,11 +33,7 @@ class Lane:
     """For each sum the variable of the sum before it, and the parts of the term."""
 
 
-def lanes_of(
-    group: Mapping[str, Function],
-    escaping: AbstractSet[str] = frozenset(),
-    fixed: Fixed = nothing_fixed,
-) -> list[Lane]:
+def lanes_of(group: Mapping[str, Function], escaping: AbstractSet[str], fixed: Fixed) -> list[Lane]:
     """Give the lanes of functions; none share a leaf. Those that are `escaping` may be called from
     anywhere. Where an operator that sums are made with is `fixed`, there are none."""
     if any(map(fixed, SUMMING)):

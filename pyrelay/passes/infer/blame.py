@@ -204,7 +204,7 @@ def explain_argument(
         variable = declared.params[position]
         place, parameter = variable.span, variable.name
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
-        teller = _teller(call, declared, position)
+        teller = _teller(declared, position)
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         resized = _differ_in_sizes(actual, wanted)
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
@@ -243,7 +243,7 @@ def _joined(call: Call, types: Sequence[Type]) -> Problem:
 _JOINED = "lists are joined whose elements have one type"
 
 
-def _teller(call: Call, declared: Function, position: int) -> int | None:
+def _teller(declared: Function, position: int) -> int | None:
     """Give the place of the argument that tells what the type parameters of a parameter stand for,
     None if there is none before it."""
     wanted = _type_vars(declared.params[position].ty)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -202,10 +202,9 @@ ASSUMED_SIZE: Final = 64
 """What a size counts as where costs must be compared and only the run knows it."""
 
 
-def estimate(dim: Dim, sizes: Mapping[str, int] | None = None) -> int:
-    """Give a dim as a number: what is not among `sizes` is taken for `ASSUMED_SIZE`."""
-    known = dict.fromkeys(dim.names(), ASSUMED_SIZE)
-    return dim.evaluate({**known, **(sizes or {})})
+def estimate(dim: Dim) -> int:
+    """Give a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
+    return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 @lru_cache(maxsize=4096)

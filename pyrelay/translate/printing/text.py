@@ -15,7 +15,7 @@ from .sayable import sayable
 from .sizes import tellers
 
 
-def to_python(module: Module, kept: AbstractSet[Var] = frozenset()) -> str:
+def to_python(module: Module, kept: AbstractSet[Var]) -> str:
     """Give a module in A-normal form as Python that compiles to the same functions.
 
     `kept` are the variables that stay variables; the others may become parts of expressions. The
