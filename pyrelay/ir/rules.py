@@ -174,9 +174,9 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType]) -> AnyDType:
     return first.dtype
 
 
-def same_as_operand(call: RuleCall) -> TensorType:
-    """Give the type of the first operand, which is that of the result."""
-    return call.tensor(0)
+def same_as_operand(index: int = 0) -> TypeRule:
+    """Give the rule whose result has the type of one operand."""
+    return lambda call: call.tensor(index)
 
 
 INDEX_DTYPE = int64
