@@ -292,7 +292,7 @@ class _Evaluator:
                 continue
             if clause.guard is None or bool((yield self._value(clause.guard, frame))):
                 return clause.body
-        raise RunError(NoClauseMatched(match.value.span))
+        raise RunError(NoClauseMatched(match.span))
 
     def _matches(self, pattern: Pattern, value: Any, frame: _Frame) -> bool:
         pending: list[tuple[Pattern, Any]] = [(pattern, value)]

@@ -46,6 +46,7 @@ from ..ir.types import (
     subtypes,
 )
 from ..prelude.names import TYPES as LIBRARY_TYPES
+from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .definition import Definition, meaning
 from .number_places import MARKS, Numbers, places_of
 from .scope import nearest
@@ -61,6 +62,7 @@ ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collecti
 """What a parameter is annotated with that a `for` loop reads element by element."""
 
 _ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
+_UNBOUNDED: Final = "leave the bound out: `T` may be any type; one that is a size may say `N: Dim`"
 PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
 MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
 
@@ -122,6 +124,7 @@ class AnnotationReader:
         self._data: Final = data
         self._open = 0
         self._span = NOWHERE
+        self._opened: Final[list[Any]] = []
 
     @property
     def namespace(self) -> Mapping[str, Any]:
@@ -240,7 +243,7 @@ class AnnotationReader:
     def _named(self, value: Any) -> Type:
         """Give the type that a name stands for: a type variable, a data type."""
         if isinstance(value, typing.TypeVar):
-            return TypeVar(value.__name__)
+            return _type_variable(value)
         origin = typing.get_origin(value)
         if origin in LIBRARY_TYPES:
             args = typing.get_args(value)
@@ -252,10 +255,26 @@ class AnnotationReader:
                 return AdtType(LIBRARY_TYPES[value])
             shown = LIBRARY_TYPES[value].removeprefix(PRELUDE)
             raise NotAType("the type of its elements is not said", f"write `{shown}[Float]`")
+        wrong = wrong_arguments(value)
+        if wrong is not None:
+            raise NotAType(wrong)
+        short = abbreviation(value, self.evaluate)
+        if short is not None:
+            return self._abbreviated(*short)
         found = None if self._data is None else self._data.annotation(value, self, self._span)
         if found is None:
             raise NotAType(*_reason(value, origin))
         return found
+
+    def _abbreviated(self, alias: Any, args: tuple[Any, ...]) -> Type:
+        if alias in self._opened:
+            instead = "make it a frozen dataclass, or a union of some, which may mention itself"
+            raise NotAType(f"`{alias.__name__}` stands for a type that mentions itself", instead)
+        self._opened.append(alias)
+        try:
+            return type_of(alias, args, self)
+        finally:
+            self._opened.pop()
 
     def evaluate(self, text: str) -> Any:
         """Give the value of an annotation that is text. Raises what evaluating it raises."""
@@ -339,7 +358,21 @@ def _evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
     if isinstance(node, str):
         node = ast.parse(node.strip(), mode="eval").body
     code = compile(ast.Expression(node), "<annotation>", "eval")
-    return eval(code, {"__builtins__": builtins}, _Names(namespace))
+    names = _Names(namespace)
+    for name in _sizes_in(node):
+        if isinstance(namespace.get(name), typing.TypeVar):
+            names[name] = Dim.of(name)
+    return eval(code, {"__builtins__": builtins}, names)
+
+
+def _sizes_in(node: ast.expr) -> frozenset[str]:
+    """Give the names that an annotation computes with: type parameters, which Python cannot add,
+    are sizes there."""
+    sums = (n for n in ast.walk(node) if isinstance(n, ast.BinOp) and type(n.op) in _ARITHMETIC)
+    return frozenset(n.id for s in sums for n in (s.left, s.right) if isinstance(n, ast.Name))
+
+
+_ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
 
 @final
@@ -363,6 +396,15 @@ def _stands_alone(value: Any) -> str | None:
     if value is written.Optimizer:
         return "an optimiser"
     return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None
+
+
+def _type_variable(value: typing.TypeVar) -> Type:
+    if is_size(value):
+        return SizeType(Dim.of(value.__name__))
+    if value.__bound__ is not None or value.__constraints__:
+        why = f"`{value.__name__}` has a bound, which nothing would check"
+        raise NotAType(why, _UNBOUNDED)
+    return TypeVar(value.__name__)
 
 
 def _is_dtype(item: Any) -> bool:

@@ -22,6 +22,7 @@ from ..diagnostics.catalogue.sites import EndlessModel
 from ..diagnostics.diagnostic import Diagnostic, Problem
 from ..diagnostics.source import Span
 from ..ir.build import Names
+from ..ir.dims import Dim, DimVar
 from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
 from ..ir.ops.captured import CapturedInteger, CapturedNumber
@@ -326,12 +327,25 @@ class Context:
 
     def captured_value(self, name: str, span: Span) -> Static | None:
         """Give the value of a name from outside; one that is not defined is reported."""
-        value = self.scope.find(name)
+        value = self.outside(name)
         if value is MISSING:
             known = (*self.env.names(), *self.scope.names())
             self.program.report(UndefinedName(span, name, nearest(name, known)))
             return None
         return Static(value)
+
+    def outside(self, name: str) -> Any:
+        """Give the value of a name from outside, MISSING if it has none; a type parameter that is a
+        size is that size."""
+        value = self.scope.find(name)
+        if not isinstance(value, TypeVar):
+            return value
+        sizes = (
+            p.name
+            for p in self.program.signature(self.definition).type_params
+            if isinstance(p, DimVar)
+        )
+        return Dim.of(value.__name__) if value.__name__ in sizes else value
 
     def constructor(self, cls: type, span: Span) -> DataConstructor | None:
         """Give the constructor that a dataclass is; None where it is none, which is reported."""

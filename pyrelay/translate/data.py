@@ -38,6 +38,7 @@ from ..ir.types import (
 )
 from ..prelude.library import OPTION
 from ..prelude.names import CONSTRUCTORS
+from .aliases import named_alias
 from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
@@ -158,8 +159,6 @@ class DataTypes:
         whole = members_of(value, reader.evaluate)
         if whole is not None and len(whole) == 1:
             return option(reader.type(whole[0]))
-        if whole is None and is_named_alias(value):
-            return reader.type(value.__value__)
         located = self._located(value, reader)
         if located is None:
             why = refusal(value) if is_users_class(value) else None
@@ -169,11 +168,13 @@ class DataTypes:
         union, args = located
         found = self._defined(union, reader.namespace, span)
         given = tuple(
-            _argument(reader, param, args.get(written))
+            _argument(reader, param, args.get(written, _default(written)))
             for param, written in zip(found.params, union.params, strict=True)
         )
         ty = AdtType(found.name, given)
-        return option(ty) if with_none(value, reader.evaluate) else ty
+        named = named_alias(value)
+        written = value if named is None else named[0]
+        return option(ty) if with_none(written, reader.evaluate) else ty
 
     # Finding.
 
@@ -397,6 +398,12 @@ def _newer(cls: type) -> type | None:
     now = None if module is None else vars(module).get(cls.__qualname__)
     is_other = isinstance(now, type) and now is not cls and now.__qualname__ == cls.__qualname__
     return now if is_other else None
+
+
+def _default(param: Any) -> Any:
+    """Give the type that a type parameter has where none is said, from Python 3.13 on."""
+    has_default = getattr(param, "has_default", None)
+    return param.__default__ if has_default is not None and has_default() else None
 
 
 def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Dim:

@@ -7,6 +7,7 @@ until they are asked: names are resolved when a program is translated, not when 
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pickle import PicklingError
-from types import FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.diagnostic import CheckError
@@ -46,7 +47,7 @@ class Definition:
         self.function: Final = function
         self.kind: Final = kind
         self.name: Final = function.__name__
-        self.around: Final = _annotation_names(function)
+        self.around: Final = self._annotation_names()
         """Names of the enclosing function that only annotations mention, so it captures none."""
 
     def __repr__(self) -> str:
@@ -78,6 +79,22 @@ class Definition:
         if found:
             raise CheckError(*found)
         return source
+
+    def _annotation_names(self) -> dict[str, Any]:
+        """Give the names that annotations mention and the enclosing function binds, and the classes
+        and aliases there, which belong to data types.
+
+        Where a function is defined inside another one, Python keeps no reference to what only its
+        annotations name; the frame that runs the `def` still has them.
+        """
+        frame = _frame_of(self.function) if "<locals>" in self.function.__qualname__ else None
+        if frame is None:
+            return {}
+        try:
+            words = _annotation_words(self.source.node)
+        except CheckError:  # told where the source is read
+            return {}
+        return {n: v for n, v in frame.f_locals.items() if n in words or names_data(v)}
 
 
 def named(module: str, name: str) -> Any:
@@ -152,24 +169,32 @@ def meaning(value: object) -> Any:
     return getattr(value, "__relay__", None)
 
 
-def _annotation_names(function: FunctionType) -> dict[str, Any]:
-    """Give the names that annotations kept as text mention and the enclosing function binds, and
-    the classes and aliases there, which belong to data types.
-
-    Where a function is defined inside another one, Python keeps no reference to what only its
-    annotations name; the frame that runs the `def` still has them.
-    """
-    if "<locals>" not in function.__qualname__:
-        return {}
-    texts = (t for t in function.__annotations__.values() if isinstance(t, str))
-    words = {word for text in texts for word in _WORD.findall(text)}
+def _frame_of(function: FunctionType) -> FrameType | None:
+    """Give the frame that runs the `def` of a function."""
     frame = inspect.currentframe()
-    while frame is not None:
-        if function.__code__ in frame.f_code.co_consts:
-            inside = frame.f_locals.items()
-            return {n: v for n, v in inside if n in words or names_data(v)}
+    while frame is not None and not _defines(frame.f_code, function.__code__):
         frame = frame.f_back
-    return {}
+    return frame
+
+
+def _defines(around: CodeType, code: CodeType) -> bool:
+    """Tell whether a `def` stands in some code. One with type parameters, `def f[T](...)`, stands
+    in code of its own, which binds them."""
+    inside = [c for c in around.co_consts if isinstance(c, CodeType)]
+    return code in inside or any(
+        code in c.co_consts for c in inside if c.co_name.startswith("<generic parameters of")
+    )
+
+
+def _annotation_words(node: ast.FunctionDef) -> frozenset[str]:
+    """Give the names in the annotations of a function and of what is inside it."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        for field in ("annotation", "returns"):
+            annotation = getattr(part, field, None)
+            if isinstance(annotation, ast.expr):
+                found.update(_WORD.findall(ast.unparse(annotation)))
+    return frozenset(found)
 
 
 _WORD: Final = re.compile(r"[^\W\d]\w*")

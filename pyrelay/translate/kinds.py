@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from .. import annotations as written
+from ..ir.dims import Dim
 from ..ir.types import Kind
+from .aliases import abbreviation, is_size
 from .unions import Evaluate, Union, parameters
 
 Located: TypeAlias = "tuple[Union, Mapping[Any, Any]]"
@@ -29,13 +31,13 @@ class Uses:
     """Where the type parameters of one class stand: in shapes, and as arguments of data types."""
 
     dims: tuple[Any, ...]
+    """Type variables, and the names of those that something is computed with."""
     data: tuple[Located, ...]
 
 
 def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
     """Give how an annotation uses type parameters. Raises what evaluating text in it raises."""
-    dims: list[Any] = []
-    data: list[Located] = []
+    found = Uses((), ())
     pending = [annotation]
     while pending:
         value = pending.pop()
@@ -43,28 +45,47 @@ def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
             value = value.__forward_arg__
         if isinstance(value, str):
             value = evaluate(value)
-        match value:
-            case written.TensorAnnotation(items):
-                dims += _type_vars(items)
-                continue
-            case written.FnAnnotation(params, result):
-                pending += [*params, result]
-                continue
-            case written.RefAnnotation(content):
-                pending.append(content)
-                continue
-            case _ if typing.get_origin(value) is typing.Annotated:
-                dims += _type_vars(typing.get_args(value)[1:])
-                continue
-            case _:
-                pass
-        located = locate(value)
-        if located is not None:
-            data.append(located)
-            pending += located[1].values()
-        else:
-            pending += _flat(typing.get_args(value))
-    return Uses(tuple(dims), tuple(data))
+        here, inside = _uses_at(value, locate, evaluate)
+        found = Uses((*found.dims, *here.dims), (*found.data, *here.data))
+        pending += inside
+    return found
+
+
+def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[Uses, list[Any]]:
+    """Give how the outermost part of an annotation uses type parameters, and the parts in it."""
+    match value:
+        case written.TensorAnnotation(items):
+            return Uses(tuple(_type_vars(items)), ()), []
+        case written.FnAnnotation(params, result):
+            return Uses((), ()), [*params, result]
+        case written.RefAnnotation(content):
+            return Uses((), ()), [content]
+        case _ if typing.get_origin(value) is typing.Annotated:
+            return Uses(tuple(_type_vars(typing.get_args(value)[1:])), ()), []
+        case _ if is_size(value):
+            return Uses((value,), ()), []
+        case _:
+            pass
+    short = abbreviation(value, evaluate)
+    if short is not None:
+        return _uses_of_abbreviation(*short, locate, evaluate), list(short[1])
+    located = locate(value)
+    if located is not None:
+        return Uses((), (located,)), list(located[1].values())
+    return Uses((), ()), _flat(typing.get_args(value))
+
+
+def _uses_of_abbreviation(
+    alias: Any, args: Sequence[Any], locate: Locate, evaluate: Evaluate
+) -> Uses:
+    """Give how what an abbreviation stands for uses its type arguments."""
+    inside = uses_of(alias.__value__, locate, evaluate)
+    given = dict(zip(map(_name, parameters(alias)), args, strict=False))
+    dims = tuple(given.get(_name(d), d) for d in inside.dims)
+    data = tuple(
+        (u, {p: given.get(_name(a), a) for p, a in found.items()}) for u, found in inside.data
+    )
+    return Uses(dims, data)
 
 
 def find_kinds(
@@ -97,19 +118,33 @@ def _in_shapes(
     """Give the parameters of unions that stand for a size, as far as is known."""
     for union in group:
         for member in union.members:
-            passed: dict[Any, Any] = dict(zip(parameters(member.cls), member.args, strict=False))
+            names = [_name(p) for p in parameters(member.cls)]
+            passed: dict[Any, Any] = dict(zip(names, member.args, strict=False))
             sizes = [d for use in uses[member.cls] for d in use.dims]
             for use in uses[member.cls]:
                 for other, args in use.data:
                     sizes += [a for p, a in args.items() if is_dim(other, p)]
             for size in sizes:
-                param = passed.get(size) if isinstance(size, typing.TypeVar) else None
+                param = passed.get(_name(size))
                 if param in union.params:
                     yield union, param
 
 
 def _type_vars(items: Sequence[Any]) -> list[Any]:
-    return [v for v in _flat(items) if isinstance(v, typing.TypeVar)]
+    found: list[Any] = []
+    for item in _flat(items):
+        if isinstance(item, typing.TypeVar):
+            found.append(item)
+        elif isinstance(item, Dim):
+            found += sorted(item.names())
+    return found
+
+
+def _name(value: Any) -> str | None:
+    """Give the name of a type variable, or of one that something is computed with."""
+    if isinstance(value, str):
+        return value
+    return value.__name__ if isinstance(value, typing.TypeVar) else None
 
 
 def _flat(items: Sequence[Any]) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import fields, replace
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..diagnostics.catalogue.call import WrongCall
 from ..diagnostics.catalogue.captures import (
@@ -241,6 +241,8 @@ def _kind(value: Any) -> str:
         return "module"
     if isinstance(value, type):
         return "class"
+    if isinstance(value, TypeVar):
+        return "type parameter that is no size"
     article = type(value).__name__
     return f"Python object of type `{article}`"
 
@@ -248,6 +250,8 @@ def _kind(value: Any) -> str:
 def _instead(value: Any) -> str:
     if isinstance(value, list):
         return "make it a tuple"
+    if isinstance(value, TypeVar):
+        return "types are no values: name them in annotations only"
     if isinstance(value, ModuleType | type):
         return "name one of its attributes"
     if is_frozen(value):

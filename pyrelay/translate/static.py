@@ -149,7 +149,7 @@ def _values(cx: Context, nodes: Sequence[ast.expr], local: bool) -> Steps[list[S
 def _name(cx: Context, name: str, local: bool) -> Static | None:
     entry = cx.env.find(name)
     if entry is None:
-        value = cx.scope.find(name)
+        value = cx.outside(name)
         is_known = value is not MISSING and not isinstance(value, CAPTURED)
         return Static(value) if is_known else None
     if name in cx.statics or (local and isinstance(entry, Bound)):

@@ -94,7 +94,7 @@ class NoClauseMatched:
         return Diagnostic(
             code="RL504",
             title="no case matches the value",
-            primary=Label(self.span, "this value fits none of the cases"),
+            primary=Label(self.span, "the value fits none of these cases"),
             help="add a case for it, or `case _:`",
         )
 

@@ -184,8 +184,8 @@ class _Cases:
         if not self._node.partial and last is not None and last.guard is None:
             return
         writer = self._writer
-        writer.code.at(self._node.value.span)
-        number = writer.program.pool.no_clause(self._node.value.span)
+        writer.code.at(self._node.span)
+        number = writer.program.pool.no_clause(self._node.span)
         error = writer.code.call(writer.code.name("failure"), [writer.code.literal(number)])
         writer.emit(writer.code.stop(error))
 

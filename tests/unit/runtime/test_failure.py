@@ -35,8 +35,8 @@ FAILING = {
     ),
     "division": ("def @main(%n: int64) {{ add(1, {0}) }}", "floor_divide(%n, 0)", "RL503"),
     "match": (
-        "def @main(%n: int64) {{ match? ({0}) {{ 0 => 1, 1 => 2 }} }}",
-        "%n",
+        "def @main(%n: int64) {{ {0} }}",
+        "match? (%n) { 0 => 1, 1 => 2 }",
         "RL504",
     ),
     "operator": (
