@@ -22,6 +22,7 @@ from ..diagnostics.diagnostic import (
 )
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
+from ..diagnostics.wording import counted
 from ..translate.definition import Definition
 from .annotate import annotated
 from .load import LoadError, forget, functions, load
@@ -162,20 +163,16 @@ def _write_text(checked: _Checked) -> None:
             print_coloured(shown, stream, limit=None)
             stream.write("\n")
             stream.flush()
-    counts = [_count(errors, "error"), _count(len(found) - errors, "warning")]
+    counts = [counted(errors, "error"), counted(len(found) - errors, "warning")]
     if checked.fixed:
         counts.append(f"{len(checked.fixed)} fixed")
-    functions = _count(checked.functions, "function")
+    functions = counted(checked.functions, "function")
     sys.stdout.write(f"{checked.file}: {functions} checked, {', '.join(counts)}\n")
     if checked.unsaid:
         names = ", ".join(checked.unsaid)
         sys.stdout.write(f"checked where they get their static arguments: {names}\n")
     elif not checked.functions and not found:
         sys.stdout.write("no name of the file is a function under @relay or @relay_model\n")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _write_json(checked: Sequence[_Checked]) -> None:

@@ -41,6 +41,7 @@ from .types import (
     Type,
     float32,
     int64,
+    known_dtype,
 )
 
 if TYPE_CHECKING:
@@ -194,9 +195,7 @@ class Value:
     @property
     def dtype(self) -> DType:
         """The element type of a tensor."""
-        dtype = self.tensor.dtype
-        assert isinstance(dtype, DType)
-        return dtype
+        return known_dtype(self.tensor)
 
     @property
     def tensor(self) -> TensorType:

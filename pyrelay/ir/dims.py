@@ -13,7 +13,7 @@ The larger and the smaller of two dims are made of the last form, `bounds.positi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, TypeAlias, final
@@ -340,6 +340,11 @@ class Dim:
 
 ZERO: Final = Dim(())
 ONE: Final = Dim((((), 1),))
+
+
+def sum_of(dims: Iterable[Dim]) -> Dim:
+    """Give the sum of dims, 0 for none."""
+    return sum(dims, ZERO)
 
 
 @lru_cache(maxsize=4096)

@@ -353,6 +353,13 @@ def is_atom(expr: Expr) -> bool:
     return isinstance(expr, Atom) or is_unit(expr)
 
 
+def is_tail(expr: Expr) -> bool:
+    """Tell whether the expression may end a body in A-normal form."""
+    if isinstance(expr, Call):
+        return isinstance(expr.callee, Expr) and not isinstance(expr.callee, Constructor)
+    return is_atom(expr) or isinstance(expr, If | Match)
+
+
 def is_unit(expr: Expr) -> bool:
     """Tell whether the expression is the empty tuple."""
     return isinstance(expr, Tuple) and not expr.fields

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
-from .types import UNIT, DType, SizeType, TensorType, Type, float32, int64, is_float
+from .types import UNIT, DType, SizeType, Type, float32, int64, is_float, known_dtype
 
 _ROOT_HALF: Final = math.sqrt(0.5)
 _ROOT_TWO_OVER_PI: Final = math.sqrt(2.0 / math.pi)
@@ -154,14 +154,8 @@ def compute_dtype(types: Sequence[Type]) -> DType:
     """Give the dtype in which a pointwise body computes its constants: the operands' float dtype,
     else that of the last operand (the first may be the condition of a `where`)."""
     given = [t for t in types if t != UNIT]  # the empty tuple stands for an omitted operand
-    dtypes = [int64 if isinstance(t, SizeType) else _dtype(t) for t in given]
+    dtypes = [int64 if isinstance(t, SizeType) else known_dtype(t) for t in given]
     return next((d for d in dtypes if is_float(d)), dtypes[-1] if dtypes else float32)
-
-
-def _dtype(ty: Type) -> DType:
-    assert isinstance(ty, TensorType)
-    assert isinstance(ty.dtype, DType)
-    return ty.dtype
 
 
 def _normal_share(k: Scalars, a: Any, approximate: str) -> Any:

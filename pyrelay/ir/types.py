@@ -349,6 +349,13 @@ def is_differentiable(ty: Type) -> bool:
     return False
 
 
+def known_dtype(ty: Type) -> DType:
+    """Give the dtype of the type of a tensor or number in a typed program."""
+    assert isinstance(ty, TensorType)
+    assert isinstance(ty.dtype, DType)
+    return ty.dtype
+
+
 def is_float(dtype: AnyDType) -> bool:
     """Tell whether elements of the dtype are real numbers."""
     return isinstance(dtype, DType) and dtype.kind is DTypeKind.FLOAT

@@ -26,7 +26,7 @@ from ..ir.op import (
     View,
 )
 from ..ir.scalars import compute_dtype
-from ..ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
+from ..ir.types import DType, SizeType, TensorType, TupleType, Type, is_float, known_dtype
 from .constants import torch_dtype
 from .scalars import TorchScalars, tensor_of
 
@@ -124,14 +124,8 @@ def as_tensors(value: Any, ty: Type, device: torch.device) -> Any:
             return value
 
 
-def _dtype(ty: Type) -> DType:
-    assert isinstance(ty, TensorType)
-    assert isinstance(ty.dtype, DType)
-    return ty.dtype
-
-
 def _as_declared(value: Any, ty: Type, device: torch.device) -> Any:
     """A body of constants alone gives a Python float; at run time floats are tensors."""
     if isinstance(ty, TensorType) and is_float(ty.dtype) and not isinstance(value, torch.Tensor):
-        return tensor_of(value, torch_dtype(_dtype(ty)), device)
+        return tensor_of(value, torch_dtype(known_dtype(ty)), device)
     return value

@@ -6,8 +6,8 @@ from typing import Final
 
 import torch
 
-from ..ir.expr import Constant, TensorData
-from ..ir.types import DTYPES, DType, SizeType, TensorType, is_float
+from ..ir.expr import Constant, TensorData, type_of
+from ..ir.types import DTYPES, DType, SizeType, is_float, known_dtype
 
 _BY_NAME: Final[dict[str, torch.dtype]] = {name: getattr(torch, name) for name in DTYPES}
 
@@ -19,9 +19,7 @@ def torch_dtype(dtype: DType) -> torch.dtype:
 
 def dtype_of(constant: Constant) -> DType:
     """Give the element type of a typed constant that is a number."""
-    assert isinstance(constant.ty, TensorType)
-    assert isinstance(constant.ty.dtype, DType)
-    return constant.ty.dtype
+    return known_dtype(type_of(constant))
 
 
 def tensor_constant(constant: Constant, device: torch.device) -> torch.Tensor:

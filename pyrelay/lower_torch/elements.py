@@ -23,7 +23,7 @@ from ..ir.expr import Call, Constant, Expr, Tuple, TupleGet, Var, type_of
 from ..ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reduction, Scatter, inside
 from ..ir.op import Op, Solver
 from ..ir.ops.moving import broadcast_index
-from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64
+from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
 from .apply import apply_op, as_tensors, compute_dtype, is_omitted
 from .constants import is_host_number, tensor_constant, torch_dtype
 from .scalars import TorchScalars, TorchValue, tensor_of
@@ -181,7 +181,7 @@ class TorchSource:
     @property
     def dtype(self) -> DType:
         """The dtype of its elements."""
-        return _known_dtype(self._type)
+        return known_dtype(self._type)
 
     def __call__(self, *index: Dim) -> torch.Tensor:
         """Give the elements at coordinates. Raises IndexError for one that lies outside."""
@@ -258,7 +258,7 @@ class _Call:
             raise NotSaidError from None  # the elements say themselves how many they are
         if not all(sizes):
             return self._empty(self._result)  # there is no place to ask for
-        elements = self._elements(torch_dtype(_known_dtype(result)))
+        elements = self._elements(torch_dtype(known_dtype(result)))
         place = elements.places(result.shape)
         found = body(elements, place, *self._sources(elements), *self._call.attrs.values())
         if found is None:
@@ -273,11 +273,11 @@ class _Call:
             return tuple(map(self._empty, ty.fields))
         tensor = _tensor_type(ty)
         shape = [self._size(d) for d in tensor.shape]
-        return torch.zeros(shape, dtype=torch_dtype(_known_dtype(tensor)), device=self._device)
+        return torch.zeros(shape, dtype=torch_dtype(known_dtype(tensor)), device=self._device)
 
     def _stored(self, value: TorchValue, ty: TensorType) -> torch.Tensor:
         """Give values at all places as the tensor they make. Raises TypeError for another dtype."""
-        dtype = torch_dtype(_known_dtype(ty))
+        dtype = torch_dtype(known_dtype(ty))
         if isinstance(value, torch.Tensor) and value.dtype != dtype:
             raise TypeError(f"the body gives {value.dtype}, the operator {dtype}")
         whole = tensor_of(value, dtype, self._device)
@@ -295,7 +295,7 @@ class _Call:
         pair = isinstance(ty, TupleType)
         value = _tensor_type(ty.fields[0] if isinstance(ty, TupleType) else ty)
         if combine not in ("argmax", "argmin"):
-            lines = lines.to(torch_dtype(_known_dtype(value)))
+            lines = lines.to(torch_dtype(known_dtype(value)))
         found = _combined(combine, lines, pair)
         for dim in gone if keepdim else ():
             found = tuple(f.unsqueeze(dim) for f in found)
@@ -409,8 +409,3 @@ def _tensor_type(ty: Type) -> TensorType:
         return TensorType((), int64)
     assert isinstance(ty, TensorType)
     return ty
-
-
-def _known_dtype(ty: TensorType) -> DType:
-    assert isinstance(ty.dtype, DType)
-    return ty.dtype

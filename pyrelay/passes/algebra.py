@@ -75,7 +75,7 @@ def _product(call: Call, _: Definitions) -> Expr | None:
     return _neutral_on_the_right(_swapped(call), lambda v: v == 1) if right is None else right
 
 
-def _quotient(call: Call, _: Definitions) -> Expr | None:
+def _but_one(call: Call, _: Definitions) -> Expr | None:
     return _neutral_on_the_right(call, lambda v: v == 1)
 
 
@@ -200,18 +200,14 @@ def _order(call: Call) -> tuple[int, ...]:
     return tuple(d % len(dims) for d in dims)
 
 
-def _power(call: Call, _: Definitions) -> Expr | None:
-    return _neutral_on_the_right(call, lambda v: v == 1)
-
-
 _LAWS: Final[Mapping[Op, _Law]] = {
     add: _sum,
     subtract: _difference,
     multiply: _product,
-    divide: _quotient,
+    divide: _but_one,
     quotient: _rounded_quotient,
     floor_divide: _whole_quotient,
-    power: _power,
+    power: _but_one,
     negative: _undone,
     logical_not: _undone,
     logical_and: _connective(False),

@@ -29,6 +29,7 @@ from ..ir.expr import (
     Match,
     Var,
     is_atom,
+    is_tail,
 )
 from ..ir.traverse import Steps, attr_exprs, children, rebuild, run, spine
 from .code import Code
@@ -50,13 +51,6 @@ def normalise(function: Function) -> Function:
     result = run(_function(function, Names()))
     assert isinstance(result, Function)
     return result
-
-
-def is_tail(expr: Expr) -> bool:
-    """Tell whether the expression may end a body in A-normal form."""
-    if isinstance(expr, Call):
-        return isinstance(expr.callee, Expr) and not isinstance(expr.callee, Constructor)
-    return is_atom(expr) or isinstance(expr, If | Match)
 
 
 @final

@@ -7,7 +7,6 @@ every call, and a program whose captured values have changed is translated anew.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ from .programs import exporter, program_of, translated
 from .pullback import pullback_of
 from .records import Grads
 from .representation import UserData
-from .show import explanation, stage_text, type_text
+from .show import difference, explanation, stage_text, type_text
 from .transformed import Transformed, transformed
 from .type_parameters import type_vars_of
 from .warn import warn
@@ -341,8 +340,7 @@ class Runner:
 
     def diff(self, before: str, after: str) -> str:
         """Give the difference between two stages as a unified diff."""
-        first, second = self.show(before).splitlines(), self.show(after).splitlines()
-        return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
+        return difference(self.show, before, after)
 
     def cache_info(self) -> CacheInfo:
         """Tell what is compiled and how often it was used."""

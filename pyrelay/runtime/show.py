@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +33,12 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
 """What each stage shows."""
+
+
+def difference(show: Callable[[str], str], before: str, after: str) -> str:
+    """Give what changed between two stages, as a unified diff."""
+    first, second = show(before).splitlines(), show(after).splitlines()
+    return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
 
 
 def _python(program: Program) -> str:

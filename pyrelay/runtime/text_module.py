@@ -6,7 +6,6 @@ is not right stands in nobody's way; `check` looks at all of them.
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -38,7 +37,7 @@ from .program import Program
 from .pullback import pullback_of
 from .representation import UserData
 from .runner import CacheInfo
-from .show import explanation, stage_text, type_text
+from .show import difference, explanation, stage_text, type_text
 from .text_data import classes_of, data_of
 from .text_instances import instance, type_vars, types_of_values
 from .warn import warn
@@ -189,8 +188,7 @@ class ModuleFunction:
 
     def diff(self, before: str, after: str) -> str:
         """Give what changed between two stages, as a unified diff."""
-        first, second = self.show(before).splitlines(), self.show(after).splitlines()
-        return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
+        return difference(self.show, before, after)
 
     def cache_info(self) -> CacheInfo:
         """Tell what is compiled and how often it was used."""

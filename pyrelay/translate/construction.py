@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping
 
 from ..diagnostics.catalogue.signatures import WrongArguments
-from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
@@ -39,7 +38,9 @@ def construct_call(cx: Context, node: ast.Call, cls: type) -> Steps[Expr]:
     maker = Constructor(found.adt, found.name, span=cx.span(node.func))
 
     def call(args: Mapping[str, Expr]) -> Expr:
-        fields = tuple(args.get(f.name) or _default(cx, f, span) for f in found.fields)
+        fields = tuple(
+            args.get(f.name) or lift(cx, Static(f.default), f.name, span) for f in found.fields
+        )
         return Call(maker, fields, span=span)
 
     return in_order(written, found.field_names, call)
@@ -47,10 +48,6 @@ def construct_call(cx: Context, node: ast.Call, cls: type) -> Steps[Expr]:
 
 def _slot(field: Field) -> Slot:
     return Slot(field.name, field.default is MISSING, field.keyword_only)
-
-
-def _default(cx: Context, field: Field, span: Span) -> Expr:
-    return lift(cx, Static(field.default), field.name, span)
 
 
 def _text(found: DataConstructor) -> str:

@@ -25,7 +25,7 @@ from .mentions import lift, mention
 from .models import Instance, PassedModel
 from .optimizers import STAND_IN, OptimizerUse
 from .places import ParameterPlace, Place
-from .signature import Parameter, Signature
+from .signature import Signature
 
 
 def definition_call(
@@ -109,14 +109,12 @@ def _apply(
             written[name] = yield cx.expression(argument)
 
     def call(args: Mapping[str, Expr]) -> Expr:
-        operands = tuple(args.get(n) or _default(cx, p, span) for n, p in values.items())
+        operands = tuple(
+            args.get(n) or lift(cx, Static(p.default), n, span) for n, p in values.items()
+        )
         return Call(callee, (*hidden, *operands), type_args=type_args, span=span)
 
     return in_order(written, list(values), call)
-
-
-def _default(cx: Context, parameter: Parameter, span: Span) -> Expr:
-    return lift(cx, Static(parameter.default), parameter.name, span)
 
 
 def static_arguments(

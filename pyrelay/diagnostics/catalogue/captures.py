@@ -9,10 +9,7 @@ from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
 from ..source import Span
-
-
-def _a(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+from ..wording import with_article
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +28,7 @@ class CapturedTensor:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL106",
-            title=f"`{self.name}` is {_a(self.kind)} from outside of the function",
+            title=f"`{self.name}` is {with_article(self.kind)} from outside of the function",
             primary=Label(self.span, "captured here"),
             help=f"pass it as an argument, or write `relay.const({self.name})` if its elements "
             "never change",
@@ -69,7 +66,7 @@ class CapturedObject:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL116",
-            title=f"`{self.name}` is {_a(self.kind)}, which compiled code cannot use",
+            title=f"`{self.name}` is {with_article(self.kind)}, which compiled code cannot use",
             primary=Label(self.span, ""),
             help=self.instead,
         )

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 from ..diagnostic import Diagnostic, Label
 from ..misspelt import did_you_mean
 from ..source import Span
-
-
-def _a(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+from ..wording import with_article
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ class MutableDefault:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL113",
-            title=f"the default of `{self.parameter}` is {_a(self.kind)}",
+            title=f"the default of `{self.parameter}` is {with_article(self.kind)}",
             primary=Label(self.span, "defaults are numbers, bools, strings and tuples of these"),
             help="make it a required parameter, or use a number or a tuple",
         )

@@ -35,15 +35,10 @@ from .derivatives import (
     silu_grad,
     softplus_grad,
 )
-from .samples import filled, numeric_samples, real_samples
+from .samples import filled, kinked_samples, numeric_samples, real_samples
 
 if TYPE_CHECKING:
     from ..build import Value
-
-
-def _at_kink() -> Iterable[Sample]:
-    yield from numeric_samples()
-    yield Sample((filled(0.0, 3),), smooth=False)
 
 
 sigmoid: Final = Op(
@@ -75,7 +70,7 @@ relu: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="nn.functional.relu",
-    samples=_at_kink,
+    samples=kinked_samples,
 )
 
 gelu: Final = Op(

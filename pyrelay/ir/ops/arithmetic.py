@@ -25,10 +25,10 @@ from .math import log
 from .samples import (
     binary_samples,
     filled,
+    kinked_samples,
     numeric_pairs,
     numeric_samples,
     pairs_between,
-    step_samples,
     tied_pairs,
 )
 
@@ -249,7 +249,7 @@ sign: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="sign",
-    samples=step_samples,
+    samples=kinked_samples,
 )
 
 abs_: Final = Op(
@@ -265,7 +265,7 @@ abs_: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="abs",
-    samples=step_samples,
+    samples=kinked_samples,
 )
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
+from ...diagnostics.wording import counted
 from .. import kinds
 from ..bounds import is_nonnegative, minimum, positive_part
 from ..dims import ONE, Dim, DimHole
@@ -92,7 +93,7 @@ def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
     used = sum(consumed(call, entry, indices) for entry in spec)
     if used > rank:
         call.clash(
-            f"too many indices: {used} for a tensor of {rank} dimension{'s' if rank != 1 else ''}",
+            f"too many indices: {used} for a tensor of {counted(rank, 'dimension')}",
             0,
         )
     places = [i for i, entry in enumerate(spec) if entry == ("ellipsis",)]

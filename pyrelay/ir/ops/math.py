@@ -22,7 +22,7 @@ from ..op import (
 )
 from ..rules import numeric, same_dtype
 from .derivatives import tanh_grad
-from .samples import filled, floats_between, real_samples, step_samples
+from .samples import filled, floats_between, kinked_samples, real_samples
 
 _TWO_OVER_ROOT_PI: Final = 2.0 / scalar_math.sqrt(scalar_math.pi)
 
@@ -250,7 +250,7 @@ floor: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="floor",
-    samples=step_samples,
+    samples=kinked_samples,
 )
 
 ceil: Final = Op(
@@ -266,7 +266,7 @@ ceil: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="ceil",
-    samples=step_samples,
+    samples=kinked_samples,
 )
 
 trunc: Final = Op(
@@ -282,7 +282,7 @@ trunc: Final = Op(
     hidden=(),
     hyper=(),
     torch_name="trunc",
-    samples=step_samples,
+    samples=kinked_samples,
 )
 
 
@@ -310,7 +310,7 @@ round_: Final = Op(
     hyper=(),
     torch_name="round",
     samples=lambda: (
-        *step_samples(),
+        *kinked_samples(),
         Sample((filled(0.5, 2),), smooth=False),
         Sample((filled(-1.5, 2),), smooth=False),
         Sample((TensorSpec((3, 4), low=-9.0, high=9.0),), {"decimals": 1}),

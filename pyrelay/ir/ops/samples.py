@@ -91,8 +91,8 @@ def numeric_samples() -> Iterable[Sample]:
     yield Sample((TensorSpec((), "int64", -5, 0),))
 
 
-def step_samples() -> Iterable[Sample]:
-    """Give inputs of a piecewise constant operator."""
+def kinked_samples() -> Iterable[Sample]:
+    """Give inputs of an operator that has a kink or a step at 0."""
     yield from numeric_samples()
     yield Sample((filled(0.0, 3),), smooth=False)
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias, final
 
 from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
+from ...diagnostics.wording import counted
 from ..expr import (
     Binding,
     Call,
@@ -119,7 +120,7 @@ class Imported:
         """Give what a call means. Raises BadSignature and Refused."""
         most, least = len(self.operands), len(self.operands) - self.optional
         if not least <= len(args) <= most:
-            wanted = f"{most} operand{'s' if most != 1 else ''}"
+            wanted = counted(most, "operand")
             if least < most:
                 wanted = f"{least} to {wanted}"
             raise BadSignature(f"`{self.name}` takes {wanted}, not {len(args)}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..attributes import WrongAttribute, bind_attr
-from ..dims import Dim
+from ..kinds import static
 from ..nested import map_nested
 from ..op import Missing, Op, Param
 
@@ -30,7 +30,7 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
             return dict(attrs)
         if param.default is not Missing.REQUIRED and _is_bound(op, param, {}, value):
             continue
-        plain = map_nested(value, _plain)
+        plain = map_nested(value, static)
         shown[param.name] = plain if _is_bound(op, param, {param.name: plain}, value) else value
     return shown
 
@@ -41,13 +41,6 @@ def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> boo
         return same(bind_attr(op, param, attrs), value)
     except WrongAttribute:
         return False
-
-
-def _plain(value: Any) -> Any:
-    """Give a constant dim as an integer, and any other value as it is."""
-    if isinstance(value, Dim) and value.constant is not None:
-        return value.constant
-    return value
 
 
 def same(left: object, right: object) -> bool:

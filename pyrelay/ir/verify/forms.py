@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from ..effect import flavour_of
 from ..expr import (
-    Call,
     Constructor,
     Expr,
     Flavour,
@@ -17,6 +16,7 @@ from ..expr import (
     Match,
     Transform,
     is_atom,
+    is_tail,
 )
 from ..traverse import bound_vars, children, spine
 from ..types import FnType, Type, subtypes
@@ -59,18 +59,12 @@ def bodies_end_in_tails(scene: Scene) -> Iterator[Finding]:
         bodies, guards = _bodies(node)
         for body in bodies:
             end = spine(body)[1]
-            if not _may_end_body(end):
+            if not is_tail(end):
                 yield end, f"a {type(end).__name__} ends a body"
         for guard in guards:
             end = spine(guard)[1]
             if not is_atom(end):
                 yield end, "a guard does not end in an atom"
-
-
-def _may_end_body(end: Expr) -> bool:
-    if isinstance(end, Call):
-        return isinstance(end.callee, Expr) and not isinstance(end.callee, Constructor)
-    return is_atom(end) or isinstance(end, If | Match)
 
 
 def _bodies(node: Expr) -> tuple[list[Expr], list[Expr]]:

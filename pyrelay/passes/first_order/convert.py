@@ -32,6 +32,7 @@ from ...ir.expr import (
     Var,
     Wildcard,
     is_atom,
+    is_tail,
     type_of,
 )
 from ...ir.nested import map_nested
@@ -39,7 +40,6 @@ from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
 from ..code import Code
-from ..normal_form import is_tail
 from ..summary import names_in
 from .calls import Caller
 from .closures import Value

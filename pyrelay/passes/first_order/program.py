@@ -15,13 +15,13 @@ from ...ir.expr import (
     GlobalVar,
     Match,
     Var,
+    is_tail,
     type_of,
 )
 from ...ir.module import ConstructorDef, Module
 from ...ir.types import AdtType, FnType, Substitution, Type, TypeVar, substitution
 from ..code import Code
 from ..matching import Matching
-from ..normal_form import is_tail
 from ..summary import Summary, summarise
 from .calls import Caller
 from .closures import Closure, DataTarget, GlobalTarget, LocalTarget, NotFirstOrder, Target

@@ -17,6 +17,7 @@ from ...ir.types import (
     TupleType,
     Type,
     as_arguments,
+    known_dtype,
 )
 from .copying import Copier
 from .data import Border
@@ -142,9 +143,7 @@ class _Wrapper:
         if not instance.useful:
             return {}
         (loss, *_) = self._leaves.of(self._value_type)
-        assert isinstance(loss, TensorType)
-        assert isinstance(loss.dtype, DType)
-        return {0: self._builder.constant(1.0, loss.dtype).atom}
+        return {0: self._builder.constant(1.0, known_dtype(loss)).atom}
 
     def _pullback(self, instance: Instance, residual: Value | None) -> Function:
         """Give the function from a cotangent of the value to the gradients."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import assert_never, final
 
 from ...ir.bounds import at_most
-from ...ir.dims import ONE, ZERO, Dim, product
+from ...ir.dims import ONE, ZERO, Dim, product, sum_of
 from ...ir.expr import Expr, Var, type_of
 from ...ir.types import SizeType, Type
 from .groups import Domain, Group, Kind
@@ -35,7 +35,7 @@ class Cost:
     @property
     def read_bytes(self) -> Dim:
         """The bytes that are read."""
-        return _sum(n * bytes_of(type_of(v)) for v, n in self.read.items())
+        return sum_of(n * bytes_of(type_of(v)) for v, n in self.read.items())
 
     @property
     def bytes(self) -> Dim:
@@ -62,12 +62,12 @@ def cost_of(group: Group) -> Cost:
     for var, index in record.reads:
         if var not in group.leaves and not isinstance(var.ty, SizeType):
             counts.setdefault(var, []).append(_places(index, record, repeated))
-    read = {v: _least(_sum(n), product(shape_of(type_of(v)))) for v, n in counts.items()}
-    work = _sum(
+    read = {v: _least(sum_of(n), product(shape_of(type_of(v)))) for v, n in counts.items()}
+    work = sum_of(
         _places(w.index, record, repeated) * (w.elements.operations + w.elements.functions)
         for w in record.work
     )
-    written = _sum(size_of(type_of(o.value)) for o in group.outputs)
+    written = sum_of(size_of(type_of(o.value)) for o in group.outputs)
     return Cost(read, written, work + _combined(group))
 
 
@@ -85,7 +85,7 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
             for number, output in enumerate(group.outputs):
                 shape = shape_of(type_of(output.value))
                 reader.element(output.value, places.index(f"i{number}_", shape))
-            return _sum(product(shape_of(type_of(o.value))) for o in group.outputs)
+            return sum_of(product(shape_of(type_of(o.value))) for o in group.outputs)
         case Kind.ROWS:
             assert group.domain is not None
             index = places.index("i", group.domain.shape)
@@ -132,14 +132,14 @@ def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
             places.relocated((flat,), (count,), reduced),
         )
         reader.element(found.operand, at)
-    return _sum(product(tuple(p.sizes.values())) for p in group.products)
+    return sum_of(product(tuple(p.sizes.values())) for p in group.products)
 
 
 def _combined(group: Group) -> Dim:
     """Give how many elements are combined by reductions, sums of products and scatters."""
     reductions = (*group.reductions, *group.beside)
-    total = _sum(product(shape_of(type_of(r.operand))) for r in reductions)
-    total = total + 2 * _sum(product(tuple(p.sizes.values())) for p in group.products)
+    total = sum_of(product(shape_of(type_of(r.operand))) for r in reductions)
+    total = total + 2 * sum_of(product(tuple(p.sizes.values())) for p in group.products)
     if group.scattered is not None:
         call = group.scattered.call
         total = total + product(shape_of(type_of(call.args[group.scattered.lowering.over])))
@@ -161,10 +161,3 @@ def _least(count: Dim, size: Dim) -> Dim:
     if at_most(count, size):
         return count
     return size if at_most(size, count) or estimate(size) <= estimate(count) else count
-
-
-def _sum(dims: Iterable[Dim]) -> Dim:
-    total = ZERO
-    for dim in dims:
-        total = total + dim
-    return total

@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, final
 
 from ...diagnostics.source import BUILTIN, Span
-from ...ir.dims import ZERO, Dim
+from ...diagnostics.wording import counted
+from ...ir.dims import ZERO, Dim, sum_of
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var, type_of
 from ...ir.op import Host, Op, View
 from ...ir.traverse import post_order
@@ -123,7 +124,7 @@ def _steps(body: Expr, kernels: Mapping[str, Step]) -> Iterable[Step]:
             case Call(Op(lowering=View() | Host())):
                 pass
             case Call(Op() as op, args) if _is_tensor(type_of(node)) or _moves(args):
-                read = _sum(_size(type_of(a)) for a in args)
+                read = sum_of(_size(type_of(a)) for a in args)
                 written = _size(type_of(node))
                 yield Step(op.name, _TORCH, read, written, None, _place((node.span,)))
             case _:
@@ -149,14 +150,14 @@ def _size(ty: Type) -> Dim:
         case TensorType():
             return size_of(ty)
         case TupleType(fields):
-            return _sum(map(_size, fields))
+            return sum_of(map(_size, fields))
         case _:
             return ZERO
 
 
 def _total(steps: Sequence[Step]) -> Step:
-    operations = _sum(s.operations for s in steps if s.operations is not None)
-    read, written = _sum(s.read for s in steps), _sum(s.written for s in steps)
+    operations = sum_of(s.operations for s in steps if s.operations is not None)
+    read, written = sum_of(s.read for s in steps), sum_of(s.written for s in steps)
     return Step("total", "", read, written, operations, "")
 
 
@@ -195,17 +196,6 @@ def _laid_out(rows: Sequence[tuple[str, ...]]) -> list[str]:
 def _summary(entry: str, regions: Regions, found: Sequence[Table]) -> str:
     steps = [s for t in found for s in t.steps]
     calls = sum(s.kind == _TORCH for s in steps)
-    kernels = _count(len(regions.kernels), "kernel")
-    inside = _count(len(regions.regions), "region")
-    return f"{entry}: {kernels}, {_count(calls, 'call')} of torch, {inside}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _sum(dims: Iterable[Dim]) -> Dim:
-    total = ZERO
-    for dim in dims:
-        total = total + dim
-    return total
+    kernels = counted(len(regions.kernels), "kernel")
+    inside = counted(len(regions.regions), "region")
+    return f"{entry}: {kernels}, {counted(calls, 'call')} of torch, {inside}"

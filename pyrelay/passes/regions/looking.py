@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, final
 from ...ir.expr import Call, Var, type_of
 from ...ir.lowering import Scatter, inside
 from ...ir.op import Op
-from ...ir.types import TupleType, Type
+from ...ir.types import TupleType
 from .groups import Domain, reduced_of
 from .items import Item, Role
-from .reading import Reader, shape_of
+from .reading import Reader, first_of, shape_of
 from .recording import Recording, read_scatter
 
 if TYPE_CHECKING:
@@ -64,9 +64,5 @@ def read_element(
             assert isinstance(lowering, Scatter)
             read_scatter(call, lowering, reader, record)
         case _:
-            shape = shape_of(_first(type_of(item.var)))
+            shape = shape_of(first_of(type_of(item.var)))
             reader.element(item.var, domain.place(places, index, shape))
-
-
-def _first(ty: Type) -> Type:
-    return ty.fields[0] if isinstance(ty, TupleType) else ty

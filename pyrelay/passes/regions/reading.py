@@ -33,7 +33,7 @@ from ...ir.ops.moving import broadcast_index
 from ...ir.rounding import nearest
 from ...ir.scalars import compute_dtype
 from ...ir.traverse import Steps, run, spine
-from ...ir.types import DType, SizeType, TensorType, TupleType, Type, int64
+from ...ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
 from .places import Places
 
 
@@ -183,7 +183,7 @@ class Reader:
                 elements = self._supplier.elements(dtype, index)
                 return body(elements, *values, *attrs)
             case Elementwise(body):
-                first = _first(type_of(call))
+                first = first_of(type_of(call))
                 elements = self._supplier.elements(dtype_of(first), index)
                 place = Place(index, shape_of(first))
                 found = body(elements, place, *self.operands(call, mask), *attrs)
@@ -274,7 +274,8 @@ def results_of(body: Expr) -> tuple[Expr, ...]:
     return whole.fields if isinstance(whole, Tuple) else (end,)
 
 
-def _first(ty: Type) -> Type:
+def first_of(ty: Type) -> Type:
+    """Give the type of the first of several results, of one the type itself."""
     return ty.fields[0] if isinstance(ty, TupleType) else ty
 
 
@@ -290,6 +291,4 @@ def dtype_of(ty: Type) -> DType:
     """Give the dtype of the elements of a tensor or integer."""
     if isinstance(ty, SizeType):
         return int64
-    assert isinstance(ty, TensorType)
-    assert isinstance(ty.dtype, DType)
-    return ty.dtype
+    return known_dtype(ty)
