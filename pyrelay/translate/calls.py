@@ -70,7 +70,7 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.func, ast.Name)
         return (yield model_call(cx, node, node.func.id, entry.model))
-    callee = yield cx.expression(node.func)
+    callee = yield _callee(cx, node)
     if isinstance(entry, Bound) and entry.function is not None:
         return (yield local_call(cx, node, callee, entry.function))
     if node.keywords:
@@ -82,6 +82,16 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
         )
     args = yield cx.expressions(node.args)
     return Call(callee, args, span=cx.span(node))
+
+
+def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate what is called; what differentiates a function hears of the arguments, too."""
+    made = node.func
+    known = static_value(cx, made.func) if isinstance(made, ast.Call) else None
+    intrinsic = None if known is None else meaning(known.value)
+    if isinstance(made, ast.Call) and isinstance(intrinsic, Intrinsic) and intrinsic in RULES:
+        return (yield gradient_call(cx, made, intrinsic, node.args))
+    return (yield cx.expression(made))
 
 
 def _static_call(cx: Context, node: ast.Call, known: Static) -> Steps[Expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from ..diagnostics.catalogue.model import UnknownDim
@@ -12,21 +12,21 @@ from ..diagnostics.catalogue.signatures import BadValue
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
-from ..ir.expr import Binding, Call, Expr, Function, GlobalVar, RefCreate, Tuple, Var
+from ..ir.expr import Binding, Call, Expr, RefCreate, Tuple, Var
 from ..ir.op import Holder
 from ..ir.ops.model import KEY_INIT, initial
 from ..ir.traverse import Steps, let, run
-from ..ir.types import Substitution
 from .atoms import atom, into
 from .attributes import attribute_value, static_argument
 from .context import Context
 from .definition import Definition, Kind, ModelUse, meaning
-from .functions import use_instance
 from .instances import complete_statics
 from .models import ModelSpec, SubModelSpec, ValueSpec
+from .passed_models import use_instance
 from .places import CreatedPlace
 from .scope import nearest
 from .static import static_value
+from .tied_shapes import tied
 from .updates import started
 
 
@@ -57,24 +57,9 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
     if sizes:
         params = atom(params, "params", into(bindings))
         state = atom(state, "state", into(bindings))
-        bindings.append(Binding(Var("sizes", span=span), _at_sizes(cx, use, params, state, sizes)))
+        bindings.append(Binding(Var("sizes", span=span), tied(cx, use, params, state, sizes)))
     content = params if use.optimizer is None else started(cx, spec, params, use.optimizer, span)
     return let(bindings, Tuple((RefCreate(content, span=span), state), span=span))
-
-
-def _at_sizes(
-    cx: Context, use: ModelUse, params: Expr, state: Expr, sizes: Mapping[str, Dim]
-) -> Function:
-    """Give a function that calls the model at the sizes given. It is never called itself: it ties
-    the shapes of the parameters to the sizes, as any call of the model would."""
-    instance = use_instance(cx, use, params.span)
-    signature = cx.program.signature(use.definition)
-    replace = Substitution(dict(sizes), {})
-    values = tuple(Var(p.name, replace(p.ty), span=params.span) for p in signature.values)
-    callee = GlobalVar(cx.program.function_name(instance), span=params.span)
-    body = Call(callee, (params, state, *values), span=params.span)
-    own = tuple(p for p in signature.type_params if p.name not in sizes)
-    return Function(values, body, None, own, span=params.span)
 
 
 def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim]:

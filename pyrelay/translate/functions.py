@@ -8,7 +8,6 @@ from typing import Any
 
 from ..annotations import ModelAnnotation
 from ..diagnostics.catalogue.signatures import WrongArguments
-from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, GlobalVar, RefRead
@@ -19,12 +18,11 @@ from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, ModelUse
-from .environment import Bound, LocalFunction, Static
-from .instances import complete_statics, function_operands
+from .environment import LocalFunction, Static
+from .instances import function_operands
 from .mentions import lift, mention
-from .models import Instance, PassedModel
 from .optimizers import STAND_IN, OptimizerUse
-from .places import ParameterPlace, Place
+from .passed_models import model_arguments, pass_on, use_instance
 from .signature import Signature
 
 
@@ -43,7 +41,7 @@ def definition_call(
     models = model_arguments(cx, bound, signature)
     cx.wanted = wanted
     name, hidden = function_operands(cx, definition, span, given, models)
-    _pass_on(cx, bound, name, models)
+    pass_on(cx, bound, name, models)
     cx.wanted = None
     args = () if types is None else _type_arguments(cx, types, definition, signature)
     return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature, args))
@@ -72,7 +70,7 @@ def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Step
     """Translate a call of what a transform made of a relay function in a script."""
     signature = cx.program.signature(function.definition)
     bound = match_call(cx, node, function.name, signature)
-    callee = mention(cx, function, cx.span(node.func))
+    callee = mention(cx, function, cx.span(node.func), bound or {})
     if bound is None:
         return callee
     return (yield _apply(cx, node, callee, (), bound, signature))
@@ -130,52 +128,6 @@ def static_arguments(
             wanted = "a number, a captured constant or a static parameter"
             found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
     return found
-
-
-def model_arguments(
-    cx: Context, bound: Mapping[str, ast.expr], signature: Signature
-) -> tuple[tuple[str, PassedModel], ...]:
-    """Give which models are passed for the parameters that are models."""
-    found: list[tuple[str, PassedModel]] = []
-    for parameter in signature.parameters:
-        if parameter.model is not None and parameter.name in bound:
-            use = model_named(cx, bound[parameter.name])
-            if use is not None:
-                instance = use_instance(cx, use, parameter.span)
-                found.append((parameter.name, PassedModel(instance, use.optimizer)))
-    return tuple(found)
-
-
-def _pass_on(
-    cx: Context,
-    bound: Mapping[str, ast.expr],
-    function: str,
-    models: tuple[tuple[str, PassedModel], ...],
-) -> None:
-    for name, _ in models:
-        cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterPlace(function, name))
-
-
-def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
-    """Give the model that a name stands for; None when it is none, which is reported."""
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    if isinstance(entry, Bound) and entry.model is not None:
-        cx.program.updates.unite(entry.places)
-        return entry.model
-    cx.program.report(UnknownModel(cx.span(node)))
-    return None
-
-
-def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
-    """Give where the model that a name stands for comes from."""
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    return entry.places if isinstance(entry, Bound) else ()
-
-
-def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
-    """Give the translation of a model that a use means."""
-    statics = complete_statics(cx.program, use.definition, dict(use.statics), span)
-    return Instance(use.definition, statics, use.training)
 
 
 def annotated_definition(annotation: ModelAnnotation | None) -> Definition | None:

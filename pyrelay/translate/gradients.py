@@ -21,9 +21,10 @@ from .context import Context, ModelParts
 from .definition import Definition, DerivedFunction, Kind, meaning
 from .environment import Bound, LocalFunction
 from .flow import Nested
-from .functions import explicit_parts, model_named
+from .functions import explicit_parts
 from .instances import function_operands
-from .mentions import lift
+from .mentions import lift, mention
+from .passed_models import model_arguments, model_named, pass_on
 from .static import static_value
 
 T = TypeVar("T")
@@ -56,8 +57,11 @@ class _Options:
     has_aux: bool
 
 
-def gradient_call(cx: Context, node: ast.Call, intrinsic: Intrinsic) -> Steps[Expr]:
-    """Translate `relay.grad(f, wrt=...)` or `relay.grad(model, f, args)`."""
+def gradient_call(
+    cx: Context, node: ast.Call, intrinsic: Intrinsic, given: Sequence[ast.expr] = ()
+) -> Steps[Expr]:
+    """Translate `relay.grad(f, wrt=...)` or `relay.grad(model, f, args)`. The first is called with
+    the arguments `given`, where it is called at once: `relay.grad(f)(x)`."""
     rule = RULES[intrinsic]
     if node.args and _names_models(cx, node.args[0]):
         return (yield _in_models(cx, node, rule))
@@ -69,10 +73,28 @@ def gradient_call(cx: Context, node: ast.Call, intrinsic: Intrinsic) -> Steps[Ex
         what = f"an argument of the function in `relay.{rule.value}`"
         instead = f"call what it gives: `relay.{rule.value}(f)(x)`"
         return cx.refuse(Unsupported(cx.span(node.args[1]), what, instead))
-    function = yield cx.expression(bound["f"])
+    function = yield _function(cx, bound["f"], given)
     wrt, single = _wrt(cx, bound)
     has_aux = _flag(cx, bound.get("has_aux"))
     return Transform(rule, function, wrt, single, has_aux, span=cx.span(node))
+
+
+def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[Expr]:
+    """Translate a function that is differentiated, and called with the arguments `given`."""
+    known = static_value(cx, node)
+    found = None if known is None else meaning(known.value)
+    definition = found.definition if isinstance(found, DerivedFunction) else found
+    if not isinstance(found, Definition | DerivedFunction) or not isinstance(
+        definition, Definition
+    ):
+        return (yield cx.expression(node))
+    return mention(cx, found, cx.span(node), _by_name(cx, definition, given))
+
+
+def _by_name(cx: Context, definition: Definition, given: Sequence[ast.expr]) -> dict[str, ast.expr]:
+    """Give arguments that are written by position by the names of a function's parameters."""
+    values = cx.program.signature(definition).values
+    return {p.name: node for p, node in zip(values, given, strict=False)}
 
 
 def _names_models(cx: Context, node: ast.expr) -> bool:
@@ -149,12 +171,12 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     if update is not None:
         return cx.refuse(update)
     models = _models(cx, named.elts if isinstance(named, ast.Tuple | ast.List) else [named])
-    function, hidden, wrt = yield supplied(cx, bound["f"], models)
-    single = not isinstance(named, ast.Tuple | ast.List)
-    options = _Options(rule, wrt, single, _flag(cx, bound.get("has_aux")))
     given = bound["args"]
     if not isinstance(given, ast.Tuple | ast.List):
         return cx.refuse(_apart(cx, node, [given], rule))
+    function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts)
+    single = not isinstance(named, ast.Tuple | ast.List)
+    options = _Options(rule, wrt, single, _flag(cx, bound.get("has_aux")))
     args = yield cx.expressions(given.elts)
     span = cx.span(node)
     transform = Transform(
@@ -213,14 +235,15 @@ def _models(cx: Context, nodes: Sequence[ast.expr]) -> list[ModelParts]:
 
 
 def supplied(
-    cx: Context, node: ast.expr, models: Sequence[ModelParts]
+    cx: Context, node: ast.expr, models: Sequence[ModelParts], given: Sequence[ast.expr] = ()
 ) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
     """Translate a function that models are supplied to: give it with the parts of all models it
-    needs as leading parameters, these operands, and the indices of the models' parameters."""
+    needs as leading parameters, these operands, and the indices of the models' parameters. It is
+    called with the arguments `given`, where they are known."""
     known = static_value(cx, node)
     found = None if known is None else meaning(known.value)
     if isinstance(found, Definition):
-        return _supplied_definition(cx, node, found, models)
+        return _supplied_definition(cx, node, found, models, given)
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     local = entry.function if isinstance(entry, Bound) else None
     syntax = local.node if isinstance(local, LocalFunction) else node
@@ -249,10 +272,19 @@ def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]
 
 
 def _supplied_definition(
-    cx: Context, node: ast.expr, function: Definition, models: Sequence[ModelParts]
+    cx: Context,
+    node: ast.expr,
+    function: Definition,
+    models: Sequence[ModelParts],
+    given: Sequence[ast.expr],
 ) -> tuple[Expr, tuple[Expr, ...], tuple[int, ...]]:
     span = cx.span(node)
-    name, hidden = with_models(cx, models, lambda: function_operands(cx, function, span, {}))
+    bound = _by_name(cx, function, given)
+    passed = model_arguments(cx, bound, cx.program.signature(function))
+    name, hidden = with_models(
+        cx, models, lambda: function_operands(cx, function, span, {}, passed)
+    )
+    pass_on(cx, bound, name, passed)
     is_model = function.kind is Kind.MODEL
     order = [function] if is_model else list(cx.program.requirements(function))
     wrt: list[int] = []

@@ -6,9 +6,11 @@ that calls it: its hidden parameters are captured.
 
 from __future__ import annotations
 
+import ast
 import enum
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from types import FunctionType, ModuleType
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeVar
 
 from ..diagnostics.catalogue.call import WrongCall
@@ -39,6 +41,7 @@ from .environment import Bound, Static
 from .instances import function_operands
 from .library import library_mention
 from .optimizers import Recipe
+from .passed_models import model_arguments, pass_on
 from .scope import is_data, is_frozen
 from .signature import Signature
 from .unions import is_data_class
@@ -114,13 +117,19 @@ def _plain(value: Any, span: Span) -> Expr | None:
             return None
 
 
-def mention(cx: Context, function: Definition | DerivedFunction, span: Span) -> Expr:
-    """Give a relay function or a model as a value."""
+def mention(
+    cx: Context,
+    function: Definition | DerivedFunction,
+    span: Span,
+    passed: Mapping[str, ast.expr] = MappingProxyType({}),
+) -> Expr:
+    """Give a relay function or a model as a value. What is `passed` for its parameters, where that
+    is known, tells which models they are."""
     derived: list[DerivedFunction] = []
     while isinstance(function, DerivedFunction):
         derived.append(function)
         function = function.base
-    found = _definition(cx, function, span)
+    found = _definition(cx, function, span, passed)
     for layer in reversed(derived):
         found = transform_of(layer, found, cx.program.signature(layer.definition), span)
     return found
@@ -160,10 +169,14 @@ def _constructor(cx: Context, cls: type, span: Span) -> Expr:
     return Constructor(found.adt, found.name, span=span)
 
 
-def _definition(cx: Context, definition: Definition, span: Span) -> Expr:
-    name, hidden = function_operands(cx, definition, span, {})
-    callee = GlobalVar(name, span=span)
+def _definition(
+    cx: Context, definition: Definition, span: Span, passed: Mapping[str, ast.expr]
+) -> Expr:
     signature = cx.program.signature(definition)
+    models = model_arguments(cx, passed, signature)
+    name, hidden = function_operands(cx, definition, span, {}, models)
+    pass_on(cx, passed, name, models)
+    callee = GlobalVar(name, span=span)
     if not hidden:
         return callee
     params = tuple(Var(p.name, span=span) for p in signature.values)

@@ -10,6 +10,7 @@ from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.names import UnknownAttribute
 from ..diagnostics.source import Span
 from ..ir.expr import (
+    Binding,
     Call,
     Constructor,
     Expr,
@@ -22,20 +23,22 @@ from ..ir.expr import (
 from ..ir.intrinsics import Intrinsic
 from ..ir.module import AdtDef, ConstructorDef
 from ..ir.placeholder import placeholder
-from ..ir.traverse import Steps, run
+from ..ir.traverse import Steps, let, run
 from ..ir.types import TypeVar
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
 from .context import Context, ModelParts, ModelVar, field_of
 from .definition import Definition, Kind, ModelUse, meaning
 from .environment import Bound, LocalFunction
-from .functions import explicit_parts, model_named
+from .functions import explicit_parts
 from .gradients import parameter_names, supplied, with_models
 from .habits import OF_VALUES
 from .instances import complete_statics, function_operands
 from .models import Instance, ModelSpec, SubModelSpec, no_state
+from .passed_models import model_named
 from .scope import nearest
 from .static import static_value
+from .tied_shapes import tied
 
 
 def export_model(cx: Context, node: ast.Call) -> Expr:
@@ -208,7 +211,10 @@ def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) 
     """Give an attribute of an explicit model: its parameters."""
     span = cx.span(node)
     if node.attr == "params":
-        return explicit_parts(cx, name, use, span).params
+        params = Var("params", span=span)
+        found = Binding(params, explicit_parts(cx, name, use, span).params)
+        shapes = Binding(Var("shapes", span=span), tied(cx, use, params))
+        return let([found, shapes], params)
     near = nearest(node.attr, ("params", "bind"))
     instead = OF_VALUES.get(node.attr)
     return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near, instead))

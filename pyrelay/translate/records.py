@@ -24,7 +24,7 @@ from .atoms import again, atom, into
 from .context import Context
 from .definition import ModelUse, meaning
 from .environment import Bound
-from .functions import use_instance
+from .passed_models import use_instance
 from .static import static_value
 from .tables import BINARY, UNARY
 from .updates import map_params, sgd_tree

@@ -25,9 +25,10 @@ from .blocks import Code
 from .context import Context, field_of
 from .definition import ModelUse, meaning
 from .environment import Bound
-from .functions import model_field, model_named, places_of, use_instance
+from .functions import model_field
 from .models import LR, ModelSpec, SubModelSpec
 from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
+from .passed_models import model_named, places_of, use_instance
 from .static import static_value
 
 _UPDATE: Final = Callee(

@@ -17,6 +17,9 @@ _ROUNDS: Final = 10
 _CACHED: Final = 1 << 16
 """How many counters at a time stay within a CPU's cache: four times as fast as all at once."""
 
+_FEW: Final = 16
+"""Up to how many counters plain integers are faster than the calls of torch that a round takes."""
+
 DRAW: Final = 0
 """The purpose of words that become numbers."""
 FOLD: Final = 1
@@ -61,6 +64,10 @@ def _rounds(low: Any, high: Any, purpose: int, key: tuple[Any, Any]) -> tuple[An
 
 
 def _blocks(torch: Any, key: Any, places: range, purpose: int) -> tuple[Any, Any, Any, Any]:
+    if key.device.type == "cpu" and len(places) <= _FEW:
+        halves = _halves(key)
+        rows = [philox((i & MASK, i >> 32, 0, purpose), halves) for i in places]
+        return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4).unbind(-1)
     counters = torch.arange(places.start, places.stop, dtype=torch.int64, device=key.device)
     return _rounds(counters & MASK, counters >> 32, purpose, _halves(key))
 

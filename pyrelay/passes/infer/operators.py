@@ -143,7 +143,7 @@ class OperatorCall:
                 raise Stuck(ty)
             case _ if isinstance(expr, Constant) and isinstance(expr.value, CapturedInteger):
                 raise StaticNeeded(name, expr, ty)  # a size that changes is part of the program
-            case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if _is_literal(expr):
+            case TensorType((), DTypeHole(weak=DTypeKind.FLOAT)) if is_literal(expr):
                 assert isinstance(expr, Constant)
                 return expr.value
             case TensorType((), dtype) if _is_int(dtype) and not self._is_hyper(name):
@@ -337,7 +337,8 @@ def _is_floating(dtype: AnyDType) -> bool:
     return kind is DTypeKind.FLOAT
 
 
-def _is_literal(expr: Expr) -> bool:
+def is_literal(expr: Expr) -> bool:
+    """Tell whether an expression is a number that the program states."""
     return isinstance(expr, Constant) and not isinstance(expr.value, CAPTURED)
 
 

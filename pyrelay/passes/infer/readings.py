@@ -56,6 +56,8 @@ from ...ir.types import (
 )
 from ...prelude.library import LIST
 from .equality import compared, is_data
+from .filled import READERS as FILLED
+from .filled import filled
 from .membership import membership
 from .operators import OperatorCall
 from .records import read_field
@@ -111,6 +113,14 @@ def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) ->
     at = Site(call, solver)
     pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
     return Reading(at.operands, membership(pair, types, solver, adts, at.span))
+
+
+def _filled(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
+    at = filled(call, solver)
+    if at is None:
+        return None
+    body = FILLED[call.op](at)
+    return Reading(at.operands, body)
 
 
 def _tree_map(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
@@ -358,5 +368,6 @@ _OF_CALLS: Final[
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,
+    **dict.fromkeys(FILLED, _filled),
 }
 """What is read whatever the first operand is."""

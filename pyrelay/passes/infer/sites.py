@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias, final
 
 from ...diagnostics.source import Span
+from ...ir.dims import Dim
 from ...ir.expr import (
     BindPattern,
     Call,
@@ -20,8 +21,10 @@ from ...ir.expr import (
     Var,
     Wildcard,
 )
+from ...ir.nested import map_nested
 from ...ir.op import Op
 from ...ir.ops.failing import no_element
+from ...ir.types import Type
 from ...prelude.library import LIST, qualified
 from .operators import OperatorCall
 from .solver import Solver
@@ -37,6 +40,7 @@ class Site:
         self.types: Final = call.types
         self.attrs: Final = call.call.attrs
         self.operands: Final[dict[Var, Expr]] = {}
+        self._call: Final = call
         self._given: Final = call.call.args
 
     def operand(self, position: int) -> Expr:
@@ -51,6 +55,19 @@ class Site:
         var = Var("value", span=expr.span)
         self.operands[var] = expr
         return var
+
+    def attribute(self, name: str) -> Any:
+        """Give an attribute, what the running program knows of it as atoms."""
+        return map_nested(self.attrs[name], self._stated)
+
+    def _stated(self, value: Any) -> Any:
+        if isinstance(value, Dim):
+            return self._call.own.dim(value)
+        return self.value(value) if isinstance(value, Expr) else value
+
+    def attribute_type(self, value: Expr) -> Type:
+        """Give the type of an attribute that the running program knows."""
+        return self.solver.resolve(self._call.attr_types[value])
 
     def indices(self) -> tuple[Expr, ...]:
         """Give the run-time indices of an indexing operator."""

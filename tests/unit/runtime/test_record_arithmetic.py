@@ -154,3 +154,19 @@ def long_sum(x: Float) -> Float:
 
 def test_arithmetic_on_numbers_is_what_it_was() -> None:
     assert long_sum(2.0) == 7.0
+
+
+@relay
+def averaged(slow: Model[net], fast: Model[net]) -> Float:
+    before = slow.params.norm()
+    relay.update_model_params(slow, slow.params - fast.params, lr=0.1)
+    return before
+
+
+def test_parameters_are_values_of_models_that_are_not_called() -> None:
+    slow, fast = relay.create_model(net, seed=0), relay.create_model(net, seed=1)
+    held = [p.detach().clone() for p in slow.parameters()]
+    before = averaged(slow, fast)
+    torch.testing.assert_close(before, torch.cat([p.flatten() for p in held]).norm())
+    for now, was, other in zip(slow.parameters(), held, fast.parameters(), strict=True):
+        torch.testing.assert_close(now, was.lerp(other, 0.1))
