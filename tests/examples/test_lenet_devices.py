@@ -17,6 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from pyrelay import relay
 from pyrelay.config import options
+from tests.pretended_gpu import move_to_pretended_gpu
 
 FOLDER = Path(__file__).parents[2] / "examples" / "lenet"
 
@@ -27,16 +28,6 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("lenet")
 
 
-def on_pretended_gpu(model: torch.nn.Module) -> None:
-    for module in model.modules():
-        for held in (module._parameters, module._buffers):
-            for name, value in held.items():
-                if value is not None:
-                    moved = torch.empty(value.shape, dtype=value.dtype, device="cuda")
-                    is_param = isinstance(value, torch.nn.Parameter)
-                    held[name] = torch.nn.Parameter(moved) if is_param else moved
-
-
 def places(tensors: Iterable[torch.Tensor]) -> set[str]:
     return {t.device.type for t in tensors}
 
@@ -45,7 +36,7 @@ def places(tensors: Iterable[torch.Tensor]) -> set[str]:
 def test_a_training_step_stays_on_a_pretended_gpu(program: Any) -> None:
     model = relay.create_model(program.lenet, seed=0)
     with FakeTensorMode(), options(lowering="torch"):  # kernels read what lies at addresses
-        on_pretended_gpu(model)
+        move_to_pretended_gpu(model)
         x = torch.empty(4, 1, 28, 28, device="cuda")
         y = torch.empty(4, dtype=torch.int64, device="cuda")
         value, grads = relay.value_and_grad(model, program.loss, (x, y))

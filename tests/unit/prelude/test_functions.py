@@ -11,22 +11,7 @@ import torch
 
 from pyrelay import CheckError, Float, Int, RunError, prelude, relay
 from pyrelay.prelude import Cons, List, Nil, Nothing, Some
-
-
-def plain(value: Any) -> Any:
-    """Give a value as Python's own numbers, lists and tuples."""
-    if isinstance(value, torch.Tensor):
-        return value.item()
-    if isinstance(value, tuple):
-        return tuple(map(plain, value))
-    return [plain(v) for v in value] if isinstance(value, List) else value
-
-
-def agree(function: Any, *args: Any) -> Any:
-    """Give the value that compiled code and the reference evaluator agree on."""
-    found = plain(function(*args))
-    assert plain(function.interpret(*args)) == found
-    return found
+from tests.seed.values import agree, plain
 
 
 @pytest.fixture

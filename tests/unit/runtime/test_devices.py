@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 import pyrelay
 from pyrelay import Dim, Float, Int, Model, Optimizer, Ref, RunError, Tensor, relay, relay_model
 from pyrelay.prelude import List
+from tests.pretended_gpu import move_to_pretended_gpu
 from tests.synchronisations import Synchronisations
 
 N, B = Dim("N"), Dim("B")
@@ -187,16 +188,6 @@ def test_the_counter_sees_what_waits() -> None:
     assert seen.found == ["_to_copy", "_to_copy", "_foreach_copy_"]
 
 
-def on_pretended_gpu(model: torch.nn.Module) -> None:
-    for module in model.modules():
-        for held in (module._parameters, module._buffers):
-            for name, value in held.items():
-                if value is not None:
-                    moved = torch.empty(value.shape, dtype=value.dtype, device="cuda")
-                    is_param = isinstance(value, torch.nn.Parameter)
-                    held[name] = torch.nn.Parameter(moved) if is_param else moved
-
-
 @pytest.fixture
 def lenet() -> Any:
     """Load the example anew: what is compiled in a pretence holds constants that belong to it."""
@@ -243,7 +234,7 @@ def test_a_training_step_of_lenet_never_waits_for_a_pretended_gpu(lenet: Any, na
     model, optimizer = relay.create_model(lenet.lenet, seed=0), optimizers[name]()
     how: dict[str, Any] = {"lr": 0.1} if optimizer is None else {"optimizer": optimizer}
     with FakeTensorMode(), pyrelay.options(lowering="torch"):  # kernels read what lies at addresses
-        on_pretended_gpu(model)
+        move_to_pretended_gpu(model)
         x = torch.empty(4, 1, 28, 28, device="cuda")
         y = torch.empty(4, dtype=torch.int64, device="cuda")
         for _ in range(2):  # the first compiles, which fills constants

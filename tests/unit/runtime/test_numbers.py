@@ -12,24 +12,11 @@ import torch
 
 from pyrelay import Dim, Float, Fn, Int, Ref, Tensor, relay, relay_model
 from pyrelay.prelude import List
+from tests.binary_trees import Leaf, Node, Tree
 
 N = Dim("N")
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)

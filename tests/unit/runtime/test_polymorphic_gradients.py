@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 import torch
@@ -11,24 +11,11 @@ import torch
 import pyrelay
 from pyrelay import CheckError, Dim, Float, Fn, Ref, RunError, Tensor, relay, relay_model
 from pyrelay.prelude import List
+from tests.binary_trees import Leaf, Node, Tree
 
 T = TypeVar("T")
 U = TypeVar("U")
 N = Dim("N")
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,12 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Fn, Int, Tensor, relay
+from tests.binary_trees import Leaf, Node, Tree
 
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
 D, M = Dim("D"), Dim("M")
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -11,23 +11,10 @@ import torch
 
 from pyrelay import Float, Fn, RunError, relay
 from pyrelay.prelude import List
+from tests.binary_trees import Leaf, Node, Tree
 
 T = TypeVar("T")
 U = TypeVar("U")
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)

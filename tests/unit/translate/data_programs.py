@@ -6,24 +6,11 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pyrelay import Bool, Dim, Float, Fn, Int, Tensor, relay
+from tests.binary_trees import Leaf, Node, Tree
 
 T = TypeVar("T")
 K = TypeVar("K")
 N = Dim("N")
-
-
-@dataclass(frozen=True)
-class Leaf(Generic[T]):
-    value: T
-
-
-@dataclass(frozen=True)
-class Node(Generic[T]):
-    left: Tree[T]
-    right: Tree[T]
-
-
-Tree = Leaf[T] | Node[T]
 
 
 @dataclass(frozen=True)
