@@ -80,6 +80,7 @@ class BodyWriter:
         self.definitions: int = 0
         self._code: Final = Code(home.function.span.file)
         self._terms: Final[dict[Var, Term]] = {}
+        self._holders: Final[dict[Var, str]] = {}
         self._sizes: Sizes = Sizes(self, home.needed_sizes)
 
     @property
@@ -138,7 +139,7 @@ class BodyWriter:
 
     def delete(self, variables: Sequence[Var]) -> None:
         """Add a deletion of the names of variables, if there are any."""
-        names = [self.names.of(v) for v in variables]
+        names = [self._holders.get(v) or self.names.of(v) for v in variables]
         for name in names:
             self.frame.read(name)
         if names:
@@ -178,6 +179,7 @@ class BodyWriter:
 
     def define_as(self, var: Var, name: str) -> None:
         """Bring a variable into scope whose value another name holds."""
+        self._holders[var] = name
         self._terms[var] = leaf(lambda: self.load(name), Form.OTHER)
 
     def target(self, var: Var) -> str | None:

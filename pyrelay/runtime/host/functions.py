@@ -112,8 +112,11 @@ def write_value(writer: BodyWriter, function: Function) -> Steps[str]:
 
 
 def _value_name(writer: BodyWriter, planned: Planned) -> str:
+    """Give the name that holds a local function; one that does not escape is a form of its own."""
     base = writer.bases[planned]
-    return f"{base}__value" if planned.is_deep and planned.escapes else base
+    if planned.is_deep and planned.escapes:
+        return f"{base}__value"
+    return form_name(base, modes_of(writer, planned)[0])
 
 
 def _define(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
