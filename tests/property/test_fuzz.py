@@ -16,9 +16,9 @@ from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.parser import parse_expr, parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.prelude import library, relay_library
+from tests.relay.reading import HEADER
 from tests.texts import modules
 
-HEADER = '#[version = "0.0.5"]\n'
 PRELUDE = (Path(library.__file__).parent / library.FILE).read_text("utf-8")
 RELAY_PRELUDE = (Path(relay_library.__file__).parent / relay_library.FILE).read_text("utf-8")
 NETWORK = """

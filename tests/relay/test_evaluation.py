@@ -32,9 +32,8 @@ import pytest
 import torch
 
 from pyrelay import relay
+from tests.relay.reading import HEADER
 from tests.seed.values import agree
-
-HEADER = '#[version = "0.0.5"]\n'
 
 
 def run(text: str, *args: Any) -> Any:

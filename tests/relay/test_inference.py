@@ -30,9 +30,9 @@ import torch
 from pyrelay import CheckError, RunError, relay
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.types import FnType, show
+from tests.relay.reading import HEADER
 from tests.seed.values import agree
 
-HEADER = '#[version = "0.0.5"]\n'
 BOX = "type Box[A] { Box(A) } type Other[A] { Other(A) } type Pair[A, B] { Pair(A, B) }"
 F = "float32"
 

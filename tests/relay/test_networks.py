@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from pyrelay import api
+from tests.relay.reading import HEADER
 
-HEADER = '#[version = "0.0.5"]\n'
 VECTOR, WEIGHT = "Tensor[(1, 3), float32]", "Tensor[(3, 3), float32]"
 CELL = f"""
 def @linear(%x: {VECTOR}, %w: {WEIGHT}, %b: {VECTOR}) -> {VECTOR} {{ nn.dense(%x, %w) + %b }}

@@ -13,8 +13,7 @@ from torch.nn import functional
 from pyrelay import api
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.relay.table import SUPPORTED, UNSUPPORTED
-
-HEADER = '#[version = "0.0.5"]\n'
+from tests.relay.reading import HEADER
 
 
 def draw(*shape: int, low: float = -2.0, high: float = 2.0) -> Tensor:

@@ -9,23 +9,13 @@ import torch
 
 from pyrelay import api
 from pyrelay.diagnostics.diagnostic import RunError
-
-HEADER = '#[version = "0.0.5"]\n'
-
-
-def plain(value: Any) -> Any:
-    """Give a result as Python numbers in tuples and lists."""
-    if isinstance(value, torch.Tensor):
-        return value.tolist()
-    return tuple(map(plain, value)) if isinstance(value, tuple) else value
+from tests.relay.reading import HEADER
+from tests.seed.values import agree
 
 
 def run(text: str, *args: Any) -> Any:
     """Give the value of `@main`, which all executors must agree on."""
-    main = api.parse(HEADER + text)["main"]
-    found = plain(main(*args))
-    assert plain(main.interpret(*args)) == found
-    return found
+    return agree(api.parse(HEADER + text)["main"], *args)
 
 
 def of(body: str, result: str = "") -> Any:

@@ -19,7 +19,7 @@ from ...ir.dims import Dim, product
 from ...ir.effect import Effects
 from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
 from ...ir.op import Effect
-from ...ir.types import SizeType, TensorType, TupleType
+from ...ir.types import SizeType, TensorType
 from .clusters import Cluster
 from .fitting import (
     KINDS,
@@ -41,30 +41,20 @@ from .items import (
     COMPUTED,
     Item,
     Role,
-    elements,
     has_bodies,
     mentioned,
-    size_in_bytes,
     uses_of,
     with_whole_tuples,
 )
-from .looking import Look, own_domain, read_element
+from .looking import Look, look_at, own_domain
 from .notes import Apart, Note
-from .reading import Reader, Unreadable, shape_of
-from .recording import Recording
+from .reading import Unreadable, shape_of
+from .repeating import is_cheaper_again
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""
 MOST_OPERANDS: Final = 24
 """A group reads at most this many tensors."""
-MOST_FLOATING: Final = 8
-"""A value that is computed wherever it is used takes at most this many calls."""
-FUNCTION_COST: Final = 8
-"""How many operations an exponential or the like counts for."""
-OPERATIONS_PER_BYTE: Final = 8
-"""How many operations may be repeated to save moving one byte."""
-FREE_OPERATIONS: Final = 1 << 24
-"""How many operations take less time than the start of a kernel."""
 
 
 @final
@@ -205,7 +195,7 @@ class Grouping:
 
     def _computed(self, item: Item) -> None:
         try:
-            look = self._look(item, own_domain(item))
+            look = look_at(item, own_domain(item), self.bindings, self.is_leaf)
         except Unreadable:  # it takes a tuple apart that something else makes whole
             self._opaque(replace(item, role=Role.OPAQUE))
             return
@@ -213,36 +203,12 @@ class Grouping:
             self._place(item, look)
 
     def _floats(self, item: Item, look: Look) -> bool:
-        """Tell whether a value is better computed again wherever it is used."""
-        uses, ty = self.uses[item.var], type_of(item.var)
-        if item.role is not Role.ELEMENT or uses.outside or isinstance(ty, TupleType):
+        """Tell whether a value is better computed again wherever it is used, and may be: nothing is
+        written in between that it is made of."""
+        last = self.uses[item.var].last
+        if any(self._first_write.get(leaf, last) < last for leaf in look.own):
             return False
-        if look.calls > MOST_FLOATING or look.reads > MOST_FLOATING:
-            return False
-        if any(self._first_write.get(leaf, uses.last) < uses.last for leaf in look.own):
-            return False
-        if look.reads <= 1 and not look.work:
-            return True  # it only moves elements, as a view does
-        if uses.contracted and (look.functions or look.work > 2):
-            return False
-        size, count = size_in_bytes(ty), max(1, uses.count)
-        if any(self._is_handed_on(leaf, size) for leaf in look.own):
-            return False
-        most = size * look.reads
-        read = sum(min(most, size_in_bytes(type_of(leaf))) for leaf in look.own)
-        stored = sum(size_in_bytes(type_of(v)) for v in look.own if not self._is_stored(v))
-        saved = (count + 1) * size - (count - 1) * read - stored
-        spread = max(1, uses.largest // max(1, elements(ty)))
-        again = (count * spread - 1) * elements(ty) * look.work
-        return saved >= 0 and again <= saved * OPERATIONS_PER_BYTE + FREE_OPERATIONS
-
-    def _is_handed_on(self, leaf: Var, size: int) -> bool:
-        """Tell whether a value is there for its only user, a value of `size` bytes, which would be
-        stored for no more in its place."""
-        uses = self.uses[leaf]
-        return (
-            not self._is_stored(leaf) and uses.count == 1 and size <= size_in_bytes(type_of(leaf))
-        )
+        return is_cheaper_again(item, look, self.uses, self._is_stored)
 
     def _is_stored(self, leaf: Var) -> bool:
         home = self.home_of(leaf)
@@ -360,22 +326,7 @@ class Grouping:
             if not made:  # it goes over other places than the result has
                 return replace(look, own=dict.fromkeys(look.own, False))
             domain = reduced
-        return look if look.domain == domain else self._look(item, domain)
-
-    def _look(self, item: Item, domain: Domain) -> Look:
-        """Read the element of a value for each place of a domain."""
-        record = Recording(is_leaf=self.is_leaf)
-        places = record.places
-        index = places.index("i", domain.shape)
-        read_element(item, Reader(self.bindings, record), record, domain, index)
-        own: dict[Var, bool] = {}
-        for leaf, at in record.reads:
-            shape = shape_of(type_of(leaf))
-            here = domain.covers(shape) and at == domain.place(places, index, shape)
-            own[leaf] = own.get(leaf, True) and here
-        functions = sum(w.elements.functions for w in record.work)
-        work = sum(w.elements.operations for w in record.work) + FUNCTION_COST * functions
-        return Look(domain, own, len(record.reads), work, functions, max(1, len(record.work)))
+        return look if look.domain == domain else look_at(item, domain, self.bindings, self.is_leaf)
 
     def _add(self, item: Item, cluster: Cluster, look: Look) -> None:
         cluster.members.append(item)

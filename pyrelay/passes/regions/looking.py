@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Final, final
 
-from ...ir.expr import Call, Var, type_of
+from ...ir.expr import Call, Expr, Var, type_of
 from ...ir.lowering import Scatter, inside
 from ...ir.op import Op
-from ...ir.types import TupleType
 from .groups import Domain, reduced_of
 from .items import Item, Role
 from .reading import Reader, first_of, shape_of
@@ -16,6 +16,10 @@ from .recording import Recording, read_scatter
 
 if TYPE_CHECKING:
     from ...ir.dims import Dim
+
+
+FUNCTION_COST: Final = 8
+"""How many operations an exponential or the like counts for."""
 
 
 @final
@@ -41,11 +45,28 @@ def own_domain(item: Item) -> Domain:
         case Role.OVERWRITE, Call(args=(target, _)):
             return Domain(shape_of(type_of(target)), ())
         case _:
-            ty = type_of(item.var)
-            return Domain(shape_of(ty.fields[0] if isinstance(ty, TupleType) else ty), ())
+            return Domain(shape_of(first_of(type_of(item.var))), ())
 
 
-def read_element(
+def look_at(
+    item: Item, domain: Domain, bindings: Mapping[Var, Expr], is_leaf: Callable[[Var], bool]
+) -> Look:
+    """Read the element of a value for each place of a domain."""
+    record = Recording(is_leaf=is_leaf)
+    places = record.places
+    index = places.index("i", domain.shape)
+    _read_element(item, Reader(bindings, record), record, domain, index)
+    own: dict[Var, bool] = {}
+    for leaf, at in record.reads:
+        shape = shape_of(type_of(leaf))
+        here = domain.covers(shape) and at == domain.place(places, index, shape)
+        own[leaf] = own.get(leaf, True) and here
+    functions = sum(w.elements.functions for w in record.work)
+    work = sum(w.elements.operations for w in record.work) + FUNCTION_COST * functions
+    return Look(domain, own, len(record.reads), work, functions, max(1, len(record.work)))
+
+
+def _read_element(
     item: Item, reader: Reader, record: Recording, domain: Domain, index: tuple[Dim, ...]
 ) -> None:
     """Read what the element of a value is made of at a place of a domain; of a sum of products or a

@@ -11,8 +11,8 @@ from pyrelay import CheckError, relay
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.types import show
 from pyrelay.passes.infer import open_functions
+from tests.relay.reading import HEADER
 
-HEADER = '#[version = "0.0.5"]\n'
 PLUS = "def @plus(%x, %y) { %x + %y }"
 
 
