@@ -7,7 +7,9 @@ decides by values, or holds data, is no graph, and is refused.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter as InputParameter
+from inspect import Signature
 from typing import TYPE_CHECKING, Any, Final, final
 
 import torch
@@ -40,8 +42,10 @@ class _Module(nn.Module):
         params: Any,
         state: Any,
         names: tuple[Sequence[str], Sequence[str]],
+        inputs: Sequence[str],
     ) -> None:
         super().__init__()
+        self.forward = _named(self._forward, inputs)
         self._run: Final = program.as_torch(device)
         self._names: Final = names
         self._template: Final = params
@@ -63,13 +67,24 @@ class _Module(nn.Module):
             home = home.get_submodule(part)
         return home, last
 
-    def forward(self, *args: torch.Tensor) -> Any:
+    def _forward(self, *args: torch.Tensor) -> Any:
         """Run the program."""
         params, state = dict(self.named_parameters()), dict(self.named_buffers())
         for cell, name in zip(self._cells, self._names[1], strict=True):
             cell.value = state[name]
         record = with_tensors(self._template, [params[name] for name in self._names[0]])
         return self._run(record, self._state, *args)
+
+
+def _named(run: Callable[..., Any], inputs: Sequence[str]) -> Callable[..., Any]:
+    """Give a function that says what its inputs are called, which torch's export reads."""
+
+    def forward(*args: torch.Tensor) -> Any:
+        return run(*args)
+
+    kind = InputParameter.POSITIONAL_OR_KEYWORD
+    vars(forward)["__signature__"] = Signature([InputParameter(n, kind) for n in inputs])
+    return forward
 
 
 def torch_program(
@@ -96,10 +111,10 @@ def torch_program(
     device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
     free = tuple(dict.fromkeys(range(v.dim()), torch.export.Dim.AUTO) for v in examples.values())
     with options(lowering="torch", measure=False), torch.no_grad():
-        module = _Module(program, device, *values, names)
+        module = _Module(program, device, *values, names, [p.name for p in parameters])
         try:
             return torch.export.export(
-                module, tuple(examples.values()), dynamic_shapes=(free,), strict=False
+                module, tuple(examples.values()), dynamic_shapes=free, strict=False
             )
         except RunError as error:
             (found,) = error.diagnostics

@@ -45,6 +45,7 @@ def test_a_graph_gives_the_models_values_for_any_batch(
     exported = relay.export_model(model)
     program = exported.to_torch(torch.randn(4, *shape))
     assert set(model.state_dict()) <= set(program.state_dict)
+    assert program.graph_signature.user_inputs == ("x",)
     torch.export.save(program, tmp_path / "net.pt2")
     loaded = torch.export.load(tmp_path / "net.pt2").module()
     for batch in (2, 7):
