@@ -104,5 +104,5 @@ $(VENV)/.examples: $(VENV)/.torch pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.torch pyproject.toml
-	$(PIP) --editable ".[examples,fix,triton]" --group dev
+	$(PIP) --editable ".[examples,triton]" --group dev
 	@touch $@

@@ -40,7 +40,7 @@ from .runtime.text_module import parse as parse
 from .translate.definition import DerivedFunction, meaning
 from .translate.unions import is_data_class
 
-Models = Model | tuple[Model, ...]
+Models = Model | Sequence[Model]
 Wrt = str | tuple[str, ...] | None
 
 
@@ -51,7 +51,8 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     names; by default all that hold floats. One gives a bare gradient, several a tuple. `wrt` may
     be passed by place.
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
-    `Grads` mapping; several models as a tuple give a tuple. Raises CheckError.
+    `Grads` mapping; several models as a tuple give a tuple. `args` is a tuple or a list; a value
+    that is neither is the only argument. Raises CheckError.
     """
     if _is_models(f, Rule.GRAD, rest):
         return _of_models(Rule.GRAD, f, rest, has_aux=has_aux)
@@ -97,7 +98,7 @@ def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
     if isinstance(f, RelayModel) and rest and not isinstance(rest[0], str | tuple):
         expect_model(f, f"relay.{rule.value}")
     return isinstance(f, Model) or (
-        isinstance(f, tuple) and bool(f) and all(isinstance(m, Model) for m in f)
+        isinstance(f, tuple | list) and bool(f) and all(isinstance(m, Model) for m in f)
     )
 
 
@@ -112,8 +113,7 @@ def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bo
         )
     function = rest[0]
     args = rest[1] if len(rest) == 2 else ()
-    args = args if isinstance(args, tuple) else (args,)
-    several = models if isinstance(models, tuple) else (models,)
+    several = (models,) if isinstance(models, Model) else tuple(models)
     return runner_of(function).of_models(
         rule, several, args, single=isinstance(models, Model), has_aux=has_aux
     )

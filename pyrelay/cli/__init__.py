@@ -39,7 +39,7 @@ def _run(args: argparse.Namespace) -> int:
         case "check":
             from .check import check
 
-            return check(args.file, as_json=args.json, fix=args.fix)
+            return check(args.file, as_json=args.json, fix=args.fix, strict=args.strict)
         case "show":
             from .show import show
 
@@ -74,6 +74,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("file", type=Path, help="or a folder: every file in it that uses pyrelay")
     check.add_argument("--json", action="store_true", help="print the mistakes as JSON")
+    check.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse equations of sizes that the types do not tell, as check(strict=True) does",
+    )
     check.add_argument("--fix", action="store_true", help="apply the fixes that are certain")
 
     show = commands.add_parser("show", help="print a function's program at a stage")

@@ -45,14 +45,15 @@ class _Checked:
     unsaid: Sequence[str]
 
 
-def check(path: Path, *, as_json: bool, fix: bool) -> int:
-    """Check a file, or those of a folder, print what is wrong, and give 1 if something is. Raises
-    LoadError for a file that cannot be imported; in a folder that is said, and gives 2."""
+def check(path: Path, *, as_json: bool, fix: bool, strict: bool = False) -> int:
+    """Check a file, or those of a folder, print what is wrong, and give 1 if something is; with
+    `strict`, what the types do not tell of sizes is wrong too. Raises LoadError for a file that
+    cannot be imported; in a folder that is said, and gives 2."""
     if not path.is_dir():
-        checked = [_checked(path, fix=fix)]
+        checked = [_checked(path, fix=fix, strict=strict)]
         unread = 0
     else:
-        checked, unread = _all_checked(path, fix=fix)
+        checked, unread = _all_checked(path, fix=fix, strict=strict)
     if as_json:
         _write_json(checked)
     else:
@@ -62,7 +63,7 @@ def check(path: Path, *, as_json: bool, fix: bool) -> int:
     return 2 if unread else 1 if errors else 0
 
 
-def _all_checked(folder: Path, *, fix: bool) -> tuple[list[_Checked], int]:
+def _all_checked(folder: Path, *, fix: bool, strict: bool) -> tuple[list[_Checked], int]:
     checked: list[_Checked] = []
     unread = 0
     files = sorted(f for f in folder.rglob("*") if _is_program(f, folder))
@@ -70,7 +71,7 @@ def _all_checked(folder: Path, *, fix: bool) -> tuple[list[_Checked], int]:
         raise LoadError(f"no file in {folder} uses pyrelay")
     for file in files:
         try:
-            checked.append(_checked(file, fix=fix))
+            checked.append(_checked(file, fix=fix, strict=strict))
         except LoadError as error:
             sys.stderr.write(f"{error}\n")
             unread += 1
@@ -86,25 +87,25 @@ def _is_program(file: Path, folder: Path) -> bool:
     return "pyrelay" in file.read_text(encoding="utf-8", errors="replace")
 
 
-def _checked(file: Path, *, fix: bool) -> _Checked:
-    found, functions, unsaid = _mistakes(file)
+def _checked(file: Path, *, fix: bool, strict: bool) -> _Checked:
+    found, functions, unsaid = _mistakes(file, strict=strict)
     fixed: list[Diagnostic] = []
     if fix:
-        from .fix import apply_fixes  # needs libcst
+        from .fix import apply_fixes  # libcst is slow to import
 
         # What is put right may bring to light what was hidden by it.
         while done := apply_fixes(found) if len(fixed) < _MOST_FIXES else []:
             fixed += done
             forget(file)
-            found, functions, unsaid = _mistakes(file)
+            found, functions, unsaid = _mistakes(file, strict=strict)
     return _Checked(file, found, fixed, functions, unsaid)
 
 
-def _mistakes(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
+def _mistakes(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[str]]:
     """Give mistakes and warnings of a file, each once, the number of functions looked at, and those
     that cannot be looked at alone."""
     if is_text(file):
-        return _mistakes_of_text(file)
+        return _mistakes_of_text(file, strict=strict)
     with collected_refusals() as refused:
         try:
             module = load(file)
@@ -116,7 +117,7 @@ def _mistakes(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
     checked = {n: f for n, f in functions(module).items() if f.__relay__ not in refused}
     for name, function in checked.items():
         try:
-            found += function.check().warnings
+            found += function.check(strict=strict).warnings
         except RelayError as error:
             if all(_is_unsaid(function, d) for d in error.diagnostics):
                 unsaid.append(name)
@@ -134,10 +135,10 @@ def _is_unsaid(function: RelayFunction[..., object], d: Diagnostic) -> bool:
     return d.code == "RL108" and d.primary.span == definition.source.head
 
 
-def _mistakes_of_text(file: Path) -> tuple[list[Diagnostic], int, list[str]]:
+def _mistakes_of_text(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[str]]:
     try:
         module = load_text(file)
-        return _each_once(module.check().warnings), len(module), []
+        return _each_once(module.check(strict=strict).warnings), len(module), []
     except RelayError as error:
         return _each_once(error.diagnostics), 0, []
 

@@ -12,17 +12,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tokenize import open as open_source
 
+import libcst as cst
+from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
+
 from ..diagnostics.diagnostic import CaseFix, Diagnostic, Fix, ParameterFix
-from .load import LoadError
-
-try:
-    import libcst as cst
-    from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
-
-    from .add_annotations import with_annotation, with_imports
-    from .add_cases import with_cases
-except ImportError as error:
-    raise LoadError("--fix needs libcst: pip install libcst") from error
+from .add_annotations import with_annotation, with_imports
+from .add_cases import with_cases
 
 
 def apply_fixes(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:

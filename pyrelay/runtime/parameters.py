@@ -9,7 +9,7 @@ from typing import Any, Final, final
 
 from ..diagnostics.catalogue.call import WrongArgument, WrongCall
 from ..diagnostics.diagnostic import Problem, RunError
-from ..ir.types import FnType
+from ..ir.types import FnType, TensorType
 from ..translate.data import DataTypes
 from ..translate.definition import Definition, Kind, function_of
 from ..translate.optimizers import OptimizerUse
@@ -57,6 +57,15 @@ class Parameters:
         given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
         found = Arguments(values, tuple(given.items()), optimizers)
         return self._specialised(found) if self._functions else found
+
+    def apart(self, given: Any) -> tuple[Any, ...]:
+        """Give the arguments that stand in one value: a tuple, or a list, as the batches of a
+        DataLoader are. For a single parameter that is no tensor a list is its argument."""
+        if isinstance(given, tuple):
+            return given
+        values = self.declared.values
+        is_whole = len(values) == 1 and not isinstance(values[0].ty, TensorType)
+        return (given,) if is_whole or not isinstance(given, list) else tuple(given)
 
     def _specialised(self, args: Arguments) -> Arguments:
         """Let the relay functions among the arguments be part of the program, not passed to it."""

@@ -129,13 +129,14 @@ class Runner:
         self,
         rule: Rule,
         models: tuple[Source, ...],
-        args: tuple[Any, ...],
+        args: Any,
         *,
         single: bool,
         has_aux: bool,
     ) -> Any:
-        """Give a transform of the function in the parameters of models, at arguments."""
-        bound = self._parameters.bind(args, {})
+        """Give a transform of the function in the parameters of models, at arguments, which a tuple
+        holds, or a list; anything else is the only one."""
+        bound = self._parameters.bind(self._parameters.apart(args), {})
         compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
         result = self._run(compiled, models, bound)
         if compiled.parts is None:

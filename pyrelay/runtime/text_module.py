@@ -27,6 +27,7 @@ from ..ir.text.dialect import RELAY, dialect_of
 from ..ir.traverse import free_globals
 from ..ir.types import Type
 from ..ir.verify import Stage, VerifyError, verify
+from ..passes.infer import infer
 from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
 from .arguments import Parameter
@@ -89,8 +90,11 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
     def __repr__(self) -> str:
         return f"<relay module of {', '.join(self) or 'no functions'}>"
 
-    def check(self) -> Report:
-        """Check all functions. Raises CheckError with every mistake found."""
+    def check(self, *, strict: bool = False) -> Report:
+        """Check all functions; with `strict`, refuse equations of sizes that their types do not
+        tell. Raises CheckError with every mistake found."""
+        if strict:
+            infer(self.ir, strict=True)
         typed = Program(self.ir, "").typed
         if not typed.functions:
             return Report(())

@@ -27,6 +27,7 @@ from .environment import Bound, Holder, Static
 from .growth import assign_grown, extend_grown, hold_lists
 from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
+from .optional_parts import inner_displays
 from .ownership import shared_by
 from .records import arithmetic, record_at, records_of
 from .static import static_value
@@ -59,6 +60,7 @@ def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
     if stmt.target.id in cx.grown:
         yield assign_grown(cx, stmt.target, stmt.value, code, found.ty)
         return
+    cx.displays.update(inner_displays([stmt.value], found.ty))
     value = yield cx.expression(stmt.value)
     var = Var(stmt.target.id, found.ty, span=cx.span(stmt.target))
     code.bind(var, value)

@@ -28,6 +28,7 @@ from ..ir.module import AdtDef
 from ..ir.ops.captured import CapturedInteger, CapturedNumber
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
+from ..ir.types import Type
 from .annotation import AnnotationReader
 from .data import DataConstructor, DataTypes
 from .definition import Definition, Kind, ModelUse, StaticValue
@@ -267,8 +268,9 @@ class Context:
     """The name that the whole right side of an assignment gets, for the names of sites."""
     once: frozenset[str] = frozenset()
     """The names that are assigned at one place only, so they may name sites."""
-    grown: frozenset[str] = frozenset()
-    """The local names that are appended to, whose variables hold lists the other way round."""
+    grown: Mapping[str, Type] = field(default_factory=dict[str, Type])
+    """The local names that are appended to, whose variables hold lists the other way round, and
+    what is written of the types of their elements."""
     opened: frozenset[str] = frozenset()
     """The local names whose attributes are read."""
     writes_items: bool = False
@@ -277,6 +279,8 @@ class Context:
     """The local names that a closure which is still named has captured, and where."""
     rounds: dict[str, Span] = field(default_factory=dict[str, Span])
     """The names that each round of a loop around assigns, and the loop."""
+    displays: dict[ast.expr, Type] = field(default_factory=dict[ast.expr, Type])
+    """The types of the elements of lists written out where something else tells them."""
     computed: dict[Expr, ModelUse] = field(default_factory=dict[Expr, ModelUse])
     """What arithmetic on records of a model's parameters gives: such records again."""
 

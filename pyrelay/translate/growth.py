@@ -8,7 +8,7 @@ Which names are grown is known from the text, so all paths agree on it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeGuard
 
@@ -26,6 +26,7 @@ from .definition import Definition, meaning
 from .environment import Bound, Holder
 from .flow import Nested, appended_to, locals_of, statements_in
 from .kept_functions import check_kept
+from .optional_parts import element_of, element_type, has_optionals, inner_displays
 from .static import static_value
 
 
@@ -44,9 +45,19 @@ def turned(xs: Expr, span: Span) -> Expr:
     return Call(GlobalVar(qualified("rev"), span=span), (xs,), span=span)
 
 
-def chain(elements: Iterable[Expr], span: Span) -> Expr:
-    """Give the list of elements, the first of these at its end."""
-    found = empty(span)
+def empty_of(element: Type, span: Span, code: Code) -> Expr:
+    """Give the list without elements to put elements in front of, which are, or hold, optionals if
+    what is known of their type says so."""
+    if not has_optionals(element):
+        return empty(span)
+    var = Var("optionals", AdtType(LIST, (element,)), span=span)
+    code.bind(var, empty(span))
+    return var
+
+
+def chain(elements: Iterable[Expr], end: Expr, span: Span) -> Expr:
+    """Give a list with elements in front, the last of these first."""
+    found = end
     for element in elements:
         found = longer(element, found, span)
     return found
@@ -57,17 +68,40 @@ def has_starred(node: ast.List) -> bool:
     return any(isinstance(e, ast.Starred) for e in node.elts)
 
 
-def grown_in(node: ast.FunctionDef) -> frozenset[str]:
-    """Give the names of a function's own that it appends to, nested functions not entered."""
+def grown_in(node: ast.FunctionDef) -> dict[str, Type]:
+    """Give the names of a function's own that it appends to, nested functions not entered, each
+    with what its elements as they are written tell of their type."""
     own = locals_of(node) - {a.arg for a in _parameters(node)}
-    found = (appended_to(s) for s in statements_in(node.body))
-    return frozenset(n for n in found if n is not None and n in own)
+    elements: dict[str, list[ast.expr]] = {}
+    grown: dict[str, None] = {}
+    for stmt in statements_in(node.body):
+        name = appended_to(stmt)
+        if name is not None and name in own:
+            grown[name] = None
+        for owner, written in _elements_in(stmt):
+            elements.setdefault(owner, []).extend(written)
+    return {n: element_type(elements.get(n, [])) for n in grown}
 
 
-def grown_inside(node: Nested, around: frozenset[str]) -> frozenset[str]:
+def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
+    """Give the elements that a statement writes for the lists of names."""
+    match stmt:
+        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
+            assert isinstance(stmt.value, ast.Call)
+            yield name, stmt.value.args
+        case ast.Assign(targets=targets, value=ast.List(elts=elements)):
+            yield from ((t.id, elements) for t in targets if isinstance(t, ast.Name))
+        case ast.AugAssign(target=ast.Name(id=name), value=ast.List(elts=elements)):
+            yield name, elements
+        case _:
+            pass
+
+
+def grown_inside(node: Nested, around: Mapping[str, Type]) -> dict[str, Type]:
     """Give the grown names in a nested function: its own, and those of the function around."""
-    own = grown_in(node) if isinstance(node, ast.FunctionDef) else frozenset[str]()
-    return (around - locals_of(node)) | own
+    own = grown_in(node) if isinstance(node, ast.FunctionDef) else {}
+    hidden = locals_of(node)
+    return {n: ty for n, ty in around.items() if n not in hidden} | own
 
 
 def _parameters(node: ast.FunctionDef) -> Iterator[ast.arg]:
@@ -111,6 +145,7 @@ def append(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
         cx.program.report(Unsupported(span, what, instead))
         return
     check_kept(cx, node.args[0])
+    cx.displays.update(inner_displays(node.args, cx.grown[owner.id]))
     element = yield cx.expression(node.args[0])
     hold_lists(cx, node.args[0])
     var = Var(owner.id, span=span)
@@ -135,7 +170,10 @@ def assign_grown(
 ) -> Steps[None]:
     """Translate `xs = value` for a name that is appended to, perhaps annotated with a type."""
     if isinstance(value, ast.List) and not has_starred(value):
-        expr = chain((yield cx.expressions(value.elts)), cx.span(value))
+        element = cx.grown[target.id] if ty is None else element_of(ty)
+        cx.displays.update(inner_displays(value.elts, element))
+        elements = yield cx.expressions(value.elts)
+        expr = chain(elements, empty_of(element, cx.span(value), code), cx.span(value))
     else:
         expr = turned((yield cx.expression(value)), cx.span(target))
     _bind_grown(cx, target, value, expr, code, ty)
@@ -163,7 +201,9 @@ def _bind_grown(
     ty: Type | None = None,
 ) -> None:
     hold_lists(cx, value)
-    span = cx.span(target)
+    span, elements = cx.span(target), cx.grown[target.id]
+    if ty is None and has_optionals(elements):
+        ty = AdtType(LIST, (elements,))
     holder: Holder | None = None
     if not _is_fresh(cx, value):
         holder = Holder(cx.span(value), "the list comes from here")

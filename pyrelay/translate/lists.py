@@ -7,28 +7,26 @@ from collections.abc import Sequence
 
 from ..ir.expr import Binding, Call, Expr, Flavour, Function, GlobalVar, If, LetBlock, Var
 from ..ir.traverse import Steps
-from ..ir.types import UNKNOWN, AdtType
-from ..prelude.library import LIST, OPTION, qualified
+from ..ir.types import UNKNOWN
+from ..prelude.library import qualified
 from .assignments import bind_target
 from .blocks import Code
 from .context import Context
 from .flow import names_of
-from .growth import empty, longer, turned
+from .growth import empty_of, longer, turned
 from .iteration import counting, read_iteration
 from .kept_functions import check_kept
+from .optional_parts import element_type, inner_displays
 
 
 def display(cx: Context, node: ast.List) -> Steps[Expr]:
     """Translate `[a, b]` and `[a, *xs]`."""
     span = cx.span(node)
+    own = cx.displays.pop(node, None) or element_type(node.elts)
+    cx.displays.update(inner_displays(node.elts, own))
     elements = yield cx.expressions([content(e) for e in node.elts])
     code = Code()
-    found = empty(span)
-    if _may_lack(node.elts):
-        optional = AdtType(LIST, (AdtType(OPTION, (UNKNOWN,)),))
-        last = Var("optionals", optional, span=span)
-        code.bind(last, found)
-        found = last
+    found = empty_of(own, span, code)
     for element, written in zip(reversed(elements), reversed(node.elts), strict=True):
         if isinstance(written, ast.Starred):
             concat = GlobalVar(qualified("concat"), span=cx.span(written))
@@ -38,12 +36,6 @@ def display(cx: Context, node: ast.List) -> Steps[Expr]:
     return code.close(found)
 
 
-def _may_lack(elements: Sequence[ast.expr]) -> bool:
-    """Tell whether the elements of a display are None here and values there."""
-    lacks = [isinstance(e, ast.Constant) and e.value is None for e in elements]
-    return any(lacks) and not all(lacks)
-
-
 def content(node: ast.expr) -> ast.expr:
     """Give the expression of an element of a display, of `*xs` what it opens."""
     return node.value if isinstance(node, ast.Starred) else node
@@ -51,8 +43,9 @@ def content(node: ast.expr) -> ast.expr:
 
 def comprehension(cx: Context, node: ast.ListComp | ast.GeneratorExp) -> Steps[Expr]:
     """Translate `[e for x in xs if c]`."""
-    span = cx.span(node)
-    return turned((yield _collected(cx, node, node.generators, empty(span))), span)
+    span, code = cx.span(node), Code()
+    end = empty_of(cx.displays.pop(node, UNKNOWN), span, code)
+    return code.close(turned((yield _collected(cx, node, node.generators, end)), span))
 
 
 def _collected(

@@ -80,3 +80,28 @@ class MixedElements:
             notes=(self.why,) if self.why else (),
             help="a tuple holds values of different types",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class MixedLists:
+    """Lists are joined whose elements have different types, or a list and what is no list.
+
+    `xs + ys`, `xs += ys` and `[*xs, *ys]` make one list, and all elements of a list have one type.
+    """
+
+    span: Span
+    first: Span
+    first_type: str
+    second: Span
+    second_type: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL173",
+            title=f"{self.first_type} and {self.second_type} make no list",
+            primary=Label(self.second, f"this is {self.second_type}"),
+            secondary=(Label(self.first, f"this is {self.first_type}"),),
+            help=self.instead,
+        )

@@ -64,8 +64,9 @@ class ArgumentMismatch:
 
     span: Span
     function: str
-    parameter: str
-    declared: Span
+    role: str
+    """As what it takes the argument: " as `x`", or nothing where that has no name."""
+    declared: Label
     wanted: str
     actual: str
     text: str
@@ -78,14 +79,14 @@ class ArgumentMismatch:
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
-        places = [Label(self.declared, f"`{self.parameter}` is {self.wanted}")]
+        places = [self.declared]
         places += [] if self.origin is None else [self.origin]
         places += [] if self.told is None else [self.told[1]]
         wanted = self.wanted if self.told is None else self.told[0]
         says_more = self.actual not in self.why
         return Diagnostic(
             code="RL202",
-            title=f"`{self.function}` takes {wanted} as `{self.parameter}`",
+            title=f"`{self.function}` takes {wanted}{self.role}",
             primary=Label(self.span, self.text),
             secondary=tuple(places),
             notes=(self.why,) if says_more else (),

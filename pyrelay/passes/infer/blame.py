@@ -44,7 +44,8 @@ from ...ir.types import (
     show,
     subtypes,
 )
-from ...prelude.library import LIST, qualified
+from ...prelude.library import LIST
+from .joined_lists import joins_lists, mixed_lists
 from .operators import OperatorCall, StaticNeeded, WidthsMixed
 from .optional import inner_of
 from .solver import Solver
@@ -187,24 +188,24 @@ def explain_argument(
     the function is still being found, so that it is called at the sizes that it is called with.
     `types` are those of all arguments."""
     argument = call.args[position]
-    if _is_part_of_list(call) and inner_of(wanted) is not None and position == 0:
+    if _is_part_of_list(call) and position == 0:
         return _mixed_elements(call, actual, wanted, why)
     if _is_part_of_list(call) and isinstance(actual, AdtType) and position == 1:
         return _mixed_lists(call, actual, wanted, why)
-    if isinstance(call.callee, GlobalVar) and call.callee.name == qualified("concat"):
-        return _joined(call, types)
-    name = "this function"
-    if isinstance(call.callee, Var | GlobalVar):
-        name = call.callee.name.removeprefix(PRELUDE)
-    if declared is not None and declared.name and not isinstance(call.callee, Var):
-        name = declared.name
+    if joins_lists(call):
+        return mixed_lists(call, types)
+    name = _called(call, declared)
     place, parameter, written = call.span, f"argument {position + 1}", wanted
+    role, means = _passed_role(call, position), None
     teller: int | None = None
     if declared is not None:
         variable = declared.params[position]
         place, parameter = variable.span, variable.name
         written = wanted if variable.ty is None or not _is_written(variable.ty) else variable.ty
         teller = _teller(declared, position)
+        role = f" as `{parameter}`"
+    elif isinstance(call.callee, Var) and isinstance(call.callee.ty, FnType):
+        means = Label(origin(call.callee), f"`{name}` is {show(call.callee.ty)}")
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         resized = _differ_in_sizes(actual, wanted)
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
@@ -215,8 +216,8 @@ def explain_argument(
     return ArgumentMismatch(
         call.span if is_name else argument.span,
         name,
-        parameter,
-        place,
+        role,
+        means or Label(place, f"`{parameter}` is {show(written)}"),
         show(written),
         show(actual),
         f"`{argument.name}` is {show(actual)}" if is_name else f"this is {show(actual)}",
@@ -231,16 +232,18 @@ def explain_argument(
     )
 
 
-def _joined(call: Call, types: Sequence[Type]) -> Problem:
-    """Give the problem of values that are joined as lists, by `+` or in a display."""
-    left, right = map(show, types)
-    if not (isinstance(types[0], AdtType) and types[0].name == LIST):
-        made = f"make a list of it: `[x for x in {operand_text(call.args[0])}]`"
-        return OperatorMismatch(call.span, f"a display opens lists, not {left}", (), made)
-    return OperatorMismatch(call.span, f"{left} and {right} make no list", (), _JOINED)
+def _called(call: Call, declared: Function | None) -> str:
+    """Give the name of the function that a call calls, as the user knows it."""
+    if declared is not None and declared.name and not isinstance(call.callee, Var):
+        return declared.name
+    if isinstance(call.callee, Var | GlobalVar):
+        return call.callee.name.removeprefix(PRELUDE)
+    return "this function"
 
 
-_JOINED = "lists are joined whose elements have one type"
+def _passed_role(call: Call, position: int) -> str:
+    """Give as what a function that is passed takes an argument: its parameters have no names."""
+    return "" if len(call.args) == 1 else f" as argument {position + 1}"
 
 
 def _teller(declared: Function, position: int) -> int | None:
@@ -303,6 +306,10 @@ def _shown(ty: Type) -> str:
     match ty:
         case TensorType((), DTypeHole(weak=DTypeKind() as weak)):
             return show(TensorType((), DEFAULT_DTYPE[weak]))
+        case TupleType(fields):
+            return f"tuple[{', '.join(map(_shown, fields))}]"
+        case SizeType():
+            return show(INT)
         case _:
             return show(ty)
 
@@ -315,6 +322,11 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
     match actual, wanted:
         case TensorType(a, DType()), TensorType(b, _) if len(a) + 1 == len(b):
             return f"add the missing dimension: relay.unsqueeze({text}, 0) makes a batch of one"
+        case _, TypeVar(name):
+            return (
+                f"{name} is one type in each call, and the caller chooses it: if it always is "
+                f"{show(actual)}, write that in place of {name}"
+            )
         case FnType(given), FnType(taken) if len(given) != len(taken):
             count = f"{len(taken)} argument{'s' * (len(taken) != 1)}"
             return f"it is called with {count}: pass a function that takes so many"

@@ -44,9 +44,9 @@ from ...ir.types import (
 )
 from ...prelude.library import LIST
 from .blame import explain_argument, explain_operator
-from .joins import join
+from .joined_lists import is_empty_list, joins_lists
+from .joins import join, takes_none
 from .operators import OperatorCall
-from .optional import inner_of
 from .records import explain_field
 from .solver import Place, Solver
 
@@ -165,6 +165,8 @@ class ApplyConstraint:
             return
         if not isinstance(callee, FnType) or len(callee.params) != len(self.types):
             raise Clash("not callable so")
+        if joins_lists(self.call) and not solver.settling:
+            self._await_elements(solver)
         stuck: TypeHole | None = None
         for position in self._order(solver):
             actual, wanted = self.types[position], callee.params[position]
@@ -181,6 +183,22 @@ class ApplyConstraint:
         if stuck is not None:
             raise Stuck(stuck)
 
+    def _await_elements(self, solver: Solver) -> None:
+        """Wait until it is known what lists are of that are joined, so that a difference is blamed
+        on the two, and not on what makes the second. Raises Stuck."""
+        for argument, ty in zip(self.call.args, map(solver.shallow, self.types), strict=True):
+            match ty:
+                case _ if is_empty_list(argument):
+                    pass
+                case TypeHole():
+                    raise Stuck(ty)
+                case AdtType(args=(element,)) if not isinstance(element, Dim):
+                    element = solver.shallow(element)
+                    if isinstance(element, TypeHole):
+                        raise Stuck(element)
+                case _:
+                    pass
+
     def _order(self, solver: Solver) -> Sequence[int]:
         """Give the order in which arguments arrive. Of a list, what is put before optionals is one
         too, so these come first."""
@@ -192,8 +210,7 @@ class ApplyConstraint:
                 return order
         match rest:
             case AdtType(args=(element,)) if not isinstance(element, Dim):
-                is_optional = inner_of(solver.shallow(element)) is not None
-                return order[::-1] if is_optional else order
+                return order[::-1] if takes_none(solver, element) else order
             case _:
                 return order
 

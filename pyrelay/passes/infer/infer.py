@@ -23,7 +23,7 @@ from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order, replace_params, run
 from ...ir.types import TypeHole
-from ...prelude.library import part
+from ...prelude.library import library, part
 from .cases import missing_cases
 from .comparisons import without_equality
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
@@ -73,6 +73,7 @@ class _Inference:
         self._module: Final = module
         self._strict: Final = strict
         self._after_mistakes: Final = after_mistakes
+        self._adts: Final = dict(module.adts)
         self._functions: Final = {n: copy_templates(f) for n, f in module.functions.items()}
         self._schemes: Final[dict[str, Scheme]] = {}
         self._linked: Final[dict[str, Scheme]] = {}
@@ -106,7 +107,7 @@ class _Inference:
             self._infer(members, is_last=True)
         if not self.problems:
             typed = {n: s.function for n, s in (self._linked | self._schemes).items()}
-            self.problems += without_equality(typed, self._module.adts)
+            self.problems += without_equality(typed, self._adts)
 
     def typed(self) -> Module:
         """Give the module, all of whose functions are right, with every type written."""
@@ -117,11 +118,11 @@ class _Inference:
             own |= {n: found[n] for n in (name, *self._instances.others(name)) if n in found}
         linked = {n: s.function for n, s in self._linked.items()} | found
         rest = {n: f for n, f in linked.items() if n not in own}
-        return Module(rest | own, self._module.adts)
+        return Module(rest | own, self._adts)
 
     def _infer(self, members: Mapping[str, Function], *, is_last: bool = False) -> None:
         """Type a group of functions, or leave it to its uses, unless it has none."""
-        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        solver = self._solver()
         copies = {n: Copies(self._opened, solver) for n in members}
         placed = {n: copies[n].put_into(f) for n, f in members.items()}
         functions = {n: f for n, (f, _) in placed.items()}
@@ -149,14 +150,14 @@ class _Inference:
         schemes = annotated(functions, is_result_open=True)
         if not schemes:
             return found
-        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        solver = self._solver()
         again = _infer_group(self._generated(functions, schemes, solver, ()), functions, schemes)
         return found if isinstance(again, list) else again
 
     def _keep(self, found: Mapping[str, tuple[Function, list[tuple[str, ...]]]]) -> None:
         """Note the types of a group; with each function come the names of the copies it has."""
         for function, _ in found.values():
-            self.problems += missing_cases(function, self._module.adts)
+            self.problems += missing_cases(function, self._adts)
             self.problems += hidden_sizes(function)
             if self._strict:
                 self.problems += _refused(function)
@@ -172,7 +173,7 @@ class _Inference:
 
     def _beside(self, members: Mapping[str, Function], unknown: Collection[str]) -> list[Problem]:
         """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
-        solver = Solver(strict_dtypes=self._module.strict_dtypes)
+        solver = self._solver()
         found = self._generated(members, annotated(members), solver, unknown)
         places = {p for f in members.values() for p in doubtful(f, unknown)}
         return [p for p in _independent(found.work.problems) if not is_doubtful(p, places)]
@@ -187,7 +188,7 @@ class _Inference:
         """Solve what the functions of a group say, some of them with schemes already; nothing is
         known of those in `unknown`."""
         known = {**self._schemes, **schemes}
-        generator = Generator(solver, known, self._module.adts, self._link, unknown=unknown)
+        generator = Generator(solver, known, self._adts, self._link, unknown=unknown)
         recursive = any(g in functions for f in functions.values() for g in free_globals(f))
         for name, function in functions.items():
             generator.declare(name, function, recursive=recursive)
@@ -195,6 +196,13 @@ class _Inference:
             run(generator.define(name, function))
         generator.work.settle()
         return generator
+
+    def _solver(self) -> Solver:
+        return Solver(strict_dtypes=self._module.strict_dtypes, mention=self._mention)
+
+    def _mention(self, adt: str) -> None:
+        if adt not in self._adts:
+            self._adts[adt] = library().adts[adt]
 
     def _link(self, name: str) -> Scheme:
         for reached, scheme in _prelude(name).items():

@@ -14,7 +14,8 @@ from ...ir.types import (
     TupleType,
     Type,
 )
-from .optional import joined_optional
+from ...prelude.library import OPTION
+from .optional import inner_of, joined_optional
 from .solver import Solver
 
 
@@ -25,6 +26,14 @@ def join(solver: Solver, left: Type, right: Type) -> Type:
     the running program knows, the value has dims of its own.
     """
     return _Join(solver).types(left, right)
+
+
+def takes_none(solver: Solver, ty: Type) -> bool:
+    """Tell whether None, or tuples with None, become values of a type where they flow into it."""
+    ty = solver.shallow(ty)
+    if isinstance(ty, TupleType):
+        return any(takes_none(solver, part) for part in ty.fields)
+    return inner_of(ty) is not None
 
 
 @final
@@ -41,6 +50,8 @@ class _Join:
         left, right = solver.shallow(left), solver.shallow(right)
         optional = joined_optional(left, right)
         if optional is not None:
+            if solver.mention is not None:
+                solver.mention(OPTION)
             solver.flow(left, optional)
             solver.flow(right, optional)
             return optional

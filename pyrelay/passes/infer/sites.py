@@ -52,7 +52,8 @@ class Site:
         for var, known in self.operands.items():
             if known is expr:
                 return var
-        var = Var("value", span=expr.span)
+        name = expr.name if isinstance(expr, Var) else ""
+        var = Var(name or "value", span=expr.span)
         self.operands[var] = expr
         return var
 

@@ -8,7 +8,7 @@ on a hole and are woken when it is filled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -74,9 +74,13 @@ class Endless(Clash):
 class Solver:
     """Everything known about the holes of one group of functions."""
 
-    def __init__(self, *, strict_dtypes: bool = False) -> None:
-        """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them."""
+    def __init__(
+        self, *, strict_dtypes: bool = False, mention: Callable[[str], object] | None = None
+    ) -> None:
+        """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them;
+        `mention` is told of data types of the prelude that the program itself may not name."""
         self.strict_dtypes: Final = strict_dtypes
+        self.mention: Final = mention
         self._types: Final[dict[int, Type]] = {}
         self._dims: Final[dict[int, Dim]] = {}
         self._dtypes: Final[dict[int, AnyDType]] = {}

@@ -203,3 +203,27 @@ def test_what_is_fused_is_explained(folder: Path) -> None:
     unknown = run("explain", "right.py", "doubel", cwd=folder)
     assert unknown.returncode == 2
     assert "did you mean double?" in unknown.stderr
+
+
+ASSUMED = """
+    from pyrelay import Dim, Float, Tensor, relay
+
+    N, M = Dim("N"), Dim("M")
+
+    @relay
+    def total(x: Tensor[Float, (N,)], y: Tensor[Float, (M,)]) -> Tensor[Float, (M,)]:
+        return x + y
+"""
+
+
+def test_strict_refuses_equations_that_types_do_not_tell(tmp_path: Path) -> None:
+    (tmp_path / "assumed.py").write_text(dedent(ASSUMED))
+    params = "%x: Tensor[(A), float32], %y: Tensor[(B), float32]"
+    text = f"def @main[A: Dim, B: Dim]({params}) {{ %x + %y }}"
+    (tmp_path / "assumed.relay").write_text(f'#[pyrelay = "1"]\n{text}\n')
+    for name in ("assumed.py", "assumed.relay"):
+        assert run("check", name, cwd=tmp_path).returncode == 0
+        refused = run("check", "--strict", name, cwd=tmp_path)
+        assert refused.returncode == 1
+        assert "error[RL" in refused.stdout
+        assert f"--> {name}" in refused.stdout
