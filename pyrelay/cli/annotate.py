@@ -71,24 +71,30 @@ def _place(span: Span) -> _Place:
 
 def _types(definition: Definition, wanted: set[_Place]) -> Iterator[tuple[Span, Type, Module]]:
     """Give the types that inference finds for parameters at the places that are wanted."""
+    typed = _typed(definition)
+    if typed is None:
+        return
+    nodes = (n for function in typed.functions.values() for n in post_order(function))
+    params = (p for n in nodes if isinstance(n, Function) for p in n.params)
+    for param in params:
+        if _place(param.span) in wanted:
+            yield param.span, type_of(param), typed
+
+
+def _typed(definition: Definition) -> Module | None:
+    """Give the typed program of a function; None if it has mistakes beside missing annotations."""
     try:
-        module = translate(definition).module
+        return infer(translate(definition).module)
     except TranslationError as error:
         if any(d.code != _CODE for d in error.diagnostics):
-            return
+            return None
         module = error.module
     except CheckError:
-        return
+        return None
     try:
-        typed = infer(module)
+        return infer(module)
     except CheckError:
-        return
-    for function in typed.functions.values():
-        for node in post_order(function):
-            params = node.params if isinstance(node, Function) else ()
-            for param in params:
-                if _place(param.span) in wanted:
-                    yield param.span, type_of(param), typed
+        return None
 
 
 def _fix(span: Span, ty: Type, module: Module, names: Mapping[str, Any]) -> ParameterFix | None:

@@ -140,14 +140,10 @@ def _layer(loop: _Loop, layers: frozenset[Op]) -> _Layer | None:
     counter = _counter(loop, loop.made.get(end.condition))
     if counter is None:
         return None
-    for block in (*blocks, *spine(end.then)[0]):
-        for binding in block.bindings:
-            call = binding.value
-            if isinstance(call, Call) and call.callee in layers:
-                found = _found(binding.var, call, counter, loop)
-                if found is not None:
-                    return found
-    return None
+    bindings = (b for block in (*blocks, *spine(end.then)[0]) for b in block.bindings)
+    calls = ((b.var, b.value) for b in bindings if isinstance(b.value, Call))
+    found = (_found(v, c, counter, loop) for v, c in calls if c.callee in layers)
+    return next((layer for layer in found if layer is not None), None)
 
 
 def _counter(loop: _Loop, condition: Expr | None) -> tuple[Var, Dim] | None:

@@ -8,7 +8,7 @@ and, if it writes it, gives it back. Tail calls inside a loop stay tail calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -189,18 +189,21 @@ class _Uses:
         for sets in (self._touched, self._written):
             for function in sets:
                 sets[function] = {v: None for v in sets[function] if self._is_outside(v, function)}
-            pending = list(sets)
-            while pending:
-                callee = pending.pop()
-                for caller in callers.get(callee, ()):
-                    new = [
-                        v
-                        for v in sets[callee]
-                        if v not in sets[caller] and self._is_outside(v, caller)
-                    ]
-                    if new:
-                        sets[caller].update(dict.fromkeys(new))
-                        pending.append(caller)
+            self._hand_up(sets, callers)
+
+    def _hand_up(
+        self, sets: dict[Function, dict[Var, None]], callers: Mapping[Function, Sequence[Function]]
+    ) -> None:
+        """Add to the cells of each function those of the functions that it calls."""
+        pending = list(sets)
+        while pending:
+            callee = pending.pop()
+            for caller in callers.get(callee, ()):
+                missing = (v for v in sets[callee] if v not in sets[caller])
+                new = [v for v in missing if self._is_outside(v, caller)]
+                if new:
+                    sets[caller].update(dict.fromkeys(new))
+                    pending.append(caller)
 
     def _is_outside(self, cell: Var, function: Function) -> bool:
         """Tell whether a cell is not made in a function, nor in one inside it."""

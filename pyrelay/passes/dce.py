@@ -178,13 +178,12 @@ class _Showing:
     def _enter(self, body: Expr, bodies: list[Expr]) -> None:
         blocks, end = spine(body)
         first: set[Dim] = set()
-        for block in blocks:
-            for binding in block.bindings:
-                for dim in shown(binding.var.ty):
-                    if dim not in first:
-                        first.add(dim)
-                        self._by_dim.setdefault(dim, []).append(binding.var)
-                bodies += _bodies(binding.value)
+        for binding in (b for block in blocks for b in block.bindings):
+            for dim in shown(binding.var.ty):
+                if dim not in first:
+                    first.add(dim)
+                    self._by_dim.setdefault(dim, []).append(binding.var)
+            bodies += _bodies(binding.value)
         bodies += _bodies(end)
 
     def need(self, dims: Iterable[Dim]) -> None:

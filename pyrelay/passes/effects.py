@@ -53,17 +53,18 @@ def is_closed(module: Module, entry: str) -> bool:
     types = (type_of(p) for p in module.functions[entry].params)
     if any(isinstance(part, FnType | RefType) for ty in types for part in subtypes(ty)):
         return False
-    for function in module.functions.values():
-        for node in post_order(function.body):
-            match node:
-                case Call(Op() as op):
-                    if op.effect & ~Effect.FAIL or BY_NAME.get(op.name) is not op:
-                        return False
-                case RefCreate() | RefRead() | RefWrite():
-                    return False
-                case _:
-                    pass
-    return True
+    nodes = (n for function in module.functions.values() for n in post_order(function.body))
+    return all(map(_only_computes, nodes))
+
+
+def _only_computes(node: Expr) -> bool:
+    match node:
+        case Call(Op() as op):
+            return not op.effect & ~Effect.FAIL and BY_NAME.get(op.name) is op
+        case RefCreate() | RefRead() | RefWrite():
+            return False
+        case _:
+            return True
 
 
 @final

@@ -88,25 +88,26 @@ class _Plan:
 
     def choose(self, entry: str) -> None:
         """Choose the functions that are small or mentioned once, and do not reach themselves."""
-        module = self.module
-        called = dict.fromkeys(module.functions, 0)
+        functions = self.module.functions
+        called = dict.fromkeys(functions, 0)
         graph: dict[str, dict[str, None]] = {}
-        for caller, function in module.functions.items():
-            mentioned = graph[caller] = {}
-            for node in _nodes(function):
+        for caller, function in functions.items():
+            nodes = list(_nodes(function))
+            for node in nodes:
                 if isinstance(node, Call) and isinstance(node.callee, GlobalVar):
                     called[node.callee.name] += 1
-                for child in children(node):
-                    if isinstance(child, GlobalVar):
-                        self.mentions[child.name] += 1
-                        mentioned[child.name] = None
+            inside = (child for node in nodes for child in children(node))
+            mentioned = [child.name for child in inside if isinstance(child, GlobalVar)]
+            for name in mentioned:
+                self.mentions[name] += 1
+            graph[caller] = dict.fromkeys(mentioned)
         recursive = {
             n
             for g in components({n: tuple(g) for n, g in graph.items()})
             for n in g
             if len(g) > 1 or n in graph[n]
         }
-        for name, function in module.functions.items():
+        for name, function in functions.items():
             once = self.mentions[name] == called[name] == 1
             if name not in recursive and name != entry and (once or _is_small(function)):
                 self.inlined[name] = _Callee(name, function, once)
@@ -170,15 +171,15 @@ class _Inliner(Splicer):
 
     def _look_at(self, expr: Expr) -> None:
         """Note the local functions in code that is about to be walked, and all uses of them."""
-        for node in _nodes(expr):
+        nodes = list(_nodes(expr))
+        for node in nodes:
             self._note_sizes(node)
             if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
-                for binding in node.bindings:
-                    if isinstance(binding.value, Function):
-                        self._local[binding.var] = _Uses(binding.value)
+                local = ((b.var, b.value) for b in node.bindings)
+                self._local.update((v, _Uses(f)) for v, f in local if isinstance(f, Function))
         if not self._local:
             return
-        for node in _nodes(expr):
+        for node in nodes:
             callee = node.callee if isinstance(node, Call) else None
             uses = self._local.get(callee) if isinstance(callee, Var) else None
             if uses is not None:

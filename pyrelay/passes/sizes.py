@@ -56,15 +56,14 @@ def uncovered(dim: Dim, known: Iterable[Dim]) -> Iterator[Dim]:
         current = pending.pop()
         if current in known:
             continue
-        for monomial, _ in current.terms:
-            for atom in monomial:
-                part = Dim.atom(atom)
-                if part in known:
-                    continue
-                if isinstance(atom, DimOp):
-                    pending += (atom.left, atom.right)
-                else:
-                    yield part
+        for atom in (a for monomial, _ in current.terms for a in monomial):
+            part = Dim.atom(atom)
+            if part in known:
+                continue
+            if isinstance(atom, DimOp):
+                pending += (atom.left, atom.right)
+            else:
+                yield part
 
 
 @final

@@ -42,6 +42,21 @@ def find_requirements(
     program: Program, definition: Definition
 ) -> Mapping[Definition, Mapping[str, StaticValue]]:
     """Give the models that a function mentions, in order, with the static arguments there."""
+    mentions = _mentions_from(program, definition)
+    found: dict[Definition, dict[Definition, dict[str, StaticValue]]] = {d: {} for d in mentions}
+    changed = True
+    while changed:
+        before = sum(map(len, found.values()))
+        for current, inside in mentions.items():
+            for mention in inside:
+                for model, statics in _needs(mention, found):
+                    found[current].setdefault(model, statics)
+        changed = sum(map(len, found.values())) != before
+    return found[definition]
+
+
+def _mentions_from(program: Program, definition: Definition) -> dict[Definition, list[_Mention]]:
+    """Give what a function mentions, and what the functions mention that it reaches."""
     mentions: dict[Definition, list[_Mention]] = {}
     pending = [definition]
     while pending:
@@ -50,26 +65,19 @@ def find_requirements(
             continue
         mentions[current] = list(_Mentions(program, current).find())
         pending += (m.target for m in reversed(mentions[current]))
-    found: dict[Definition, dict[Definition, dict[str, StaticValue]]] = {d: {} for d in mentions}
-    changed = True
-    while changed:
-        changed = False
-        for current, inside in mentions.items():
-            before = len(found[current])
-            for mention in inside:
-                for model, statics in _needs(mention, found):
-                    if mention.supplied is not None and model not in mention.supplied:
-                        found[current].setdefault(model, statics)
-            changed = changed or len(found[current]) != before
-    return found[definition]
+    return mentions
 
 
 def _needs(
     mention: _Mention, found: Mapping[Definition, Mapping[Definition, dict[str, StaticValue]]]
 ) -> Iterable[tuple[Definition, dict[str, StaticValue]]]:
-    if mention.target.kind is Kind.MODEL:
-        return [(mention.target, dict(mention.statics))]
-    return list(found[mention.target].items())
+    """Give the models that a mention needs and that are not supplied where it stands."""
+    if mention.supplied is None:
+        return []
+    needed = [(mention.target, dict(mention.statics))]
+    if mention.target.kind is not Kind.MODEL:
+        needed = list(found[mention.target].items())
+    return [(model, statics) for model, statics in needed if model not in mention.supplied]
 
 
 def _both(left: Supplied, right: Supplied) -> Supplied:

@@ -45,11 +45,9 @@ def _operands(node: Expr) -> tuple[Expr, ...]:
 
 def bindings_are_flat(scene: Scene) -> Iterator[Finding]:
     """The value of a binding is never a let block."""
-    for node in scene.nodes:
-        if isinstance(node, LetBlock):
-            for binding in node.bindings:
-                if isinstance(binding.value, LetBlock):
-                    yield binding.value, f"`{binding.var.name}` is bound to a let block"
+    for binding in (b for n in scene.nodes if isinstance(n, LetBlock) for b in n.bindings):
+        if isinstance(binding.value, LetBlock):
+            yield binding.value, f"`{binding.var.name}` is bound to a let block"
 
 
 def bodies_end_in_tails(scene: Scene) -> Iterator[Finding]:

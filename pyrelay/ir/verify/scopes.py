@@ -114,11 +114,10 @@ def patterns(scene: Scene) -> Iterator[Pattern]:
 
 def rec_blocks_bind_functions(scene: Scene) -> Iterator[Finding]:
     """What a recursive block binds are functions."""
-    for node in scene.nodes:
-        if isinstance(node, LetBlock) and node.flavour is Flavour.REC:
-            for binding in node.bindings:
-                if not isinstance(binding.value, Function):
-                    yield binding.value, f"`{binding.var.name}` is recursive but no function"
+    blocks = (n for n in scene.nodes if isinstance(n, LetBlock) and n.flavour is Flavour.REC)
+    for binding in (b for block in blocks for b in block.bindings):
+        if not isinstance(binding.value, Function):
+            yield binding.value, f"`{binding.var.name}` is recursive but no function"
 
 
 def calls_are_whole(scene: Scene) -> Iterator[Finding]:

@@ -164,16 +164,16 @@ class GroupDerivation:
     def _name_leaves(self, member: Member) -> None:
         """Name the cotangents of active leaves: so far, and in the next iteration of a loop."""
         instance, params = member.work.instance, member.work.source.function.params
-        index = 0
-        for position, param in enumerate(params):
-            for leaf in self._context.leaves.of(type_of(param)):
-                if instance.active >> index & 1:
-                    member.types.append(leaf)
-                    member.nexts[index] = Var(f"d_{param.name}", leaf, span=param.span)
-                    if position in instance.candidates:
-                        instance.threaded |= 1 << index
-                        member.sums[index] = Var(f"d_{param.name}", leaf, span=param.span)
-                index += 1
+        of = self._context.leaves.of
+        places = [(i, p, leaf) for i, p in enumerate(params) for leaf in of(type_of(p))]
+        for index, (position, param, leaf) in enumerate(places):
+            if not instance.active >> index & 1:
+                continue
+            member.types.append(leaf)
+            member.nexts[index] = Var(f"d_{param.name}", leaf, span=param.span)
+            if position in instance.candidates:
+                instance.threaded |= 1 << index
+                member.sums[index] = Var(f"d_{param.name}", leaf, span=param.span)
 
     # Sweeps.
 
@@ -216,13 +216,12 @@ class GroupDerivation:
                 member.used.update(position[v] for v in code.needs.vars if v in position)
         changed = True
         while changed:
-            changed = False
+            before = sum(len(m.used) for m in self._members)
             for member in self._members:
                 for caller_index, callee, callee_index in _passed(member):
-                    needed = callee_index in by_name[callee].used
-                    if needed and caller_index not in member.used:
+                    if callee_index in by_name[callee].used:
                         member.used.add(caller_index)
-                        changed = True
+            changed = sum(len(m.used) for m in self._members) != before
         for member in self._members:
             member.work.instance.values = tuple(sorted(member.used))
 

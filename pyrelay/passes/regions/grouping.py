@@ -223,11 +223,12 @@ class Grouping:
         effect = self._effect_order(item)
         for cluster in (*makers[:_TRIED], *near[:_TRIED]):
             after = max((h.order for h in homes if h is not cluster), default=0)
-            if self._join(item, cluster, max(after, effect), look):
-                for other in makers:
-                    if other is not cluster and other.order < cluster.order:
-                        self._merge(other, cluster)
-                return
+            if not self._join(item, cluster, max(after, effect), look):
+                continue
+            for other in makers:
+                if other is not cluster and other.order < cluster.order:
+                    self._merge(other, cluster)
+            return
         if item.role is Role.PRODUCT:
             self._note_apart(item, look)
         self._add(item, self._new(KINDS[item.role], look.domain), look)
