@@ -22,6 +22,9 @@ from .annotations import int16 as int16
 from .annotations import int32 as int32
 from .annotations import int64 as int64
 from .annotations import uint8 as uint8
+from .annotations import uint16 as uint16
+from .annotations import uint32 as uint32
+from .annotations import uint64 as uint64
 from .config import no_compile as no_compile
 from .config import options as options
 from .decorators import relay as relay

@@ -87,19 +87,6 @@ class Optimizer:
     lr: float
 
 
-def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
-    """Give a named size, for shapes: `N = Dim("N")`, then `(N, 2 * N + 1)`.
-
-    The same name means the same size within one signature.
-
-    >>> Dim("N") + 1
-    Dim(N + 1)
-    """
-    if not name.isidentifier():
-        raise ValueError(f"a size is named like a variable, not {name!r}")
-    return ir_dims.Dim.of(name)
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable as Fn  # pyright: ignore[reportUnusedImport]
     from typing import Annotated as Tensor
@@ -111,11 +98,19 @@ if TYPE_CHECKING:
 
         value: T
 
+    class Dim(ir_dims.Dim):  # pyright: ignore[reportGeneralTypeIssues]  final in the IR
+        """A named size."""
+
+        def __init__(self, name: str) -> None: ...
+
     Float = Any
     Int = Any
     Bool = Any
     bool_ = Any
     uint8 = Any
+    uint16 = Any
+    uint32 = Any
+    uint64 = Any
     int8 = Any
     int16 = Any
     int32 = Any
@@ -164,6 +159,18 @@ else:
         def __class_getitem__(cls, content: Any) -> RefAnnotation:
             return RefAnnotation(content)
 
+    def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
+        """Give a named size, for shapes: `N = Dim("N")`, then `(N, 2 * N + 1)`.
+
+        The same name means the same size within one signature.
+
+        >>> Dim("N") + 1
+        Dim(N + 1)
+        """
+        if not name.isidentifier():
+            raise ValueError(f"a size is named like a variable, not {name!r}")
+        return ir_dims.Dim.of(name)
+
     class Model:
         """A model in an annotation: `Model[lenet]`, or `Model` alone."""
 
@@ -175,6 +182,9 @@ else:
     Bool = ElementType("Bool", ir_types.bool_)
     bool_ = ElementType("bool_", ir_types.bool_)
     uint8 = ElementType("uint8", ir_types.uint8)
+    uint16 = ElementType("uint16", ir_types.TEXT_DTYPES["uint16"])
+    uint32 = ElementType("uint32", ir_types.TEXT_DTYPES["uint32"])
+    uint64 = ElementType("uint64", ir_types.TEXT_DTYPES["uint64"])
     int8 = ElementType("int8", ir_types.int8)
     int16 = ElementType("int16", ir_types.int16)
     int32 = ElementType("int32", ir_types.int32)

@@ -26,8 +26,6 @@ _STEP = Program._step
 
 LONGEST = 60_000
 """The text of longer programs takes too long to compile twice in every test."""
-REFUSED = ("the type of the parameter",)
-"""What stays refused: parameters that no annotation says."""
 NOT_COMPARED = ("same_boxes",)
 """Local functions there take data at sizes of its own: annotated they are used at one size."""
 
@@ -58,8 +56,6 @@ def _check(typed: Module, entry: str) -> None:
     try:
         printed = assert_reads_back(typed, names[entry or next(iter(names))], _folder, given)
     except CheckError as error:
-        if any(what in str(error) for what in REFUSED):
-            return
         raise AssertionError(f"{text}\nis printed as Python that is refused:\n{error}") from error
     finally:
         _compiling.pop()

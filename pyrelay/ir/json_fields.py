@@ -24,7 +24,7 @@ def check_fields(node: Any) -> None:
     for name, fits in _checks(type(node)).items():
         if not fits(getattr(node, name)):
             raise TypeError(f"the field `{name}` of a {type(node).__name__}")
-    if isinstance(node, types.DType) and types.DTYPES.get(node.name) != node:
+    if isinstance(node, types.DType) and types.TEXT_DTYPES.get(node.name) != node:
         raise TypeError(f"there is no dtype {node.name} of {node.bits} bits")
     if isinstance(node, dims.Dim) and not node.is_normal:
         raise TypeError("the terms of a Dim, which are not in their order")

@@ -7,9 +7,9 @@ from typing import Final
 import torch
 
 from ..ir.expr import Constant, TensorData, type_of
-from ..ir.types import DTYPES, DType, SizeType, is_float, known_dtype
+from ..ir.types import TEXT_DTYPES, DType, SizeType, is_float, known_dtype
 
-_BY_NAME: Final[dict[str, torch.dtype]] = {name: getattr(torch, name) for name in DTYPES}
+_BY_NAME: Final[dict[str, torch.dtype]] = {name: getattr(torch, name) for name in TEXT_DTYPES}
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:

@@ -18,6 +18,7 @@ from ..ir.module import Module
 from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify
+from ..passes.absurd import without_absurd
 from ..passes.ahead import compute_ahead
 from ..passes.blame import blame_callers
 from ..passes.calls import combine_calls
@@ -140,9 +141,11 @@ class Program:
         return self._step(Stage.REGIONS, self._whole, lambda _: self.cut.module)
 
     def _derive(self, module: Module) -> Module:
-        pooled = pool_first(cells_to_values(module), self.view.concerns)
+        plain = cells_to_values(without_absurd(module))
+        pooled = pool_first(plain, self.view.concerns)
         # What a fallback does for an operator it does for those that keep more as well.
-        return expand_transforms(pooled, self.entry, self.view.names)
+        derived = expand_transforms(pooled, self.entry, self.view.names)
+        return without_absurd(derived)  # gradients make functions over every type that they meet
 
     def _simplify(self, module: Module) -> Module:
         fixed = self.view.concerns

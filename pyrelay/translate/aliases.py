@@ -1,7 +1,7 @@
 """`type` statements of Python 3.12 that abbreviate a type: `type Row[N] = Tensor[Float, (N,)]`.
 
-One that joins dataclasses names a data type instead, and is read in `data`. An abbreviation is read
-in its own parameters, for which its arguments are put in.
+One that joins dataclasses, or stands for `Never`, names a data type instead, and is read in `data`.
+An abbreviation is read in its own parameters, for which its arguments are put in.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import annotations as written
 from ..ir.types import UNKNOWN, Substitution, Type, TypeVar, dim_names, subtypes
-from .unions import Evaluate, is_named_alias, members_of, parameters
+from .unions import Evaluate, is_named_alias, members_of, names_nothing, parameters
 
 if TYPE_CHECKING:
     from .annotation import AnnotationReader
@@ -29,9 +29,9 @@ def abbreviation(
     value: Any, evaluate: Evaluate | None = None
 ) -> tuple[Any, tuple[Any, ...]] | None:
     """Give an alias that abbreviates a type and its type arguments; None for the alias of a union
-    of several, and for other objects."""
+    of several or of `Never`, which are data types, and for other objects."""
     found = named_alias(value)
-    if found is None:
+    if found is None or names_nothing(found[0], evaluate):
         return None
     whole = members_of(found[0], evaluate)
     return found if whole is None or len(whole) == 1 else None

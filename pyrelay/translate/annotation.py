@@ -50,6 +50,7 @@ from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .definition import Definition, meaning
 from .number_places import MARKS, Numbers, places_of
 from .scope import nearest
+from .unions import NEVER
 
 if TYPE_CHECKING:
     from .data import DataTypes
@@ -63,6 +64,9 @@ ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collecti
 
 _ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
 _UNBOUNDED: Final = "leave the bound out: `T` may be any type; one that is a size may say `N: Dim`"
+_NAMED: Final = (
+    'write `type Void = Never`, or before Python 3.12 `Void = TypeAliasType("Void", Never)`'
+)
 PLAIN: Final[dict[Any, Type]] = {**NUMBERS, str: STR, type(None): UNIT}
 MARKED: Final[dict[Any, Type]] = {**PLAIN, **MARKS}
 
@@ -244,6 +248,9 @@ class AnnotationReader:
         """Give the type that a name stands for: a type variable, a data type."""
         if isinstance(value, typing.TypeVar):
             return _type_variable(value)
+        number = _literal(value)
+        if number is not None:
+            return SizeType(Dim.of(number))
         origin = typing.get_origin(value)
         if origin in LIBRARY_TYPES:
             args = typing.get_args(value)
@@ -304,7 +311,8 @@ class AnnotationReader:
 
     def dim(self, value: Any) -> Dim:
         """Give the size that an object stands for in a shape. Raises NotAType."""
-        match value:
+        number = _literal(value)
+        match value if number is None else number:
             case bool():
                 pass
             case Dim():
@@ -407,6 +415,15 @@ def _type_variable(value: typing.TypeVar) -> Type:
     return TypeVar(value.__name__)
 
 
+def _literal(value: Any) -> int | None:
+    """Give the number that `Literal[3]` stands for."""
+    if typing.get_origin(value) is not typing.Literal:
+        return None
+    given: tuple[Any, ...] = typing.get_args(value)
+    is_one = len(given) == 1 and isinstance(given[0], int) and not isinstance(given[0], bool)
+    return given[0] if is_one else None
+
+
 def _is_dtype(item: Any) -> bool:
     return (
         isinstance(meaning(item), DType)
@@ -429,6 +446,8 @@ def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
             "this is a function",
             f"write `Model[{name}]` for a model, `Fn[[A], B]` for a function",
         )
+    if value in NEVER:
+        return "it has no values, and as a data type it needs a name", _NAMED
     if value is typing.Any:
         return "the type of a parameter is known", "write its type; `Any` may stand for one size"
     if (getattr(value, "__module__", "") or "").startswith("torch.utils.data"):

@@ -34,6 +34,7 @@ from ..ir.types import AdtType, StrType
 from ..prelude.names import library_value
 from . import creation, model_calls, records, updates
 from .builtin_calls import CALLS, IN_LOOPS
+from .conditions import is_assert_never, never
 from .construction import construct_call
 from .context import Context
 from .data_class import refusal
@@ -207,6 +208,14 @@ def _python_call(cx: Context, node: ast.Call, function: Any) -> Steps[Expr]:
     for known, op in BUILTINS.items():
         if function is known:
             return (yield operator_call(cx, node, op))
+    stated = ast.copy_location(ast.Expr(node), node)
+    if is_assert_never(cx, stated):
+        return (yield never(cx, stated))
+    return _not_compiled(cx, node, function)
+
+
+def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
+    """Report a call of a Python object that has no meaning in the language."""
     span, name = cx.span(node.func), ast.unparse(node.func)
     if any(function is f for f in IN_LOOPS):
         instead = f"use it in a loop: `for i in {name}(...):`"

@@ -1,9 +1,10 @@
 """Data types: from a user's dataclasses to definitions in the module, and back.
 
 A frozen dataclass alone is a record, a data type with one constructor; frozen dataclasses joined by
-a union alias are one data type with a constructor for each. A type parameter that stands in a shape
-is a dim. A `Dim` in a field that is no parameter belongs to each value: the definition does not
-quantify it, every match opens it anew and every construction chooses it.
+a union alias are one data type with a constructor for each; an alias of `Never` is one without any.
+A type parameter that stands in a shape is a dim. A `Dim` in a field that is no parameter belongs to
+each value: the definition does not quantify it, every match opens it anew and every construction
+chooses it.
 
 `DataTypes` holds the data types of one program. What the rest of translation asks of it: the
 constructor that a class is, and the type that an annotation names.
@@ -23,6 +24,7 @@ from ..diagnostics.source import Span
 from ..ir.build import Names
 from ..ir.dims import Dim, DimVar
 from ..ir.module import AdtDef, ConstructorDef
+from ..ir.ops.stream import STREAM_DATA
 from ..ir.types import (
     UNKNOWN,
     AdtType,
@@ -38,7 +40,7 @@ from ..ir.types import (
 )
 from ..prelude.library import OPTION
 from ..prelude.names import CONSTRUCTORS
-from .aliases import named_alias
+from .aliases import is_size, named_alias
 from .annotation import AnnotationReader, NotAType, NotData
 from .data_class import Field, fields_of, place_of, refusal
 from .kinds import Kinds, Located, Uses, find_kinds, uses_of
@@ -54,10 +56,12 @@ from .unions import (
     is_users_class,
     member_of,
     members_of,
+    names_nothing,
     parameters,
     solved,
     unions_with,
     with_none,
+    without_members,
 )
 
 
@@ -109,9 +113,9 @@ class DataTypes:
     def __init__(self, report: Callable[[Problem], None]) -> None:
         self.adts: Final[dict[str, AdtDef]] = {}
         self._report: Final = report
-        self._names: Final = Names()
+        self._names: Final = Names(frozenset(STREAM_DATA))
         self._unions: Final[dict[type, Union]] = {}
-        self._types: Final[dict[frozenset[type], DataType]] = {}
+        self._types: Final[dict[frozenset[Any], DataType]] = {}
         self._kinds: Final[Kinds] = {}
         self._guards: Final[dict[tuple[int, str], Guard]] = {}
 
@@ -192,6 +196,8 @@ class DataTypes:
 
     def _located(self, value: Any, reader: AnnotationReader) -> Located | None:
         """Give the data type that an annotation names, with its type arguments by parameter."""
+        if names_nothing(value, reader.evaluate):
+            return without_members(value, reader.namespace), {}
         origin = getattr(value, "__origin__", None)
         if is_named_alias(origin):
             located = self._located(origin, reader)
@@ -231,7 +237,7 @@ class DataTypes:
             self._guard(each)
         for each in group:
             found = self._types[each.key]
-            place = place_of(each.members[0].cls, span) or span
+            place = (place_of(each.members[0].cls, span) if each.members else None) or span
             built = tuple(
                 self._constructor_def(each, m, c, seen, span)
                 for m, c in zip(each.members, found.constructors, strict=True)
@@ -342,7 +348,7 @@ class DataTypes:
         own: list[TypeParam] = []
         args: list[Type | Dim] = []
         for param, arg in zip(parameters(member.cls), member.args, strict=True):
-            if isinstance(self._member_param(types, param.__name__), DimVar):
+            if self._is_size(types, param):
                 own.append(DimVar(param.__name__))
                 args.append(reader.dim(arg))
             else:
@@ -357,9 +363,8 @@ class DataTypes:
         replace = substitution(tuple(own), tuple(args))
         return tuple(replace(Substitution(apart, {})(ty)) for ty in types)
 
-    def _member_param(self, types: Sequence[Type], name: str) -> TypeParam:
-        in_shape = any(name in dim_names(ty) for ty in types)
-        return DimVar(name) if in_shape else TypeVar(name)
+    def _is_size(self, types: Sequence[Type], param: Any) -> bool:
+        return is_size(param) or any(param.__name__ in dim_names(ty) for ty in types)
 
     def _guard(self, union: Union) -> None:
         """Note the names on which the data type depends, as far as they can change."""
@@ -424,7 +429,9 @@ def _namespace(cls: type, seen: Namespace) -> dict[str, Any]:
     """Give the names that the annotations in a class may mention."""
     module = sys.modules.get(cls.__module__)
     home = {} if module is None else vars(module)
-    own = {p.__name__: p for p in parameters(cls)}
+    # A size is one in arithmetic too, which a type variable is not made for.
+    sizes = {p: Dim.of(p.__name__) for p in parameters(cls) if is_size(p)}
+    own = {p.__name__: sizes.get(p, p) for p in parameters(cls)}
     if "<locals>" in cls.__qualname__:
         return {**home, **seen, **own}
     return {**seen, **home, **own}

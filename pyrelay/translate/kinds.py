@@ -1,7 +1,8 @@
 """Kinds of the type parameters of data types: a parameter that stands in a shape is a dim.
 
-A parameter is a dim where it stands in a shape, and where it is passed on for one. Data types may
-mention each other, so this is a least fixed point over a group of them.
+A parameter is a dim where it stands in a shape, where it is passed on for one, and where it says so
+itself: `TypeVar("n", bound=Dim)`. Data types may mention each other, so this is a least fixed point
+over a group of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Located: TypeAlias = "tuple[Union, Mapping[Any, Any]]"
 """A data type that an annotation names, and its type arguments by parameter."""
 
 Locate: TypeAlias = Callable[[Any], "Located | None"]
-Kinds: TypeAlias = dict[tuple[frozenset[type], str], Kind]
+Kinds: TypeAlias = dict[tuple[frozenset[Any], str], Kind]
 """The kind of each parameter of each union, by name."""
 
 
@@ -91,10 +92,12 @@ def _uses_of_abbreviation(
 def find_kinds(
     group: Sequence[Union],
     uses: Mapping[type, Sequence[Uses]],
-    known: Mapping[tuple[frozenset[type], str], Kind],
+    known: Mapping[tuple[frozenset[Any], str], Kind],
 ) -> Kinds:
     """Give the kinds of the parameters of data types defined together."""
-    found: Kinds = {(u.key, p.__name__): Kind.TYPE for u in group for p in u.params}
+    found: Kinds = {
+        (u.key, p.__name__): Kind.DIM if is_size(p) else Kind.TYPE for u in group for p in u.params
+    }
 
     def is_dim(union: Union, param: Any) -> bool:
         place = (union.key, param.__name__)
@@ -120,7 +123,8 @@ def _in_shapes(
         for member in union.members:
             names = [_name(p) for p in parameters(member.cls)]
             passed: dict[Any, Any] = dict(zip(names, member.args, strict=False))
-            sizes = [d for use in uses[member.cls] for d in use.dims]
+            sizes = [n for p, n in zip(parameters(member.cls), names, strict=True) if is_size(p)]
+            sizes += [d for use in uses[member.cls] for d in use.dims]
             for use in uses[member.cls]:
                 for other, args in use.data:
                     sizes += [a for p, a in args.items() if is_dim(other, p)]

@@ -1,6 +1,7 @@
 """Unions of dataclasses: which aliases there are, and to which one a class belongs.
 
-A class belongs to the union alias that has it as a member. It is looked for where the class is
+A class belongs to the union alias that has it as a member. An alias of `Never` is a union of no
+members, and each one is a type of its own. The alias of a class is looked for where the class is
 defined: in its module, and in what the function that mentions the class sees (its own module, the
 names it captures, the classes and aliases of the functions around it). Aliases of the same members
 are the same union, named by the first; `| None` is no member. A class in two different unions is
@@ -48,9 +49,9 @@ class Union:
     value: Any
 
     @property
-    def key(self) -> frozenset[type]:
-        """What tells unions apart: their classes."""
-        return frozenset(m.cls for m in self.members)
+    def key(self) -> frozenset[Any]:
+        """What tells unions apart: their classes; of those without, the alias itself."""
+        return frozenset(m.cls for m in self.members) or frozenset((self.value,))
 
     @property
     def place(self) -> str:
@@ -92,6 +93,21 @@ def may_be_field(name: str, seen: Namespace) -> bool:
 def is_named_alias(value: object) -> bool:
     """Tell whether a value was made by a `type` statement (or by typing_extensions for it)."""
     return type(value).__name__ == "TypeAliasType"
+
+
+def names_nothing(value: Any, evaluate: Evaluate | None) -> bool:
+    """Tell whether a value is a named alias of `Never`: a data type without constructors."""
+    if not is_named_alias(value):
+        return False
+    whole = value.__value__
+    whole = getattr(whole, "__forward_arg__", whole)
+    if isinstance(whole, str) and evaluate is not None:
+        whole = evaluate(whole)
+    return any(whole is never for never in NEVER)
+
+
+NEVER: Final = (typing.Never, typing.NoReturn)
+"""What has no values."""
 
 
 def names_data(value: object) -> bool:
@@ -149,6 +165,14 @@ def alone(cls: type, seen: Namespace) -> Union:
     """Give a class that is in no union as a data type of its own."""
     params = parameters(cls)
     return Union(cls.__name__, (Member(cls, params),), (), params, homes(cls, seen)[0], cls)
+
+
+def without_members(value: Any, seen: Namespace) -> Union:
+    """Give an alias of `Never` as a data type."""
+    name = value.__name__
+    module = sys.modules.get(str(value.__module__))
+    home = seen if module is None or vars(module).get(name) is not value else vars(module)
+    return Union(name, (), (), parameters(value), home, value)
 
 
 def parameters(value: Any) -> tuple[Any, ...]:

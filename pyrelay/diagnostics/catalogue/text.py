@@ -416,26 +416,6 @@ class NestedTooDeep:
 
 
 @dataclass(frozen=True, slots=True)
-class NotPython:
-    """A program holds something that the language has no Python for.
-
-    `show("python")` prints programs that compile to the same IR again, or nothing.
-    """
-
-    span: Span
-    what: str
-
-    def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
-        return Diagnostic(
-            code="RL641",
-            title=f"the language has no Python for {self.what}",
-            primary=Label(self.span, "this cannot be written as Python"),
-            help='look at the program as text: `f.show("typed")`',
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class DamagedData:
     """JSON that should hold a program does not: it was changed, cut, or is something else."""
 

@@ -192,7 +192,9 @@ class _Walk:
         self._around.pop()
         if len(clauses) > 1:
             clauses.append(Clause(Wildcard(span=span), self._bool(value=False)))
-        body = Match(Tuple(params, span=span), tuple(clauses), span=span)
+        # Of a type without constructors there is no value, and each parameter alone shows that.
+        matched = Tuple(params, span=span) if clauses else params[0]
+        body = Match(matched, tuple(clauses), span=span)
         return Function(params, body, BOOL, name=name, span=span)
 
     def _clause(

@@ -147,7 +147,8 @@ class _Walk:
         if len(types) > 1 and len(definition.constructors) > 1:
             differ = Call(fail, (), {"message": DIFFERENT}, span=span)
             clauses.append(Clause(Wildcard(span=span), differ))
-        matched = Tuple(params, span=span)
+        # Of a type without constructors there is no value, and each parameter alone shows that.
+        matched = Tuple(params, span=span) if clauses else params[0]
         body = Match(matched, tuple(clauses), span=span)
         return Function(params, body, first, name=f"map_{first.name}", span=span)
 

@@ -34,12 +34,11 @@ from ...ir.expr import (
 )
 from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import post_order, spine
-from ...ir.types import BOOL, ITERABLE, Type
+from ...ir.types import BOOL, Type
 from . import syntax
-from .expressible import is_plain
+from .expressible import ends, gives_first, is_plain
 from .expressions import Expressions, Surroundings, is_nothing
-from .file import File, refuse
-from .operators import gives_first
+from .file import File
 from .patterns import case_pattern, takes_none
 
 _MOST_IN_AN_ARM: Final = 3
@@ -58,7 +57,7 @@ def printed_function(
     depth: int,
     decorators: Sequence[ast.expr] = (),
 ) -> ast.FunctionDef:
-    """Give a function as a `def`. Raises CheckError."""
+    """Give a function as a `def`."""
     file = around.file
     names: list[str] = []
     annotations: list[ast.expr | None] = []
@@ -66,8 +65,7 @@ def printed_function(
         name = around.names.fresh(param.name)
         around.known[param] = syntax.name(name)
         annotation = _parameter_type(file, function, type_of(param))
-        if annotation is None and decorators:
-            refuse(param.span, f"the type of the parameter `{name}`")
+        assert annotation is not None or not decorators, "a global function's types are said"
         names.append(name)
         annotations.append(annotation)
     around.sizes.update(p.name for p in function.type_params)
@@ -85,7 +83,7 @@ def printed_function(
 
 
 def _parameter_type(file: File, function: Function, ty: Type) -> ast.expr | None:
-    return file.iterable(function) if ty == ITERABLE else file.annotation(ty)
+    return file.iterable(function) if file.is_iterable(ty) else file.annotation(ty)
 
 
 @final
@@ -109,11 +107,14 @@ class _Body(Expressions):
             then.returned(body.then)
             self.statements.append(ast.If(test, then.statements, []))
             body = body.otherwise
-        if isinstance(body, Match):
+        if isinstance(body, Match) and body.clauses:
             self._cases(body, lambda arm, inside: inside.returned(arm))
             return
         value = self.value(body)
         self.flush()
+        if isinstance(body, Match):
+            self.statements.append(ast.Expr(value))
+            return
         self.statements.append(ast.Return(None if is_nothing(body) and is_atom(body) else value))
 
     def given(self, body: Expr, target: str | None) -> None:
@@ -122,7 +123,7 @@ class _Body(Expressions):
         match body:
             case If():
                 self._branch(body, target)
-            case Match():
+            case Match() if body.clauses:
                 self._cases(body, lambda arm, inside: inside.given(arm, target))
             case _ if target is None and is_atom(body):
                 self.flush()
@@ -168,7 +169,7 @@ class _Body(Expressions):
                 self._definitions((binding,))
             case If():
                 self._joined(var, value)
-            case Match():
+            case Match() if value.clauses:
                 self._joined_cases(var, value)
             case RefWrite(ref, new):
                 self._write(var, ref, new)
@@ -183,10 +184,11 @@ class _Body(Expressions):
                 self._named(var, value)
 
     def _named(self, var: Var, value: Expr) -> None:
-        if self.file.leaves_open(value):
+        is_nowhere = ends(value) and not (is_nothing(value) and isinstance(value, Call))
+        if is_nowhere or self.file.leaves_open(value):
             self.said(var, value)
             return
-        is_buffered = isinstance(value, Call) and gives_first(value)
+        is_buffered = gives_first(value)
         found = self.value(value)
         if is_buffered:
             self.around.first.add(var)
@@ -267,10 +269,10 @@ class _Body(Expressions):
             guard = None
             if clause.guard is not None:
                 # A guard has no place for statements, so what it names goes into it all the same.
-                unnamed = _Body(replace(self.around, kept=frozenset()), self._depth)
-                guard = unnamed.one_expression(clause.guard, most=None)
-                if guard is None or not _is_dynamic(guard):
-                    refuse(clause.guard.span, "a guard that is no expression")
+                whole = replace(self.around, kept=frozenset(), is_whole=True)
+                guard = _Body(whole, self._depth).one_expression(clause.guard, most=None)
+                assert guard is not None, "`sayable` makes long guards local functions"
+                assert _is_dynamic(guard), "`sayable` decides guards that are known"
             inside = _Body(self.around, self._depth + 2)
             write(clause.body, inside)
             cases.append(ast.match_case(pattern, guard, inside.statements))
@@ -331,6 +333,9 @@ class _Body(Expressions):
         if isinstance(value, Constant):
             self.flush()
             self.annotated(target, value, value)
+            return
+        if ends(value):
+            self.stated(target, value, value)
             return
         found = self.value(value)
         self.flush()

@@ -1,6 +1,7 @@
 """Data types as classes: a frozen dataclass for each constructor, joined by an alias.
 
-A data type with one constructor is a record, and is called like its class.
+A data type with one constructor is a record, and is called like its class; one without any is an
+alias of `Never`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,19 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Final, final
 
+from ...ir.dims import Dim
 from ...ir.module import AdtDef, ConstructorDef, Module
-from ...ir.types import PRELUDE, Type
+from ...ir.ops.stream import STREAM_DATA
+from ...ir.types import (
+    PRELUDE,
+    AdtType,
+    DimVar,
+    SizeType,
+    TensorType,
+    Type,
+    TypeParam,
+    subtypes,
+)
 from ...prelude.library import LIST, NAT, OPTION, TREE
 from . import syntax
 from .names import Identifiers
@@ -39,7 +51,7 @@ class DataNames:
         self.classes: Final[dict[tuple[str, str], str]] = {}
         self.params: Final[dict[str, dict[str, str]]] = {}
         for name, adt in module.adts.items():
-            if name.startswith(PRELUDE) or not adt.constructors:
+            if name.startswith(PRELUDE) or (name in STREAM_DATA and not adt.constructors):
                 continue
             classes = [names.fresh(c.name) for c in adt.constructors]
             for constructor, chosen in zip(adt.constructors, classes, strict=True):
@@ -57,31 +69,38 @@ def field_names(constructor: ConstructorDef) -> tuple[str, ...]:
 
 
 def definitions(
-    adt: AdtDef, names: DataNames, annotation: Callable[[Type], ast.expr]
+    adt: AdtDef,
+    names: DataNames,
+    annotation: Callable[[Type], ast.expr],
+    use: Callable[[str], ast.expr],
 ) -> Iterator[list[ast.stmt]]:
-    """Give the statements that define a data type: one group for each class, then the alias."""
+    """Give the statements that define a data type: one group for each class, then the alias; `use`
+    mentions what they need."""
     params = names.params[adt.name]
     variables = [syntax.name(p) for p in params.values()]
     inside = variables[0] if len(variables) == 1 else syntax.tuple_of(variables)
     if params:
-        kinds = ast.Assign
-        yield [
-            kinds(
-                [ast.Name(p, syntax.STORE)],
-                syntax.call(syntax.name("TypeVar"), [ast.Constant(p)]),
-                lineno=0,
-            )
-            for p in params.values()
-        ]
+        made: list[ast.stmt] = []
+        for param in adt.type_params:
+            kept = params[param.name]
+            bound = {} if is_told(param, adt) else {"bound": use("Dim")}
+            called = syntax.call(use("TypeVar"), [ast.Constant(kept)], bound)
+            made.append(syntax.assign(kept, called))
+        yield made
     for constructor in adt.constructors:
         fields: list[ast.stmt] = [
             ast.AnnAssign(ast.Name(n, syntax.STORE), annotation(ty), None, 1)
             for n, ty in zip(field_names(constructor), constructor.fields, strict=True)
         ]
-        bases = [syntax.item(syntax.name("Generic"), inside)] if params else []
-        frozen = syntax.call(syntax.name("dataclass"), [], {"frozen": ast.Constant(True)})
+        bases = [syntax.item(use("Generic"), inside)] if params else []
+        frozen = syntax.call(use("dataclass"), [], {"frozen": ast.Constant(True)})
         title = names.classes[adt.name, constructor.name]
         yield [syntax.class_of(title, bases, fields or [ast.Pass()], [frozen])]
+    if not adt.constructors:
+        named = {"type_params": syntax.tuple_of(variables)} if params else {}
+        title = names.types[adt.name]
+        alias = syntax.call(use("TypeAliasType"), [ast.Constant(title), use("Never")], named)
+        yield [syntax.assign(title, alias)]
     if len(adt.constructors) > 1:
         members = [syntax.name(names.classes[adt.name, c.name]) for c in adt.constructors]
         union: ast.expr | None = None
@@ -90,3 +109,25 @@ def definitions(
             union = part if union is None else ast.BinOp(union, ast.BitOr(), part)
         assert union is not None
         yield [syntax.assign(names.types[adt.name], union)]
+
+
+def is_told(param: TypeParam, adt: AdtDef) -> bool:
+    """Tell whether the fields of a data type show what a parameter is, a type or a size: a size
+    stands in a shape, and nowhere in arithmetic or alone, which say what it is before."""
+    if not isinstance(param, DimVar):
+        return True
+    in_shape = False
+    for part in (p for c in adt.constructors for ty in c.fields for p in subtypes(ty)):
+        match part:
+            case TensorType(shape):
+                found = shape
+                in_shape = in_shape or Dim.atom(param) in shape
+            case AdtType(args=args):
+                found = tuple(a for a in args if isinstance(a, Dim))
+            case SizeType(dim) if param.name in dim.names():
+                return False
+            case _:
+                continue
+        if any(param.name in d.names() and d.name is None for d in found):
+            return False
+    return in_shape

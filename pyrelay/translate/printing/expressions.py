@@ -19,6 +19,7 @@ from ...ir.expr import (
     Constructor,
     Expr,
     GlobalVar,
+    Match,
     RefCreate,
     RefRead,
     TensorData,
@@ -34,7 +35,7 @@ from ...ir.op import Op
 from ...ir.types import UNIT
 from . import syntax
 from .expressible import fits, is_plain
-from .file import File, refuse
+from .file import File
 from .names import Identifiers
 from .operators import operator
 from .sizes import Teller, static_dims
@@ -62,6 +63,8 @@ class Surroundings:
     """The tuples of which Python's call gives the first field alone."""
     sizes: set[str] = field(default_factory=set[str])
     """The sizes that annotations may mention."""
+    is_whole: bool = False
+    """Whether all of it is one expression, however large."""
 
 
 @final
@@ -100,9 +103,8 @@ class Expressions:
 
     def _atom(self, atom: Expr, call: Call | None) -> ast.expr:
         match atom:
-            case Var() if atom in self.around.first:
-                return refuse(atom.span, "the new buffers of a layer that is not trained")
             case Var():
+                assert atom not in self.around.first, "`sayable` gives old buffers for new ones"
                 return self.around.known[atom]
             case Constant() if fits(atom, call):
                 return self._literal(atom)
@@ -111,9 +113,9 @@ class Expressions:
                 self.annotated(name, atom, atom)
                 return syntax.name(name)
             case GlobalVar(name):
-                return self.file.function(name, atom.span)
+                return self.file.function(name)
             case Constructor(adt, name):
-                return self.file.constructor(adt, name, atom.span)
+                return self.file.constructor(adt, name)
             case _:
                 return syntax.tuple_of([])
 
@@ -144,8 +146,10 @@ class Expressions:
                 return syntax.attribute(self.operands((ref,))[0], "value")
             case Transform():
                 return self._transform(value)
+            case Match(subject, ()):
+                return syntax.call(self.file.use("assert_never"), self.operands((subject,)))
             case _:
-                return refuse(value.span, "this expression here")
+                raise AssertionError("in A-normal form the rest has statements of its own")
 
     def _field(self, value: TupleGet) -> ast.expr:
         whole = value.value
@@ -213,25 +217,29 @@ class Expressions:
             return
         found = self._literal(value) if isinstance(value, Constant) else self.operands((value,))[0]
         annotation = self.file.annotation(type_of(var))
-        if annotation is None:
-            refuse(value.span, "this value under another type")
+        assert annotation is not None, "numbers and what they become have types that are said"
         target = ast.Name(name, syntax.STORE)
         self.statements.append(ast.AnnAssign(target, annotation, found, 1))
 
     def said(self, var: Var, value: Expr) -> None:
         """Write `name: type = value`: what the value is made of does not tell its type."""
+        target = self.around.names.fresh(var.name)
+        self.stated(target, var, value)
+        self.around.known[var] = syntax.name(target)
+
+    def stated(self, target: str, typed: Expr, value: Expr) -> None:
+        """Write `target: type = value`, with the type of `typed`."""
         found = self.value(value)
         self.flush()
-        annotation = self.file.annotation(type_of(var))
-        if annotation is None:
-            refuse(value.span, "this value, whose parts do not tell its type")
-        target = ast.Name(self.name(var), syntax.STORE)
-        self.statements.append(ast.AnnAssign(target, annotation, found, 1))
+        annotation = self.file.annotation(type_of(typed))
+        assert annotation is not None, "the types of data are said"
+        name = ast.Name(target, syntax.STORE)
+        self.statements.append(ast.AnnAssign(name, annotation, found, 1))
 
     def _may_wait(self, var: Var, value: ast.expr) -> bool:
         if var in self.around.kept or self.around.uses[var] != 1:
             return False
-        return sum(1 for _ in ast.walk(value)) <= 3 * _MOST_PARTS
+        return self.around.is_whole or sum(1 for _ in ast.walk(value)) <= 3 * _MOST_PARTS
 
     def name(self, var: Var) -> str:
         """Give a variable a name of its own, and the name."""

@@ -11,19 +11,17 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, final
 
-from ...diagnostics.catalogue.text import NotPython
-from ...diagnostics.diagnostic import CheckError
-from ...diagnostics.source import Span
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, Function, TensorData, type_of
+from ...ir.expr import Call, Expr, Function, TensorData, type_of
 from ...ir.module import AdtDef, Module
 from ...ir.op import Op
 from ...ir.ops.stream import element_type
 from ...ir.text.lexis import elements
 from ...ir.traverse import post_order
 from ...ir.types import (
+    ITERABLE,
     UNIT,
     AdtType,
     DType,
@@ -37,10 +35,8 @@ from ...ir.types import (
     TypeVar,
     bool_,
     dim_names,
-    dims,
     float32,
     int64,
-    subtypes,
 )
 from ...prelude.library import OPTION
 from ..annotation import type_names
@@ -53,6 +49,7 @@ from .contents import (
     type_variables,
 )
 from .data import LIBRARY_CLASSES, LIBRARY_TYPES, DataNames, definitions
+from .expressible import leaves_open
 from .imports import described_home, home, is_own
 from .names import Identifiers
 from .untold import untold
@@ -62,16 +59,26 @@ _ELEMENTS: Final = {float32: "Float", int64: "Int", bool_: "Bool"}
 _LIBRARY: Final = (
     "Generic",
     "Iterable",
+    "Literal",
+    "Never",
+    "TypeAliasType",
     "TypeVar",
     "annotations",
+    "assert_never",
     "base64",
     "dataclass",
     "math",
     "torch",
 )
-_DTYPES: Final = tuple(f"{kind}{bits}" for kind in ("int", "float") for bits in (8, 16, 32, 64))
+_LIBRARY_MODULES: Final = {
+    "dataclasses": ("dataclass",),
+    "typing": ("Generic", "Literal", "Never", "TypeVar", "assert_never"),
+    "collections.abc": ("Iterable",),
+}
+_KINDS: Final = ("int", "uint", "float")
+_DTYPES: Final = tuple(f"{kind}{bits}" for kind in _KINDS for bits in (8, 16, 32, 64))
 _PRELUDE: Final = {*LIBRARY_TYPES.values(), *LIBRARY_CLASSES.values()}
-_OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "uint8", "bfloat16"}
+_OURS: Final = {"Dim", "Fn", "Ref", "Tensor", *_ELEMENTS.values(), *_DTYPES, "bfloat16"}
 
 
 @final
@@ -103,13 +110,14 @@ class File:
         }
         """The operators that no file can import, which are given to this one."""
 
-    def function(self, name: str, span: Span) -> ast.expr:
-        """Give the mention of a global function. Raises CheckError for one whose type arguments
-        would not be found again."""
-        if self._untold[name]:
-            sizes = ", ".join(f"`{n}`" for n in self._untold[name])
-            refuse(span, f"a mention of `{name}`, whose arguments do not tell {sizes}")
+    def function(self, name: str) -> ast.expr:
+        """Give the mention of a global function. The type arguments of one that is not called here
+        stand in no program: where it is used tells them, or nothing does."""
         return syntax.name(self.functions[name])
+
+    def is_iterable(self, ty: Type) -> bool:
+        """Tell whether a type is Python's iterables, not a data type of that name."""
+        return ty == ITERABLE and ITERABLE.name not in self.data.types
 
     def iterable(self, function: Function) -> ast.expr:
         """Give the type of a parameter that a loop reads element by element."""
@@ -126,9 +134,9 @@ class File:
 
     def instance(self, call: Call, name: str, sizes: AbstractSet[str]) -> ast.expr:
         """Give the mention of a global function in a call, with the type arguments where the others
-        do not tell them; `sizes` are known there. Raises CheckError."""
+        do not tell them; `sizes` are known there."""
         if not self._untold[name]:
-            return self.function(name, call.span)
+            return self.function(name)
         function = self._module.functions[name]
         at = dict(zip(function.type_params, call.type_args, strict=True))
         free = [a for p, a in at.items() if p.name in self._untold[name] and isinstance(a, Dim)]
@@ -137,8 +145,7 @@ class File:
         named = type_names(type_of(p) for p in function.params)
         given = [self.argument(at[p]) for p in named if p in at]
         known = [g for g in given if g is not None]
-        if len(known) < len(function.type_params):
-            refuse(call.span, f"the type arguments of `{name}`")
+        assert len(known) == len(function.type_params), "type arguments are said"
         inside = known[0] if len(known) == 1 else syntax.tuple_of(known)
         return syntax.item(syntax.name(self.functions[name]), inside)
 
@@ -148,25 +155,17 @@ class File:
 
     def leaves_open(self, value: Expr) -> bool:
         """Tell whether a value is made by a constructor whose fields do not tell its type."""
-        if not isinstance(value, Call) or not isinstance(value.callee, Constructor):
-            return False
-        adt = self._module.adts[value.callee.adt]
-        fields = adt.constructor(value.callee.name).fields
-        told = {part.name for ty in fields for part in subtypes(ty) if isinstance(part, TypeVar)}
-        told |= {d.name for ty in fields for d in dims(ty) if d.name is not None}
-        return any(p.name not in told for p in adt.type_params)
+        return leaves_open(value, self._module.adts)
 
     def parameters(self, name: str) -> tuple[str, ...]:
         """Give the names of a global function's parameters, the first names it takes."""
         names = self.names.inside()
         return tuple(names.fresh(p.name) for p in self._module.functions[name].params)
 
-    def constructor(self, adt: str, name: str, span: Span) -> ast.Name:
-        """Give the class that a constructor is. Raises CheckError for one of the prelude's."""
+    def constructor(self, adt: str, name: str) -> ast.Name:
+        """Give the class that a constructor is."""
         if (adt, name) in LIBRARY_CLASSES:
             return self.use(LIBRARY_CLASSES[adt, name])
-        if (adt, name) not in self.data.classes:
-            refuse(span, f"`{name}` of {adt}")
         return syntax.name(self.data.classes[adt, name])
 
     def use(self, name: str) -> ast.Name:
@@ -190,11 +189,16 @@ class File:
                 inside = syntax.tuple_of([self.element(dtype), entries])
                 return syntax.item(self.use("Tensor"), inside)
             case SizeType(dim):
-                return None if dim.constant is not None else self.dim(dim)
+                return self._size(dim)
             case TypeVar(name):
                 return self.use(self._variables[name])
             case _:
                 return self._compound(ty)
+
+    def _size(self, dim: Dim) -> ast.expr:
+        if dim.constant is None:
+            return self.dim(dim)
+        return syntax.item(self.use("Literal"), syntax.number(dim.constant))
 
     def _compound(self, ty: Type) -> ast.expr | None:
         """Give a type made of others."""
@@ -327,7 +331,7 @@ class File:
         return ["\n".join([head, *wanted])] if wanted else []
 
     def _classes(self, adt: AdtDef) -> Iterator[list[ast.stmt]]:
-        """Give the definition of a data type. Raises CheckError."""
+        """Give the definition of a data type."""
         if adt.name not in self.data.types:
             return
         params, dims, variables = self.data.params[adt.name], self._dims, self._variables
@@ -336,26 +340,25 @@ class File:
 
         def annotation(ty: Type) -> ast.expr:
             found = self.annotation(ty)
-            return refuse(adt.span, f"a field of `{adt.name}`") if found is None else found
+            assert found is not None, "the types of fields are said"
+            return found
 
-        yield from definitions(adt, self.data, annotation)
+        yield from definitions(adt, self.data, annotation, self.use)
         self._dims, self._variables = dims, variables
 
     def _imports(self) -> list[list[ast.stmt]]:
-        """Give the imports in groups: of the standard library, of torch, of pyrelay."""
+        """Give the imports in groups: of the standard library, of other packages, of pyrelay."""
         library: list[ast.stmt] = [
             ast.Import([ast.alias(n)]) for n in ("base64", "math") if n in self._used
         ]
         if self.data.types:
             library.insert(0, ast.ImportFrom("__future__", [ast.alias("annotations")], 0))
-            library.append(ast.ImportFrom("dataclasses", [ast.alias("dataclass")], 0))
-        generic = ["Generic"] if any(self.data.params.values()) else []
-        if generic or "TypeVar" in self._used:
-            names = [ast.alias(n) for n in (*generic, "TypeVar")]
-            library.append(ast.ImportFrom("typing", names, 0))
-        if "Iterable" in self._used:
-            library.append(ast.ImportFrom("collections.abc", [ast.alias("Iterable")], 0))
-        torch: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
+        for module, known in _LIBRARY_MODULES.items():
+            found = [ast.alias(n) for n in known if n in self._used]
+            library += [ast.ImportFrom(module, found, 0)] if found else []
+        others: list[ast.stmt] = [ast.Import([ast.alias("torch")])] if "torch" in self._used else []
+        if "TypeAliasType" in self._used:  # `typing` has it from Python 3.12 on
+            others.append(ast.ImportFrom("typing_extensions", [ast.alias("TypeAliasType")], 0))
         names = sorted(n for n in self._used if n in _OURS)
         prelude = [ast.alias(n) for n in sorted(self._used) if n in _PRELUDE]
         own: list[ast.stmt] = [
@@ -365,7 +368,7 @@ class File:
         ]
         return [
             library,
-            torch,
+            others,
             [
                 ast.ImportFrom("pyrelay", [ast.alias(n) for n in (*names, "relay")], 0),
                 *([ast.ImportFrom("pyrelay.prelude", prelude, 0)] if prelude else []),
@@ -397,11 +400,6 @@ class File:
         if any(isinstance(n, ast.Name) for n in ast.walk(found)):
             self.use("math")
         return found
-
-
-def refuse(span: Span, what: str) -> NoReturn:
-    """Stop: the language has no expression for something. Raises CheckError."""
-    raise CheckError(NotPython(span, what))
 
 
 def identified(name: str, kept: str) -> str:

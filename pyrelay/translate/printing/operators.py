@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import Call, is_unit
 from ...ir.op import Holder, Missing, Op, Role
@@ -20,7 +19,7 @@ from ...ir.text.attributes import written
 from ...ir.types import DType, TupleType
 from ..tables import BINARY, COMPARISON, UNARY
 from . import syntax
-from .file import File, refuse
+from .file import File
 from .imports import is_own
 
 _BINARY: Final = {op: kind for kind, op in BINARY.items()}
@@ -32,11 +31,11 @@ def operator(
     file: File, call: Call, operands: Sequence[ast.expr], sizes: Mapping[str, ast.expr]
 ) -> ast.expr:
     """Give the call of an operator with its operands as Python; `sizes` are those found while the
-    program runs. Raises CheckError."""
+    program runs."""
     op = call.callee
     assert isinstance(op, Op)
     if op is size and call.attrs["dim"].name is not None:
-        return attribute(file, call.attrs["dim"], call.span, sizes)
+        return attribute(file, call.attrs["dim"], sizes)
     if op is same_values:
         return syntax.call(syntax.attribute(file.use("relay"), "equal"), operands, {})
     if op in _BINARY:
@@ -50,15 +49,6 @@ def operator(
     if op is index and isinstance(operands[1], ast.Tuple):
         return _subscript(file, call, operands[0], operands[1].elts, sizes)
     return _named(file, op, call, operands, sizes)
-
-
-def gives_first(call: Call) -> bool:
-    """Tell whether Python's call of an operator gives only the first field of its result: that of
-    one that also gives new buffers, where there are none."""
-    op = call.callee
-    if not isinstance(op, Op) or all(h.holder is not Holder.BUFFER for h in op.hidden):
-        return False
-    return not call.attrs.get("training")
 
 
 def _named(
@@ -93,28 +83,28 @@ def _named(
         keywords["element"] = file.described(call.attrs["element"])
         return syntax.call(syntax.attribute(file.use("relay"), op.name), args, keywords)
     for name, value in written(op, call.attrs).items():
-        keywords[name] = attribute(file, value, call.span, sizes)
+        keywords[name] = attribute(file, value, sizes)
     if is_own(op):
         return syntax.call(file.operator(op), args, keywords)
     name = "stack" if op is stack_rows else op.name  # what `stack` of a list means
     return syntax.call(syntax.attribute(file.use("relay"), name), args, keywords)
 
 
-def attribute(file: File, value: Any, span: Span, sizes: Mapping[str, ast.expr]) -> ast.expr:
-    """Give a static argument. Raises CheckError."""
+def attribute(file: File, value: Any, sizes: Mapping[str, ast.expr]) -> ast.expr:
+    """Give a static argument."""
     match value:
         case None | bool() | str():
             return ast.Constant(value)
         case int() | float():
             return file.number(value)
         case tuple():
-            return syntax.tuple_of([attribute(file, v, span, sizes) for v in value])
+            return syntax.tuple_of([attribute(file, v, sizes) for v in value])
         case Dim():
             return file.static_dim(value, sizes)
         case DType():
             return file.dtype(value)
         case _:
-            return refuse(span, "a static argument that is a type")
+            raise AssertionError("static arguments are numbers, words, sizes and dtypes")
 
 
 def _subscript(
@@ -130,9 +120,7 @@ def _subscript(
             case ("int", place):
                 parts.append(indices[place])
             case ("slice", *bounds):
-                found = [
-                    None if b is None else attribute(file, b, call.span, sizes) for b in bounds
-                ]
+                found = [None if b is None else attribute(file, b, sizes) for b in bounds]
                 parts.append(ast.Slice(*found))
             case ("new",):
                 parts.append(ast.Constant(None))

@@ -46,7 +46,7 @@ def case_pattern(
     file: File, pattern: Pattern, bind: Callable[[Var], str], *, is_there: bool = False
 ) -> ast.pattern:
     """Give a pattern; `bind` gives a variable its name, `is_there` tells that a case before has
-    taken None. Patterns nest only as deep as a user writes them. Raises CheckError."""
+    taken None. Patterns nest only as deep as a user writes them."""
     match pattern:
         case Wildcard():
             return ast.MatchAs()
@@ -63,7 +63,7 @@ def case_pattern(
             return inside
         case ConstructorPattern(adt, name, fields):
             inside = [case_pattern(file, f, bind) for f in fields]
-            return ast.MatchClass(file.constructor(adt, name, pattern.span), inside, [], [])
+            return ast.MatchClass(file.constructor(adt, name), inside, [], [])
         case TuplePattern(fields):
             inside = [case_pattern(file, f, bind) for f in fields]
             last = [ast.MatchAs(name=_LAST)] if len(fields) == 1 else []

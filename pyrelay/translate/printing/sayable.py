@@ -23,6 +23,7 @@ from ...ir.expr import (
     Call,
     Clause,
     Constant,
+    Constructor,
     ConstructorPattern,
     Expr,
     Flavour,
@@ -53,8 +54,7 @@ from ...ir.traverse import (
     takes_all,
 )
 from ...ir.types import BOOL, AdtType, FnType, TupleType
-from .expressible import is_one_expression
-from .operators import gives_first
+from .expressible import gives_first, is_one_expression
 from .shallow import shallow
 
 _UNMATCHED: Final = "MatchError: no case matches the value"
@@ -86,7 +86,7 @@ def _said(function: Function, adts: Mapping[str, AdtDef]) -> Function:
                 return node
 
     plain = rewrite(substitute(function, known), change)
-    found = rewrite(plain, _with_guards)
+    found = rewrite(plain, lambda node: _with_guards(node, adts))
     assert isinstance(found, Function)
     return shallow(found)
 
@@ -107,7 +107,7 @@ def _alias(value: Expr) -> Expr | None:
 
 def _used_whole(function: Function) -> frozenset[Var]:
     """Give the results of layers with buffers that are used other than for the output."""
-    layers = {b.var for b in _bindings(function) if _is_layer(b.value)}
+    layers = {b.var for b in _bindings(function) if gives_first(b.value)}
     uses: Counter[Expr] = Counter()
     for node in post_order(function):
         if isinstance(node, TupleGet) and node.index == 0:
@@ -115,10 +115,6 @@ def _used_whole(function: Function) -> frozenset[Var]:
         elif isinstance(node, Var):
             uses[node] += 1
     return frozenset(var for var in layers if uses[var] > 0)
-
-
-def _is_layer(value: Expr) -> bool:
-    return isinstance(value, Call) and gives_first(value)
 
 
 def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
@@ -198,11 +194,11 @@ def _stopped(match: Match) -> Expr:
 # Guards. A guard has no place for statements.
 
 
-def _with_guards(node: Expr) -> Expr:
+def _with_guards(node: Expr, adts: Mapping[str, AdtDef]) -> Expr:
     """Give a node whose matches have only guards that are expressions."""
     match node:
         case Match():
-            return _with_short_guards(node)
+            return _with_short_guards(node, adts)
         case LetBlock(bindings=bindings) if any(_is_block(b) for b in bindings):
             return replace(node, bindings=tuple(b for each in bindings for b in _flat(each)))
         case _:
@@ -220,12 +216,12 @@ def _flat(binding: Binding) -> tuple[Binding, ...]:
     return (*binding.value.bindings, Binding(binding.var, binding.value.body))
 
 
-def _with_short_guards(match: Match) -> Expr:
+def _with_short_guards(match: Match, adts: Mapping[str, AdtDef]) -> Expr:
     """Give a match that calls local functions in the place of its long guards, behind these."""
     functions: list[Binding] = []
     clauses: list[Clause] = []
     for clause in match.clauses:
-        if clause.guard is not None and not is_one_expression(clause.guard):
+        if clause.guard is not None and not is_one_expression(clause.guard, adts):
             function, call = _guard(clause.pattern, clause.guard)
             functions.append(function)
             clause = replace(clause, guard=call)
@@ -233,16 +229,22 @@ def _with_short_guards(match: Match) -> Expr:
     return let(functions, replace(match, clauses=tuple(clauses))) if functions else match
 
 
+def _may_end(value: Expr) -> bool:
+    if isinstance(value, Call):
+        return isinstance(value.callee, Expr) and not isinstance(value.callee, Constructor)
+    return isinstance(value, If | Match)
+
+
 def _in_tail(body: Expr) -> Expr:
-    """Give a body that ends in the branch that it names last, if it names one."""
+    """Give a body that ends in the branch, or the call, that it names last, if it names one."""
     blocks, end = spine(body)
-    if not blocks or not isinstance(blocks[-1].bindings[-1].value, If | Match):
+    if not blocks or not _may_end(blocks[-1].bindings[-1].value):
         return body
     *before, last = blocks
-    *most, branch = last.bindings
-    if branch.var is not end:
+    *most, named = last.bindings
+    if named.var is not end:
         return body
-    found = let(most, branch.value, last.flavour)
+    found = let(most, named.value, last.flavour)
     for block in reversed(before):
         found = replace(block, body=found)
     return found

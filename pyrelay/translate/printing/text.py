@@ -20,7 +20,7 @@ def to_python(module: Module, kept: AbstractSet[Var]) -> str:
 
     `kept` are the variables that stay variables; the others may become parts of expressions. The
     functions are equal in A-normal form, up to second names of one value and to what
-    `sayable` puts in other words. Raises CheckError for what the language has no Python for.
+    `sayable` puts in other words.
     """
     module = sayable(module)
     file = File(module)
