@@ -78,4 +78,4 @@ def _step(self: Program, stage: Stage, module: Module, run: Any) -> Module:
     return made
 
 
-Program._step = _step  # pyright: ignore[reportAttributeAccessIssue]
+Program._step = _step

@@ -47,4 +47,4 @@ def called(module: Module) -> dict[str, Op]:
 
 def pytest_configure() -> None:
     """Read everything back, where this is a plugin."""
-    Program._step = read_back  # pyright: ignore[reportAttributeAccessIssue]
+    Program._step = read_back

@@ -68,7 +68,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
             case torch.Tensor() as tensor:
                 found.append(tensor)
             case list() | tuple() as several:
-                pending += several  # pyright: ignore[reportUnknownArgumentType]
+                pending += several
             case _:
                 pass
     return found

@@ -66,7 +66,7 @@ def test_numbers_have_relays_dtypes(text: str, value: float, dtype: object) -> N
     found = constant(text)
     assert found.value == value
     assert type(found.value) is type(value)
-    assert found.ty == TensorType((), dtype)  # pyright: ignore[reportArgumentType]
+    assert found.ty == TensorType((), dtype)
 
 
 @pytest.mark.parametrize("text", ["True", "False"])

@@ -111,7 +111,7 @@ def test_a_deep_tree_is_shown() -> None:
 
 
 def test_a_mistake_deep_in_a_tree_is_named_by_a_short_path() -> None:
-    wrong: Any = Leaf("text")  # pyright: ignore[reportArgumentType]
+    wrong: Any = Leaf("text")
     for _ in range(DEEP):
         wrong = Node(wrong, Leaf(torch.tensor(0.5)))
     with pytest.raises(RunError) as caught:

@@ -90,7 +90,7 @@ def test_data_types_that_look_alike_are_different() -> None:
     with pytest.raises(CheckError, match=r"`total` takes Numbers as `n`[^=]*this is Numbers2"):
         total_of_numbers2.check()
     with pytest.raises(RunError, match="`n` is Numbers"):
-        total(Empty2())  # pyright: ignore[reportArgumentType]
+        total(Empty2())
 
 
 @relay

@@ -173,7 +173,7 @@ def test_an_implementation_takes_what_the_operator_does() -> None:
             dispatch.register(op, "cpu", wrong)
         assert caught.value.codes == ("RL585",)
     with pytest.raises(CheckError, match="it is no function"):
-        dispatch.register(relay.tanh, "cpu", 3)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        dispatch.register(relay.tanh, "cpu", 3)
     with pytest.raises(CheckError, match=r"it is called as f\(call\)"):
         dispatch.fallback("cpu", lambda: None)
     dispatch.register(relay.softmax, "cpu", softmax).remove()

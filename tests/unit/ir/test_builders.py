@@ -139,7 +139,7 @@ def test_attributes_are_what_a_text_can_say() -> None:
             b.call("sum", x, dim=wrong)
     for value in (None, torch.ones(2)):
         with pytest.raises(TypeError, match="is no expression"):
-            b.call("add", x, value)  # pyright: ignore[reportArgumentType]
+            b.call("add", x, value)
 
 
 def test_mistakes_show_the_text_of_the_program() -> None:

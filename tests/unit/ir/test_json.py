@@ -86,7 +86,7 @@ def test_equal_parts_that_differ_in_their_span_stay_apart() -> None:
 
 def test_the_reason_of_a_derived_span_comes_back() -> None:
     constant = Constant(1, span=NOWHERE.derived("gradient of `f`"))
-    assert from_json(to_json(constant)).span.because == "gradient of `f`"  # pyright: ignore[reportAttributeAccessIssue]
+    assert from_json(to_json(constant)).span.because == "gradient of `f`"
 
 
 def test_deep_programs_come_back() -> None:

@@ -1,6 +1,5 @@
 """Values of users' classes: into programs, through them, and back."""
 
-# pyright: reportArgumentType=false
 from __future__ import annotations
 
 import sys

@@ -1,6 +1,5 @@
 """Gradients of models: products are made when they are looked at, updates do without."""
 
-# pyright: reportInvalidTypeForm=false
 from __future__ import annotations
 
 import copy

@@ -146,9 +146,9 @@ def test_a_call_joins_torch_autograd() -> None:
     ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
     model(ours).sum().backward()
     reference(theirs).sum().backward()
-    assert torch.allclose(ours.grad, theirs.grad, atol=1e-6)  # pyright: ignore[reportArgumentType]
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-6)
     for mine, other in zip(model.parameters(), reference.parameters(), strict=True):
-        assert torch.allclose(mine.grad, other.grad, atol=1e-6)  # pyright: ignore[reportArgumentType]
+        assert torch.allclose(mine.grad, other.grad, atol=1e-6)
     with torch.no_grad():
         assert not model(x).requires_grad
 
@@ -232,7 +232,7 @@ def test_training_mode_updates_running_statistics_and_eval_mode_uses_them() -> N
         x = torch.randn(8, 3, 5, 5) * 2 + 1
         assert torch.allclose(model(x), reference(x), atol=1e-5)
     mean = model.state_dict()["bn.running_mean"]
-    assert torch.allclose(mean, reference.running_mean, atol=1e-5)  # pyright: ignore[reportArgumentType]
+    assert torch.allclose(mean, reference.running_mean, atol=1e-5)
     model.eval()
     reference.eval()
     x = torch.randn(8, 3, 5, 5)

@@ -104,7 +104,7 @@ def test_hyper_parameters_that_make_no_sense_are_refused(make: Make, message: st
 def test_an_optimizer_of_torch_is_no_argument() -> None:
     model = new_model()
     with pytest.raises(RunError) as caught:
-        train(model, torch.optim.Adam(model.parameters()), X, Y, 1)  # pyright: ignore[reportArgumentType]
+        train(model, torch.optim.Adam(model.parameters()), X, Y, 1)
     assert caught.value.codes == ("RL550",)
 
 

@@ -1,6 +1,5 @@
 """Records, optionals and sizes of a value's own, in programs: values, gradients, types."""
 
-# pyright: reportInvalidTypeForm=false
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,6 +1,5 @@
 """Recursion over trees, from Python source: values, gradients beside torch's, one compile."""
 
-# pyright: reportArgumentType=false
 from __future__ import annotations
 
 import random

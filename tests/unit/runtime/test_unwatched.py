@@ -44,7 +44,7 @@ def guards(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     call = CompiledProgram.__call__
 
     def noted(self: CompiledProgram, *args: object) -> object:
-        run = self._function  # pyright: ignore[reportPrivateUsage]
+        run = self._function
 
         def watched(*given: object) -> object:
             found.append("AutogradOther" in str(_excluded_keys()))

@@ -1,5 +1,4 @@
 # Annotations here are no text: this module has no `from __future__ import annotations`.
-# pyright: reportInvalidTypeForm=false
 """Annotations that mention names of the function around, which Python does not keep."""
 
 from dataclasses import dataclass

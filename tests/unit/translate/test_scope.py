@@ -75,14 +75,14 @@ def test_names_may_be_defined_later() -> None:
 
 def test_a_module_attribute_is_guarded() -> None:
     settings = types.ModuleType("settings")
-    settings.rate = 2.0  # pyright: ignore[reportAttributeAccessIssue]
+    settings.rate = 2.0
 
     @relay
     def rated(x: Float) -> Float:
         return x * settings.rate
 
     assert rated(3.0) == 6.0
-    settings.rate = 4.0  # pyright: ignore[reportAttributeAccessIssue]
+    settings.rate = 4.0
     assert rated(3.0) == 12.0
 
 

@@ -98,7 +98,7 @@ def test_what_a_refused_write_suggests_does_what_was_meant(statement: str, tmp_p
 def test_a_missing_argument_is_told_by_the_plain_signature() -> None:
     @relay
     def f(x: Tensor[Float, (3,)]) -> Tensor[Float, (3,)]:
-        return relay.set_at(x, 1)  # pyright: ignore[reportCallIssue]
+        return relay.set_at(x, 1)
 
     with pytest.raises(CheckError, match=r"misses its argument `value`"):
         f.check()

@@ -228,7 +228,7 @@ def test_updates_of_many_parameters_are_one_launch() -> None:
 def test_large_bodies_are_cut_into_kernels_of_bounded_size(count: int) -> None:
     steps = "".join(f"let %v{i + 1} = tanh(%v{i}) * %x; " for i in range(count))
     found = check(f"def @main(%x: Tensor[(4,), float32]) {{ let %v0 = %x; {steps} %v{count} }}")
-    sizes = [len(g.function.body.bindings) for g in groups(found)]  # pyright: ignore[reportAttributeAccessIssue]
+    sizes = [len(g.function.body.bindings) for g in groups(found)]
     assert max(sizes) <= 66
     assert len(sizes) < count / 20
 
