@@ -28,6 +28,8 @@ from .lowering import Reduction as Reduction
 from .lowering import Scatter as Scatter
 from .lowering import View as View
 from .types import (
+    PRELUDE,
+    AdtType,
     AnyDType,
     DType,
     DTypeHole,
@@ -239,8 +241,14 @@ class RuleCall:
         raise Clash(
             f"`{self.said}` takes a tensor as `{name}`, not {show(ty)}",
             labels={index: f"this is {show(ty)}"},
-            help=_OF_STRINGS if isinstance(ty, StrType) else None,
+            help=self._without_tensor(ty),
         )
+
+    def _without_tensor(self, ty: Type) -> str | None:
+        """Give what to write for what is no tensor."""
+        if isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List":
+            return _OF_LISTS.get(self.op.name, _OF_LIST)
+        return _OF_STRINGS if isinstance(ty, StrType) else None
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
         """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
@@ -299,6 +307,12 @@ class RuleCall:
 _OF_STRINGS: Final = (
     "strings know `==`, `+`, `in`, `len` and formats here: do the rest before the call"
 )
+_OF_LIST: Final = "do it to each element, `[f(x) for x in xs]`, or to the tensor `relay.stack(xs)`"
+_OF_LISTS: Final = {
+    "logical_not": "whether a list is empty is `len(xs) == 0`",
+    "multiply": "a list of `n` elements is `[x for _ in range(n)]`",
+    "sort": "sort a tensor: `relay.sort(relay.stack(xs), 0)`",
+}
 _SAID: Final = {
     "check": "assert",
     "dim_size": "len",

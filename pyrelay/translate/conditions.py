@@ -269,14 +269,28 @@ _EXCLUDED: Final = "a case that was excluded before"
 
 def class_tested(cx: Context, node: ast.expr) -> list[DataConstructor]:
     """Give the constructors that the second argument of `isinstance` names."""
-    known = static_value(cx, node)
-    classes = [] if known is None else _classes(known.value)
-    if not classes:
+    known = [static_value(cx, part) for part in _alternatives(node)]
+    parts = [[] if each is None else _classes(each.value) for each in known]
+    classes = [c for part in parts for c in part]
+    if not all(parts):
         what = f"`{ast.unparse(node)}` as the class of a test"
         instead = "name a frozen dataclass, or a tuple of them"
         cx.program.report(Unsupported(cx.span(node), what, instead))
     found = [cx.constructor(c, cx.span(node)) for c in classes]
     return [c for c in found if c is not None]
+
+
+def _alternatives(node: ast.expr) -> list[ast.expr]:
+    """Give the parts of `A | B | C` in order, or the one expression that is something else."""
+    found: list[ast.expr] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, ast.BinOp) and isinstance(current.op, ast.BitOr):
+            pending += [current.right, current.left]
+        else:
+            found.append(current)
+    return found
 
 
 def _classes(value: Any) -> list[type]:

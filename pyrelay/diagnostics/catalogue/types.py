@@ -251,21 +251,15 @@ class ConditionMismatch:
 
     span: Span
     actual: str
-    is_tensor: bool
+    way: str
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
-        way = (
-            "reduce it with `.any()` or `.all()`; element by element, write "
-            "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
-            if self.is_tensor
-            else "write the comparison, such as `x != 0`"
-        )
         return Diagnostic(
             code="RL207",
             title=f"a condition must be one Bool, not {self.actual}",
             primary=Label(self.span, f"this is {self.actual}"),
-            help=way,
+            help=self.way,
         )
 
 

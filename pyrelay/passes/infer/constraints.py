@@ -34,6 +34,7 @@ from ...ir.types import (
     AdtType,
     FnType,
     SizeType,
+    StrType,
     TensorType,
     TupleType,
     Type,
@@ -42,7 +43,7 @@ from ...ir.types import (
     is_differentiable,
     show,
 )
-from ...prelude.library import LIST
+from ...prelude.library import LIST, OPTION
 from .blame import explain_argument, explain_operator
 from .joined_lists import is_empty_list, joins_lists
 from .joins import join, takes_none
@@ -263,8 +264,25 @@ class ConditionConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
         ty = solver.resolve(self.type)
-        is_tensor = isinstance(ty, TensorType) and ty.rank > 0 and ty.dtype == bool_
-        return ConditionMismatch(self.span, show(ty), is_tensor)
+        return ConditionMismatch(self.span, show(ty), _comparison(ty))
+
+
+def _comparison(ty: Type) -> str:
+    """Give the condition that was probably meant by a value of a type that is none."""
+    match ty:
+        case TensorType(dtype=dtype) if ty.rank > 0 and dtype == bool_:
+            return (
+                "reduce it with `.any()` or `.all()`; element by element, write "
+                "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
+            )
+        case AdtType(name=name) if name == LIST:
+            return "whether a list has elements is `len(xs) > 0`"
+        case AdtType(name=name) if name == OPTION:
+            return "write the comparison: `x is not None`"
+        case StrType():
+            return 'write the comparison: `text != ""`'
+        case _:
+            return "write the comparison, such as `x != 0`"
 
 
 @final

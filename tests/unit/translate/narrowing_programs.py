@@ -391,3 +391,10 @@ def told_by_a_guard(r: Record) -> Float:
             return 3.0
         case _:
             return 4.0
+
+
+@relay
+def tested_for_a_union(t: Tree) -> Float:
+    if isinstance(t, Leaf | Empty):
+        return 1.0
+    return 2.0 if isinstance(t.left, Empty | Node) else 3.0

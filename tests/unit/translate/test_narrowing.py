@@ -83,6 +83,7 @@ ARGUMENTS: dict[str, Any] = {
     "excluded_on_both_arms": trees,
     "learnt_of_a_part": records,
     "told_by_a_guard": records,
+    "tested_for_a_union": trees,
 }
 
 
