@@ -131,6 +131,29 @@ class GrowingData:
 
 
 @dataclass(frozen=True, slots=True)
+class GrowingTypes:
+    """A function that is differentiated calls itself at ever larger types.
+
+    A gradient is made for each type at which a function is called, and there is no end of these.
+    Run forwards, such a function is one piece of code.
+    """
+
+    span: Span
+    name: str
+    place: Span
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL308",
+            title=f"`{self.name}` calls itself at ever new types, so it has no gradient",
+            primary=Label(self.span, "differentiated here"),
+            secondary=(Label(self.place, "each call needs a gradient of its own"),),
+            help="use the same type arguments in the recursion",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NoDerivative:
     """The result depends on an operator whose derivative nobody has stated.
 

@@ -21,12 +21,22 @@ if TYPE_CHECKING:
 
 
 class NotFirstOrder(Exception):  # noqa: N818  says what is so, as `Clash` and `Stuck` do
-    """The program cannot be made first-order: a function comes from outside or has no bound."""
+    """The program cannot be made first-order: a function comes from outside."""
 
     def __init__(self, why: str, span: Span | None = None) -> None:
         super().__init__(why)
         self.why: Final = why
         self.span: Final = span
+
+
+@final
+class EverNewTypes(NotFirstOrder):
+    """A function calls itself at ever new types, so it has no bounded number of instances."""
+
+    def __init__(self, name: str, span: Span) -> None:
+        super().__init__(f"`{name}` is used at ever new types", span)
+        self.name: Final = name
+        self.place: Final = span
 
 
 @final

@@ -11,14 +11,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Assumption, Expr, Function, Var, type_of
-from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution
+from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution, subtypes
 from ..summary import names_in
-from .closures import Closure, LocalTarget, NotFirstOrder, Value
+from .closures import Closure, EverNewTypes, LocalTarget, Value
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -28,6 +29,10 @@ MAX_KNOWN: Final = 64
 """How many instances of a function may be made for known function arguments."""
 MAX_INSTANCES: Final = 256
 """How many instances of a function there may be before its types are taken to grow for ever."""
+
+MAX_PARTS: Final = 2_000
+"""How large a type argument may be before it is taken to grow for ever: `tuple[A, A]` in place of
+`A` doubles with each instance."""
 
 _Arg: TypeAlias = "Type | Dim"
 
@@ -193,9 +198,8 @@ class Units:
         key = wanted.key(unit)
         instance = self._instances.get(key)
         if instance is None:
-            if count >= MAX_INSTANCES:
-                why = f"`{unit.name}` is used at ever new types"
-                raise NotFirstOrder(why, unit.function.span)
+            if count >= MAX_INSTANCES or any(map(_is_large, type_args)):
+                raise EverNewTypes(unit.name, unit.function.span)
             instance = self._instances[key] = self._make(unit, wanted)
             self._counts[unit.function] = count + 1
             self.pending.append((instance, unit))
@@ -239,6 +243,10 @@ class Units:
             return unit.name
         known = (v.target.name for v in wanted.values if isinstance(v, Closure))
         return self.names.fresh(".".join((unit.name, *known)))
+
+
+def _is_large(arg: _Arg) -> bool:
+    return not isinstance(arg, Dim) and any(islice(subtypes(arg), MAX_PARTS, None))
 
 
 def _grows(value: Value) -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
     GrowingData,
+    GrowingTypes,
     NotAScalar,
     NothingToDifferentiate,
     UnknownFunction,
@@ -35,7 +36,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
-from ..first_order import NotFirstOrder, first_order
+from ..first_order import EverNewTypes, NotFirstOrder, first_order
 from ..fixed import Fixed, nothing_fixed
 from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
@@ -193,6 +194,9 @@ class _Expansion:
     def _derived(self, owner: str, known: Known, transform: Transform) -> str | None:
         try:
             self._make_first_order(known.name)
+        except EverNewTypes as found:
+            self.problems.append(GrowingTypes(transform.span, found.name, found.place))
+            return None
         except NotFirstOrder as found:
             # What it is passed may be known once the program around it is converted.
             site = _Site(owner, transform.span, transform.rule, (found.why, found.span))

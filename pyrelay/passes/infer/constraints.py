@@ -26,7 +26,7 @@ from ...diagnostics.catalogue.types import (
 from ...diagnostics.diagnostic import Problem
 from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, Function, Rule, Transform
+from ...ir.expr import Call, Constructor, Expr, Function, If, Rule, Transform, Var
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
 from ...ir.types import (
@@ -251,6 +251,12 @@ class ConditionConstraint:
 
     type: Type
     span: Span
+
+    @staticmethod
+    def of(expr: If, ty: Type) -> ConditionConstraint:
+        """Give what holds of a branch; a name itself has the place where it got its value."""
+        is_name = isinstance(expr.condition, Var)
+        return ConditionConstraint(ty, expr.span if is_name else expr.condition.span)
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""

@@ -434,10 +434,7 @@ class Generator:
 
     def _if(self, expr: If) -> Steps[Type]:
         condition = yield self.walk(expr.condition)
-        # A name has the place where it got its value, which may be far from the test.
-        is_name = isinstance(expr.condition, Var)
-        span = expr.span if is_name else expr.condition.span
-        self.work.add(ConditionConstraint(condition, span))
+        self.work.add(ConditionConstraint.of(expr, condition))
         then = yield self.walk(expr.then)
         otherwise = yield self.walk(expr.otherwise)
         return self._join([(then, expr.then), (otherwise, expr.otherwise)])

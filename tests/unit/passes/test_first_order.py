@@ -277,6 +277,12 @@ def test_a_transform_of_a_transform_of_a_known_function_keeps_both() -> None:
             "def @main(%n: int64) { @grow(1.0, %n) }",
             "ever new types",
         ),
+        (
+            "def @double[a](%x: a, %n: int64) -> int64 {\n"
+            "  if (%n == 0) { 0 } else { @double((%x, %x), %n - 1) } }\n"
+            "def @main(%n: int64) { @double(1.0, %n) }",
+            "ever new types",
+        ),
     ],
 )
 def test_what_cannot_be_first_order_is_refused(text: str, why: str) -> None:
