@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -48,8 +48,8 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     """Give the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
-    names; by default all that hold floats. One gives a bare gradient, several a tuple. `wrt` may
-    be passed by place.
+    names; by default all that hold floats. One gives a bare gradient, several a tuple. A gradient
+    has the shape and dtype of its parameter; `wrt` may be passed by place.
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
     `Grads` mapping; several models as a tuple give a tuple. `args` is a tuple or a list; a value
     that is neither is the only argument. Raises CheckError.
@@ -68,7 +68,12 @@ def value_and_grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -
 
 def vjp(f: Any, wrt: Wrt = None) -> Any:
     """Give the function `A -> (B, pullback)`: the pullback maps a cotangent of the result to the
-    cotangents of the parameters that `wrt` names."""
+    cotangents of the parameters that `wrt` names, each with the shape and dtype of its value.
+
+    The gradient is made as a program: see Pearlmutter and Siskind, "Reverse-mode AD in a functional
+    framework", 2008, and Wang et al., "Demystifying differentiable programming", 2019. Raises
+    CheckError.
+    """
     return _derived(Rule.VJP, f, wrt, has_aux=False)
 
 
@@ -203,7 +208,8 @@ def _in_order(model: Model, grads: Mapping[str, torch.Tensor]) -> list[torch.Ten
 def sgd(params: Any, grads: Any, lr: float) -> Any:
     """Give parameters after one step of SGD; nothing is changed in place.
 
-    `params` are a `Params` record, a tensor, or a tuple of these, and `grads` of the same form.
+    `params` are a `Params` record, a tensor, or a tuple of these, and `grads` of the same form and
+    shapes. Raises ValueError for tuples of different lengths.
     """
     if isinstance(params, tuple):
         pairs = zip(params, grads, strict=True)
@@ -213,7 +219,8 @@ def sgd(params: Any, grads: Any, lr: float) -> Any:
 
 def with_params(f: Any) -> Any:
     """Give a pure function of a model's parameters: `with_params(f)(params, *args)`, where the
-    first argument is a `Params` record of the one model that `f` mentions."""
+    first argument is a `Params` record of the one model that `f` mentions. Raises RunError
+    for a function that is not decorated with @relay, or, at the call, for other parameters."""
     return PureFunction(f)
 
 
@@ -244,13 +251,14 @@ def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction
 
 
 def stop_gradient(x: Any) -> Any:
-    """Give the value, through which no gradient flows."""
+    """Give the value, the same numbers at the same shape, through which no gradient flows."""
     return x.detach() if isinstance(x, torch.Tensor) else x
 
 
 def tree_map(f: Any, *trees: Any) -> Any:
     """Give a tree of `f` applied to the leaves of trees of one structure: tensors and numbers in
-    tuples, `Params` and `Grads`; the tensors in lists and in values of data types."""
+    tuples, `Params` and `Grads`; the tensors in lists and in values of data types. Raises RunError
+    or ValueError for trees of different structures."""
     first = trees[0]
     if isinstance(first, Params | Grads):
         return first.map(f, *trees[1:])
@@ -271,6 +279,13 @@ def _map_data(f: Any, *trees: Any) -> Any:
         raise RunError(NotAModel(f"relay.tree_map takes {wanted}", actual, "map over equal trees"))
     rest = [iter(t) for t in found[1:]]
     return map_tensors(whole[0], lambda tensor: f(tensor, *map(next, rest)))
+
+
+def param(*args: Any, **attributes: Any) -> NoReturn:
+    """Give a parameter of a model, `relay.param(shape, init="normal", name="...")`, in the code of
+    its definition; a script has no model to give it to. Raises RunError."""
+    why = "gives a parameter to the model in whose definition it stands, under @relay_model"
+    raise RunError(WrongCall("relay.param", NOWHERE, why))
 
 
 def layers(count: int) -> Sequence[int]:

@@ -79,9 +79,19 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as a script does."""
+        return self.__wrapped__(*args, **kwargs)
+
+    @property
+    def __wrapped__(self) -> Callable[..., Any]:
+        """What a script calls: where `inspect` finds the signature."""
         from . import api  # brings in the runtime
 
-        return getattr(api, self.__relay__.value)(*args, **kwargs)
+        return getattr(api, self.__relay__.value)
+
+    @property
+    def __doc__(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What `help` shows."""
+        return self.__wrapped__.__doc__
 
     def __repr__(self) -> str:
         return f"<relay.{self.__name__}>"

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from pyrelay import CheckError, RunError, relay
+from pyrelay.ir.intrinsics import Intrinsic
 
 
 def test_a_call_takes_arguments_by_place_and_by_name() -> None:
@@ -19,6 +20,10 @@ def test_a_call_takes_arguments_by_place_and_by_name() -> None:
 def test_help_shows_what_a_call_takes() -> None:
     assert str(inspect.signature(relay.softmax)) == "(input, dim, dtype=None)"
     assert list(inspect.signature(relay.conv2d).parameters)[:3] == ["input", "weight", "bias"]
+    assert list(inspect.signature(relay.vjp).parameters) == ["f", "wrt"]
+    assert (inspect.getdoc(relay.vjp) or "").startswith("Give the function `A -> (B, pullback)`")
+    functions = (getattr(relay, intrinsic.value) for intrinsic in Intrinsic)
+    assert all(f.__doc__ for f in functions)
 
 
 def test_a_call_that_does_not_fit_says_so() -> None:
@@ -45,3 +50,8 @@ def test_a_key_is_given_by_name() -> None:
     assert torch.equal(relay.dropout(x, 0.5, training=False), x)
     key = relay.random.key(0)
     assert set(relay.dropout(x, 0.5, training=True, key=key).tolist()) <= {0.0, 2.0}
+
+
+def test_a_parameter_outside_of_a_definition_is_refused() -> None:
+    with pytest.raises(RunError, match="gives a parameter to the model in whose definition"):
+        relay.param((3, 4), init="normal")
