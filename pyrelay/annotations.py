@@ -8,6 +8,7 @@ as a type of the IR. Nothing here needs torch.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, final
 
@@ -85,6 +86,16 @@ class Optimizer:
     """An optimiser in an annotation, and what the optimisers of `relay.optim` are."""
 
     lr: float
+
+    if TYPE_CHECKING:  # `runtime.optim` has them, with torch
+
+        def state_dict(self, model: Any) -> dict[str, Any]:
+            """Give what it remembers of a model, to be saved."""
+            ...
+
+        def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:
+            """Go on with a model where `state_dict` left off. Raises RunError."""
+            ...
 
 
 if TYPE_CHECKING:

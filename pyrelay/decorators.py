@@ -29,6 +29,7 @@ from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.definition import Definition, Kind
 from .translate.optimizers import MAKERS, Maker
+from .translate.source import load_source
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -217,6 +218,8 @@ else:
 
 
 def _define(function: Callable[..., Any], kind: Kind) -> Definition:
+    if not isinstance(function, FunctionType):
+        load_source(function)  # says what it is instead
     definition = Definition(cast("FunctionType", function), kind)
     try:
         definition.source  # noqa: B018  reads and checks the source now, while it is unchanged

@@ -47,5 +47,6 @@ def check_models(function: Definition, translation: Translation, given: Sequence
         raise RunError(ModelMissing(name, missing[0].name, head))
     extra = [d for d in there if d not in wanted]
     if extra:
-        used = ", ".join(d.name for d in wanted) or "nothing"
-        raise RunError(WrongModel(name, used, extra[0].name, head))
+        used = ", ".join(f"`{d.name}`" for d in wanted) or "nothing"
+        is_old = extra[0].name in [d.name for d in wanted]
+        raise RunError(WrongModel(name, used, extra[0].name, head, is_old))

@@ -8,7 +8,7 @@ stopped, and the other way round: it borrows the memory for a call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, final
 from weakref import WeakKeyDictionary
@@ -16,6 +16,9 @@ from weakref import WeakKeyDictionary
 import torch
 
 from .. import annotations
+from ..diagnostics.catalogue.model import WrongOptimizerState
+from ..diagnostics.diagnostic import RunError
+from ..diagnostics.wording import counted
 from ..ir.ops.descent import update_in_place
 from ..translate.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
 from .model import Model
@@ -83,6 +86,20 @@ class Optimizer(annotations.Optimizer, ABC):
         found.fit(model, self.rule.moments)
         return found
 
+    def state_dict(self, model: Model) -> dict[str, Any]:
+        """Give what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
+        rate, the number of steps taken, and its moments, each a tensor for every parameter, by
+        name. As torch's, the tensors are its own, not copies."""
+        found, names = self.moments(model), model.blueprint.param_names
+        moments = [dict(zip(names, tree, strict=True)) for tree in found.trees]
+        return {"lr": self.lr, "step": found.step, "moments": moments}
+
+    def load_state_dict(self, model: Model, state: Mapping[str, Any]) -> None:
+        """Go on with a model where what `state_dict` gave left off. Raises RunError where it is no
+        state of this kind of optimiser for this model; nothing is changed then."""
+        loaded = _loaded(model, self.rule.moments, state)
+        self.lr, self.state[model] = float(state["lr"]), loaded
+
     def lend(self, model: Model) -> tuple[Any, ...]:
         """Give the learning rate and the memory of a model to compiled code."""
         return memory(model, self.moments(model), self.rule, self.lr)
@@ -93,6 +110,34 @@ class Optimizer(annotations.Optimizer, ABC):
         found = self.moments(model)
         found.step = int(step)
         found.trees[: len(trees)] = [tensors(tree) for tree in trees]
+
+
+def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
+    """Give copies of saved moments, in the order of the model's parameters. Raises RunError."""
+    name, params = model.blueprint.name, model.flat_params()
+    if set(state) != {"lr", "step", "moments"}:
+        raise RunError(WrongOptimizerState(name, f"it has {_keys(state)}, not lr, step, moments"))
+    saved: list[Mapping[str, torch.Tensor]] = list(state["moments"])
+    if len(saved) != count:
+        why = f"it has {counted(len(saved), 'moment')}, and this optimiser {count}"
+        raise RunError(WrongOptimizerState(name, why))
+    for tree in saved:
+        for param, own in zip(model.blueprint.param_names, params, strict=True):
+            there = tuple(tree[param].shape) if param in tree else None
+            if there != tuple(own.shape):
+                what = "is missing" if there is None else f"has the shape {there}"
+                why = f"`{param}` {what}, and is {tuple(own.shape)} in the model"
+                raise RunError(WrongOptimizerState(name, why))
+    names = model.blueprint.param_names
+    trees = [
+        [tree[n].detach().to(p, copy=True) for n, p in zip(names, params, strict=True)]
+        for tree in saved
+    ]
+    return Moments(int(state["step"]), trees)
+
+
+def _keys(state: Mapping[str, Any]) -> str:
+    return ", ".join(map(str, state)) or "nothing"
 
 
 def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from ..ir.op import Param
 from ..ir.ops.stream import next_element
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
-from ..ir.types import DType
+from ..ir.types import DType, bool_, int64
 from .context import Context, in_turn
 from .definition import meaning
 from .optimizers import MAKERS, OptimizerUse, is_optimizer
@@ -31,6 +31,10 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
     expression, of which inference reads the size."""
     if param in next_element.params:
         return _element(cx, node)
+    if param.name == "dtype":
+        known = static_value(cx, node)
+        if known is not None and known.value in (bool, int, float):
+            return _dtype_of_python(cx, node, known.value)
     value = yield _value(cx, node)
     if param.name == "dtype" and isinstance(value, str):
         instead = "name a dtype: `relay.float64`; devices are left out"
@@ -44,6 +48,16 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
         what = f"`{param.name}` of `{operator}` cannot be {value!r}"
         cx.program.report(BadValue(cx.span(node), what, str(error)))
         return placeholder(cx.span(node))
+
+
+def _dtype_of_python(cx: Context, node: ast.expr, kind: type) -> Any:
+    """Give the dtype that torch takes a class of Python for; `float` is refused, since it is
+    float32 in annotations here and float64 in torch."""
+    if kind is not float:
+        return bool_ if kind is bool else int64
+    instead = "write `relay.float32`, or `relay.float64`, which torch takes `float` for"
+    cx.program.report(Unsupported(cx.span(node), "the dtype `float`", instead))
+    return placeholder(cx.span(node))
 
 
 def _element(cx: Context, node: ast.expr) -> Any:

@@ -9,13 +9,14 @@ different program.
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.source import SourceFile, Span
@@ -124,8 +125,10 @@ def load_class(cls: type, near: SourceFile) -> ClassSource | None:
     return None
 
 
-def load_source(function: FunctionType) -> FunctionSource:
+def load_source(function: object) -> FunctionSource:
     """Give the text of a function. Raises CheckError when there is none or it has changed."""
+    if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+        raise _no_function(function)
     code = function.__code__
     if code.co_name == "<lambda>":
         raise CheckError(_no_source(code.co_name, code.co_filename))
@@ -185,6 +188,28 @@ def _no_source(function: str, file: str) -> NoSource:
         "keep the .py file beside the program; for generated code put its text into "
         "`linecache.cache`",
     )
+
+
+def _no_function(found: object) -> CheckError:
+    """Tell what a decorator got that is no plain function: mostly what another decorator gave."""
+    from ..diagnostics.catalogue.language import NoSource
+
+    what = "a function that another decorator has wrapped"
+    instead = "put `@relay` or `@relay_model` right above the `def`"
+    inner: Any = found
+    if hasattr(found, "__relay__"):
+        what, instead = "a function of the language once more", "decorate it once"
+        inner = getattr(inner.__relay__, "function", None)
+    inner = inspect.unwrap(inner)
+    if not isinstance(inner, FunctionType) or inner is found:
+        name = getattr(found, "__name__", "what is decorated")
+        why = f"it is of type {type(found).__name__}, not a function"
+        return CheckError(NoSource(name, why, "write a `def` with annotated parameters"))
+    parsed = _parse(inner)
+    node = parsed.defs.get((inner.__code__.co_name, inner.__code__.co_firstlineno))
+    if node is None:
+        return CheckError(_changed(inner, parsed.file))
+    return _refuse(parsed.file, node, what, instead)
 
 
 def _changed(function: FunctionType, file: SourceFile) -> SourceChanged:

@@ -41,6 +41,7 @@ WITHOUT_A_PLACE = {
     "language/no_source",
     "model/device_that_is_not_there",
     "model/optimizer_of_other_parameters",
+    "model/optimizer_state_of_another",
     "model/saved_by_a_newer_version",
     "model/saved_changed",
     "model/saved_default",

@@ -103,12 +103,18 @@ class WrongModel:
     actual: str
     span: Span
 
+    is_old: bool = False
+    """Whether both have one name: that of the model has been defined anew since it was made."""
+
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        of = f"the old `{self.actual}`" if self.is_old else f"`{self.actual}`"
+        way = f"`{self.actual}` was defined anew: make the model again" if self.is_old else None
         return Diagnostic(
             code="RL403",
-            title=f"`{self.function}` wants a model of {self.wanted}, not of {self.actual}",
+            title=f"`{self.function}` wants a model of {self.wanted}, not of {of}",
             primary=Label(self.span, f"`{self.function}` uses {self.wanted}"),
+            help=way,
         )
 
 
@@ -341,4 +347,24 @@ class NoGraph:
             title=f"`{self.model}` cannot be a graph of torch",
             primary=Label(self.span, self.why),
             help="`save` keeps the whole program, and `relay.load_model` runs it",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongOptimizerState:
+    """What an optimiser is to go on from was saved by another kind, or for another model.
+
+    `opt.state_dict(model)` gives what `opt.load_state_dict(model, state)` takes.
+    """
+
+    model: str
+    why: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL418",
+            title=f"this is no state of this optimiser for `{self.model}`: {self.why}",
+            primary=None,
+            help="give what `optimizer.state_dict(model)` gave for the same network",
         )

@@ -8,6 +8,7 @@ down through tuples, branches and blocks to where a cast can stand.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, assert_never, final
 
 from ...ir.attributes import bind_attrs
@@ -55,6 +56,7 @@ from ...ir.types import (
     UNIT,
     AnyDType,
     DType,
+    DTypeHole,
     DTypeKind,
     FnType,
     RefType,
@@ -64,6 +66,7 @@ from ...ir.types import (
     Type,
     TypeHole,
     TypeVar,
+    float64,
     map_type,
 )
 from ...prelude.library import OPTION
@@ -110,7 +113,14 @@ class Elaborator:
         dtype = self._solver.resolve_dtype(dtype)
         if isinstance(dtype, DType):
             return dtype
+        if dtype.number in self._wide_numbers:
+            return float64
         return DEFAULT_DTYPE[DTypeKind.FLOAT if dtype.weak is None else dtype.weak]
+
+    @cached_property
+    def _wide_numbers(self) -> frozenset[int]:
+        found = map(self._solver.resolve_dtype, self._solver.wide_numbers)
+        return frozenset(d.number for d in found if isinstance(d, DTypeHole))
 
     def final_dim(self, dim: Dim) -> Dim:
         """Give a dim with open sizes named."""

@@ -16,9 +16,9 @@ from ...ir.ops.create import full, full_like
 from ...ir.ops.masks import bitwise_or
 from ...ir.ops.random import uniform
 from ...ir.types import (
+    DEFAULT_DTYPE,
     AnyDType,
     DTypeHole,
-    DTypeKind,
     SizeType,
     TensorType,
     Type,
@@ -112,7 +112,7 @@ def _dtype(ty: Type) -> AnyDType:
         return ty.dtype
     if ty.dtype.weak is None:
         raise Stuck(ty.dtype)
-    return {DTypeKind.FLOAT: float32, DTypeKind.INT: int64, DTypeKind.BOOL: bool_}[ty.dtype.weak]
+    return DEFAULT_DTYPE[ty.dtype.weak]
 
 
 READERS: Final[dict[Op, Reader]] = {full: _full, full_like: _full_like, uniform: _uniform}

@@ -223,9 +223,11 @@ class OperatorCall:
         if solver.strict_dtypes:
             self._refuse_conversion(known)
         common = _common(solver, known, weak)
-        if self.op.promotion is Promotion.FLOAT and not _is_floating(common):
-            return float32
-        return common
+        if self.op.promotion is not Promotion.FLOAT or _is_floating(common):
+            return common
+        if isinstance(common, DTypeHole) and common.weak is DTypeKind.INT:
+            return solver.fresh_dtype(DTypeKind.FLOAT)  # `1 / 3` of literals is one, too
+        return float32
 
     def _refuse_conversion(self, known: Mapping[int, DType]) -> None:
         """Stop where operands would be converted. Raises Clash."""
@@ -316,7 +318,10 @@ def _common(solver: Solver, known: Mapping[int, DType], weak: list[DTypeHole]) -
     highest = _highest(known)
     above = [w for w in weak if w.weak is not None and _above(w.weak, highest)]
     if highest is not None and not above:
-        return next(d for d in known.values() if d.kind is highest)
+        found = next(d for d in known.values() if d.kind is highest)
+        for each in weak:
+            solver.meet(each, found)
+        return found
     if not above:
         return float32  # no operand is a tensor; the rule will refuse them
     top = max((w.weak for w in above if w.weak is not None), key=lambda k: k.value)

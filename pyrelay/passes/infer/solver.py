@@ -32,6 +32,7 @@ from ...ir.types import (
     TypeHole,
     bool_,
     dims,
+    float64,
     int64,
     map_type,
     show,
@@ -104,6 +105,8 @@ class Solver:
         differ at all."""
         self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
         """The sizes to compare while running."""
+        self.wide_numbers: Final[list[DTypeHole]] = []
+        """The dtypes of numbers that meet float64."""
 
     # Holes.
 
@@ -127,6 +130,13 @@ class Solver:
         """Give a new unknown dtype; `weak` for that of a number."""
         self._next += 1
         return DTypeHole(self._next, weak)
+
+    def meet(self, weak: AnyDType, dtype: DType) -> None:
+        """Note that a number of the program's own meets values of a dtype. Beside float64 it is
+        computed in float64, even where it met float32 first: it then loses nothing."""
+        weak = self.resolve_dtype(weak)
+        if dtype == float64 and isinstance(weak, DTypeHole) and weak.weak is DTypeKind.FLOAT:
+            self.wide_numbers.append(weak)
 
     def fresh_dim(self, hint: str) -> Dim:
         """Give a size that only the running program knows."""
@@ -395,7 +405,8 @@ class Solver:
             case TensorType((), dtype), SizeType() if self._is_no_integer(dtype):
                 raise Clash(f"{show(self.resolve(actual))} is no size")
             case TensorType((), dtype), TensorType((), wanted) if self._is_weaker(dtype, wanted):
-                pass
+                assert isinstance(wanted, DType)
+                self.meet(dtype, wanted)
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 for x, y in zip(a, b, strict=True):
                     self.flow(x, y)

@@ -6,7 +6,7 @@ import torch
 from pyrelay import CheckError, Dim, Float, Tensor, float64, relay
 from pyrelay.ir.types import int64
 
-K, M, N = Dim("K"), Dim("M"), Dim("N")
+M, N = Dim("M"), Dim("N")
 
 
 @relay
@@ -55,7 +55,7 @@ def test_what_is_filled_is_written_to_and_differentiated() -> None:
 
 @relay
 def inside(v: Tensor[Float, (N,)]):
-    def total(x: Tensor[Float, (M,)], n: K):
+    def total(x: Tensor[Float, (M,)], n: int):
         return relay.full((len(x), n), x.sum())
 
     return total(v, 2), total(relay.cat((v, v)), 3)
@@ -88,3 +88,27 @@ def many(v: Tensor[Float, (N,)]):
 def test_a_tensor_of_several_elements_is_no_number() -> None:
     with pytest.raises(CheckError, match="`fill_value` of `full` is one number"):
         many.check()
+
+
+@relay
+def masks(v: Tensor[Float, (N,)]):
+    return relay.ones((2,), dtype=bool), relay.zeros_like(v, dtype=int), v.to(bool)
+
+
+@relay
+def floats(v: Tensor[Float, (N,)]):
+    return relay.zeros_like(v, dtype=float)
+
+
+def test_classes_of_python_are_dtypes_where_they_mean_one() -> None:
+    found = masks(torch.tensor([0.0, 2.0]))
+    expected = (
+        torch.ones(2, dtype=torch.bool),
+        torch.zeros(2, dtype=torch.int64),
+        torch.tensor([False, True]),
+    )
+    for each, wanted in zip(found, expected, strict=True):
+        assert each.dtype == wanted.dtype
+        assert torch.equal(each, wanted)
+    with pytest.raises(CheckError, match=r"write `relay.float32`, or `relay.float64`"):
+        floats.check()

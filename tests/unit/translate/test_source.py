@@ -134,3 +134,9 @@ def test_asserts_that_pytest_rewrites_are_still_this_function() -> None:
         return x
 
     assert load_source(checked).node.name == "checked"
+
+
+@pytest.mark.parametrize("found", [3, len, int], ids=["number", "builtin", "class"])
+def test_what_is_no_function_is_told_by_its_type(found: Any) -> None:
+    with pytest.raises(CheckError, match=f"it is of type {type(found).__name__}, not a function"):
+        load_source(found)
