@@ -99,6 +99,8 @@ def unpack(data: bytes, path: str) -> Saved:
         program = tensors[_PROGRAM]
         is_whole = checksum == _checksum(manifest, tensors)
         text = program.numpy().tobytes().decode("utf-8")
+    except UnicodeDecodeError:
+        raise CheckError(DamagedModel(path, "its program is no text")) from None
     except (KeyError, TypeError, ValueError) as error:
         raise CheckError(DamagedModel(path, f"a part is missing ({error})")) from None
     if not is_whole:

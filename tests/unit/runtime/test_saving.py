@@ -339,3 +339,13 @@ def test_a_recursive_model_is_loaded_for_trees_of_any_shape_and_depth(tmp_path: 
             torch.testing.assert_close(loaded(tree), exported(tree))
         tree = Node(tree, Leaf(X[depth % 5])) if depth % 2 else Node(Leaf(X[depth % 5]), tree)
     torch.testing.assert_close(loaded(tree), exported(tree))
+
+
+def test_a_program_that_is_no_text_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "block.relay"
+    relay.export_model(relay.create_model(block, seed=0)).save(file)
+    data = bytearray(file.read_bytes())
+    data[data.rindex(b"def @")] = 0xFF
+    file.write_bytes(data)
+    with pytest.raises(CheckError, match="its program is no text"):
+        relay.load_model(file)
