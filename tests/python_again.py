@@ -27,7 +27,8 @@ _STEP = Program._step
 LONGEST = 60_000
 """The text of longer programs takes too long to compile twice in every test."""
 NOT_COMPARED = ("same_boxes",)
-"""Local functions there take data at sizes of its own: annotated they are used at one size."""
+"""What `relay.equal` makes of data with a size of its own compares values of two sizes under one
+name, `Box[N]` and `Box[N]`; an annotation that says so means one size."""
 
 _seen: set[str] = set()
 _compiling: list[str] = []

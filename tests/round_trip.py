@@ -30,19 +30,22 @@ def read_back(self: Program, stage: Stage, module: Module, run: Any) -> Module:
     """Give the next stage of a program, whose text reads back to it."""
     made = _STEP(self, stage, module, run)
     text = to_text(made)
-    if len(text) < LONGEST:
-        again = parse_module(text, operators={**BY_NAME, **called(made)})
+    operators = called(made)
+    # A text knows operators by their names: it cannot hold two of one name, nor is it saved.
+    names = {op.name for op in operators}
+    if len(text) < LONGEST and len(names) == len(operators):
+        again = parse_module(text, operators={**BY_NAME, **{op.name: op for op in operators}})
         assert alpha_equal(again, made), f"{stage.value}: reads back as another program\n{text}"
         assert to_text(again) == text
     return made
 
 
-def called(module: Module) -> dict[str, Op]:
+def called(module: Module) -> tuple[Op, ...]:
     """Give the operators that a module calls: a text names them, and whoever reads one with a
     user's own says which these are."""
     nodes = (n for f in module.functions.values() for n in post_order(f))
     calls = (n.callee for n in nodes if isinstance(n, Call))
-    return {op.name: op for op in calls if isinstance(op, Op)}
+    return tuple(dict.fromkeys(op for op in calls if isinstance(op, Op)))
 
 
 def pytest_configure() -> None:

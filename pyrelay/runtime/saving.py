@@ -76,7 +76,7 @@ def pack(interface: Interface, program: Program, weights: Mapping[str, torch.Ten
         "hyper": dict(interface.hyper),
         "params": list(interface.params),
         "state": list(interface.state),
-        "operators": _own_operators(module),
+        "operators": _own_operators(interface.name, module),
         "data": described(program.data, module),
     }
     manifest["checksum"] = _checksum(manifest, tensors)
@@ -187,13 +187,16 @@ def _argument(model: str, argument: Argument) -> dict[str, Any]:
     return found
 
 
-def _own_operators(module: Module) -> list[str]:
-    """Give the names of the operators that a program calls and pyrelay does not bring."""
-    found = {
-        node.callee.name
-        for function in module.functions.values()
-        for node in post_order(function)
-        if isinstance(node, Call) and isinstance(node.callee, Op)
-        if BY_NAME.get(node.callee.name) is not node.callee
-    }
-    return sorted(found)
+def _own_operators(model: str, module: Module) -> list[str]:
+    """Give the names of the operators that a program calls and pyrelay does not bring. Raises
+    RunError where a name is that of two, which no text tells apart."""
+    found: dict[str, Op] = {}
+    for function in module.functions.values():
+        for node in post_order(function):
+            if not isinstance(node, Call) or not isinstance(node.callee, Op):
+                continue
+            op = node.callee
+            if found.setdefault(op.name, op) is not op:
+                why = f"it calls two operators that are named `{op.name}`"
+                raise RunError(NotSaveable(model, why, "give each a name of its own", node.span))
+    return sorted(n for n, op in found.items() if BY_NAME.get(n) is not op)

@@ -317,14 +317,16 @@ class NotSaveable:
 
     model: str
     why: str
+    instead: str = "make it a number, or None"
+    span: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL414",
             title=f"`{self.model}` cannot be saved: {self.why}",
-            primary=None,
-            help="make it a number, or None",
+            primary=None if self.span is None else Label(self.span, "one of them is called here"),
+            help=self.instead,
         )
 
 
