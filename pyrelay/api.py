@@ -27,7 +27,14 @@ from .runtime.create import create
 from .runtime.devices import device_named
 from .runtime.export import Exported
 from .runtime.function import RelayFunction, RelayModel
-from .runtime.given import expect_gradients, expect_model, expect_optimizer, expect_rate
+from .runtime.given import (
+    expect_gradients,
+    expect_model,
+    expect_optimizer,
+    expect_rate,
+    expect_seed,
+    expect_sizes,
+)
 from .runtime.loading import load_bytes
 from .runtime.model import Model
 from .runtime.optim import Optimizer, descend
@@ -100,6 +107,9 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
     """Tell whether a transform is asked for in parameters of models. Raises RunError where a
     definition stands for one."""
+    if isinstance(f, Exported):
+        what, way = f"relay.{rule.value} takes a model", "differentiate the model it was made of"
+        raise RunError(NotAModel(what, "an exported one, whose weights are fixed", way))
     if isinstance(f, RelayModel) and rest and not isinstance(rest[0], str | tuple):
         expect_model(f, f"relay.{rule.value}")
     return isinstance(f, Model) or (
@@ -147,6 +157,8 @@ def create_model(
                 place_of(net),
             )
         )
+    expect_seed(seed)
+    expect_sizes(dims)
     where = device if device is not None else current().device
     return create(net.runner, seed, dims or {}, hyper, device_named(where or "cpu"))
 
@@ -211,6 +223,9 @@ def sgd(params: Any, grads: Any, lr: float) -> Any:
     `params` are a `Params` record, a tensor, or a tuple of these, and `grads` of the same form and
     shapes. Raises ValueError for tuples of different lengths.
     """
+    if isinstance(params, Model):
+        way = "write relay.sgd(model.params, grads, lr), or update_model_params(model, grads, lr)"
+        raise RunError(NotAModel("relay.sgd takes parameters", "the model itself", way))
     if isinstance(params, tuple):
         pairs = zip(params, grads, strict=True)
         return tuple(sgd(p, g, lr) for p, g in pairs)
@@ -263,10 +278,21 @@ def tree_map(f: Any, *trees: Any) -> Any:
     if isinstance(first, Params | Grads):
         return first.map(f, *trees[1:])
     if isinstance(first, tuple):
+        _expect_equal_trees(trees)
         return tuple(tree_map(f, *parts) for parts in zip(*trees, strict=True))
     if isinstance(first, list | List) or is_data_class(type(first)):
         return _map_data(f, *trees)
     return f(*trees)
+
+
+def _expect_equal_trees(trees: tuple[Any, ...]) -> None:
+    """Stop unless tuples are of one length. Raises RunError."""
+    first = trees[0]
+    for other in trees[1:]:
+        if not isinstance(other, tuple) or len(other) != len(first):
+            what = "relay.tree_map takes trees of one structure"
+            actual = f"{describe(first)} and {describe(other)}"
+            raise RunError(NotAModel(what, actual, "map over equal trees"))
 
 
 def _map_data(f: Any, *trees: Any) -> Any:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, final
 
 from . import annotations
 from .diagnostics.diagnostic import CheckError
@@ -27,9 +26,9 @@ from .prelude.names import CONSTRUCTORS
 from .prelude.values import List, Nat, Rose
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
+from .translate.decorated import decorated, expect_function
 from .translate.definition import Definition, Kind
 from .translate.optimizers import MAKERS, Maker
-from .translate.source import load_source
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -80,7 +79,10 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as a script does."""
-        return self.__wrapped__(*args, **kwargs)
+        try:
+            return self.__wrapped__(*args, **kwargs)
+        except TypeError as error:
+            raise (_of_call(error, f"relay.{self.__name__}") or error) from None
 
     @property
     def __wrapped__(self) -> Callable[..., Any]:
@@ -112,10 +114,22 @@ class OptimizerFunction:
         """Give an optimiser. Raises ValueError for hyper-parameters that make no sense."""
         from .runtime.optim import optimizer_of  # brings in torch
 
-        return optimizer_of(self.__relay__.make(*args, **kwargs))
+        try:
+            return optimizer_of(self.__relay__.make(*args, **kwargs))
+        except TypeError as error:
+            raise (_of_call(error, f"relay.optim.{self.__name__}") or error) from None
 
     def __repr__(self) -> str:
         return f"<relay.optim.{self.__name__}>"
+
+
+def _of_call(error: TypeError, name: str) -> TypeError | None:
+    """Give what to say where a call does not fit the signature of a function of the package; None
+    for an exception from inside of it."""
+    at = error.__traceback__
+    if at is None or at.tb_next is not None:
+        return None
+    return TypeError(f"{name}: {str(error).partition('() ')[2]}")
 
 
 @final
@@ -135,7 +149,12 @@ class Group:
 
 def _missing(members: dict[str, Any], owner: str, name: str) -> AttributeError:
     near = None if name.startswith("_") else did_you_mean(nearest(name, members, f"{owner}."))
-    return AttributeError(f"{owner} has no {name}{'' if near is None else f'; {near}'}")
+    told = f"{owner} has no {name}{'' if near is None else f'; {near}'}"
+    return AttributeError(told, name=name, obj=None)  # or Python adds a guess of its own
+
+
+_NOT_YET: Final = frozenset({"checkpoint", "custom_vjp", "hessian", "hvp", "jvp", "vmap"})
+"""Functions over functions that are planned."""
 
 
 @final
@@ -145,18 +164,28 @@ class Namespace:
     def __init__(self, members: dict[str, Any]) -> None:
         self.__dict__.update(members)
 
-    def __call__(self, function: Callable[P, R]) -> RelayFunction[P, R]:
-        """Make a function of the language of an annotated Python function.
+    if TYPE_CHECKING:
 
-        Parses it and refuses Python that is not the language; names and types are looked at when
-        it is first called or checked. Raises CheckError.
-        """
-        return RelayFunction(_define(function, Kind.FUNCTION))
+        def __call__(self, function: Callable[P, R]) -> RelayFunction[P, R]:
+            """Make a function of the language of an annotated Python function."""
+            ...
+
+    else:
+
+        def __call__(self, *given, **options):
+            """Make a function of the language of an annotated Python function.
+
+            Parses it and refuses Python that is not the language; names and types are looked at
+            when it is first called or checked. Raises CheckError.
+            """
+            return RelayFunction(_define(decorated(given, options, "relay"), Kind.FUNCTION))
 
     def __repr__(self) -> str:
         return "<pyrelay.relay>"
 
     def __getattr__(self, name: str) -> Any:
+        if name in _NOT_YET:
+            raise AttributeError(f"relay has no {name} yet", name=name, obj=None)
         raise _missing(self.__dict__, "relay", name)
 
 
@@ -213,14 +242,16 @@ if TYPE_CHECKING:
             ...
 
 else:
-    relay_model = _relay_model
-    relay_model.__name__ = relay_model.__qualname__ = "relay_model"
+
+    def relay_model(*given, **options):  # noqa: D103  the docstring is that of the typed one
+        return _relay_model(decorated(given, options, "relay_model"))
+
+    relay_model.__doc__ = _relay_model.__doc__
 
 
 def _define(function: Callable[..., Any], kind: Kind) -> Definition:
-    if not isinstance(function, FunctionType):
-        load_source(function)  # says what it is instead
-    definition = Definition(cast("FunctionType", function), kind)
+    plain = expect_function(function, "relay" if kind is Kind.FUNCTION else "relay_model")
+    definition = Definition(plain, kind)
     try:
         definition.source  # noqa: B018  reads and checks the source now, while it is unchanged
     except CheckError as error:

@@ -6,6 +6,7 @@ mistake in the program that it compiles. IPython asks the error itself (`_render
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from pathlib import Path
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 _OURS: Final = str(Path(__file__).parents[1])
+_INSIDE: Final = tuple(
+    str(Path(_OURS, part)) for part in ("passes", "lower_torch", "lower_triton", "ir")
+)
+"""Where exceptions of Python's own tell of mistakes in the package, not of the user's."""
 _LIBRARY: Final = str(Path(os.__file__).parent)
 
 
@@ -28,7 +33,7 @@ def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
     inside = False
     for frame in frames:
         ours = frame.filename.startswith((_OURS, "<frozen"))
-        inside = ours or (inside and frame.filename.startswith(_LIBRARY))
+        inside = ours or (inside and frame.filename.startswith((_LIBRARY, "<string>")))
         if not inside:
             found.append(frame)
     return found
@@ -37,14 +42,16 @@ def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
 def hide_own_frames() -> None:
     """Print uncaught mistakes without the package's own frames; all other exceptions as before.
 
-    A mistake is an error of this package, or a file that it was told of and cannot read or write.
+    A mistake is an error of this package, or a file that it was told of and cannot read or write,
+    or what it says of a call in an exception of Python's own.
 
     `traceback.print_exception(error)` still shows every frame.
     """
     before = sys.excepthook
 
     def shown(kind: type[BaseException], error: BaseException, at: TracebackType | None) -> None:
-        if isinstance(error, RelayError) or (isinstance(error, OSError) and _is_inside(at)):
+        is_file = isinstance(error, OSError) and _is_inside(at)
+        if isinstance(error, RelayError) or is_file or _is_told(error, at):
             _print(error, at)
         else:
             before(kind, error, at)
@@ -61,7 +68,21 @@ def _is_inside(at: TracebackType | None) -> bool:
     return False
 
 
-def _print(error: RelayError | OSError, at: TracebackType | None) -> None:
+def _is_told(error: BaseException, at: TracebackType | None) -> bool:
+    """Tell whether the package itself raises an exception of Python's, to say in a sentence what
+    is wrong with a call. What goes wrong in the package is shown whole."""
+    if not isinstance(error, AttributeError | LookupError | TypeError | ValueError) or at is None:
+        return False
+    while at.tb_next is not None:
+        at = at.tb_next
+    file = at.tb_frame.f_code.co_filename
+    is_inside = file.startswith(_INSIDE) and not file.endswith("builders.py")
+    if not file.startswith(_OURS) or is_inside or " " not in str(error):
+        return False
+    return linecache.getline(file, at.tb_lineno).lstrip().startswith("raise ")
+
+
+def _print(error: BaseException, at: TracebackType | None) -> None:
     from traceback import TracebackException  # only what fails needs it
 
     whole = TracebackException(type(error), error, at)

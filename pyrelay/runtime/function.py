@@ -147,6 +147,15 @@ class RelayModel(RelayFunction[P, R]):
     def __repr__(self) -> str:
         return f"<relay model {self.__name__}>"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            told = f"`{self.__name__}` is the definition of a model, and has no {name}"
+            way = f"make an instance: model = relay.create_model({self.__name__})"
+            raise AttributeError(f"{told}; {way}", name=name, obj=None)
+
 
 def _documentation(definition: Definition | DerivedFunction) -> str | None:
     base = definition if isinstance(definition, Definition) else definition.definition

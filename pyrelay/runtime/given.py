@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 import torch
 
@@ -56,3 +56,22 @@ def expect_optimizer(value: Any) -> None:
     made = f"torch.optim.{value.__name__}" if is_class else "torch.optim.Adam"
     way = f"make one before the loop: opt = {made}(model.parameters(), lr=0.01)"
     raise RunError(NotAModel("an update takes an optimiser", actual, way))
+
+
+def expect_seed(value: Any) -> None:
+    """Stop unless a value is a seed. Raises RunError."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise RunError(NotAModel("`seed` is a whole number", describe(value), "write seed=0"))
+
+
+def expect_sizes(value: Any) -> None:
+    """Stop unless a value gives open sizes by name. Raises RunError."""
+    way = "write dims={K: 784}"
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise RunError(NotAModel("`dims` gives sizes by their names", describe(value), way))
+    sizes: Mapping[Any, Any] = value
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, SupportsIndex):
+            raise RunError(NotAModel(f"the size `{name}` is a whole number", describe(size), way))

@@ -46,7 +46,12 @@ class Parameters:
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             head = self._definition.source.head
-            raise RunError(WrongCall(self._definition.name, head, str(error))) from None
+            name, instead = self._definition.name, None
+            if not args and not kwargs and self._definition.kind is Kind.MODEL:
+                instead = f"what makes a model takes the definition: `relay.create_model({name})`"
+            elif args and hasattr(args[0], "blueprint"):
+                instead = f"the model is no argument of `{name}`: write `model.bind({name})(...)`"
+            raise RunError(WrongCall(name, head, str(error), instead)) from None
         bound.apply_defaults()
         names = self.statics
         values = tuple(v for n, v in bound.arguments.items() if n not in names)

@@ -89,10 +89,14 @@ def unpack(data: bytes, path: str) -> Saved:
     import safetensors  # as above
     from safetensors.torch import load
 
+    why: str | None = None
+    tensors: dict[str, torch.Tensor] = {}
     try:
         tensors = load(data)
     except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        _refuse_container(data, path, str(error))
+        why = str(error)
+    if why is not None:
+        _refuse_container(data, path, why)
     manifest = _manifest(data, path)
     try:
         checksum = manifest.pop("checksum")

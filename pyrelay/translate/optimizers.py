@@ -79,7 +79,7 @@ def sgd(
     lr: float, momentum: float = 0.0, weight_decay: float = 0.0, *, nesterov: bool = False
 ) -> Recipe:
     """Give stochastic gradient descent with torch's arithmetic."""
-    return Recipe(SGDRule(momentum, weight_decay, nesterov), float(lr))
+    return Recipe(SGDRule(momentum, weight_decay, nesterov), _rate(lr))
 
 
 def adam(
@@ -89,7 +89,7 @@ def adam(
     weight_decay: float = 0.0,
 ) -> Recipe:
     """Give Adam with torch's defaults."""
-    return Recipe(AdamRule(_pair(betas), eps, weight_decay), float(lr))
+    return Recipe(AdamRule(_pair(betas), eps, weight_decay), _rate(lr))
 
 
 def adamw(
@@ -99,7 +99,13 @@ def adamw(
     weight_decay: float = 1e-2,
 ) -> Recipe:
     """Give AdamW with torch's defaults."""
-    return Recipe(AdamRule(_pair(betas), eps, weight_decay, decoupled=True), float(lr))
+    return Recipe(AdamRule(_pair(betas), eps, weight_decay, decoupled=True), _rate(lr))
+
+
+def _rate(lr: float) -> float:
+    if isinstance(lr, str) or not hasattr(lr, "__float__"):
+        raise TypeError(f"the learning rate is a number, not {lr!r}")
+    return float(lr)
 
 
 def _pair(betas: Sequence[float]) -> tuple[float, float]:

@@ -177,6 +177,7 @@ class WrongCall:
     function: str
     declared: Span
     why: str
+    instead: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -184,6 +185,7 @@ class WrongCall:
             code="RL554",
             title=f"`{self.function}`: {self.why}",
             primary=Label(self.declared, "" if self.declared == NOWHERE else "declared here"),
+            help=self.instead,
         )
 
 

@@ -35,6 +35,27 @@ class Unsupported:
 
 
 @dataclass(frozen=True, slots=True)
+class WronglyDecorated:
+    """`@relay` or `@relay_model` stands above something else than a function.
+
+    Both read the function's own text: they are written without parentheses, directly above `def`.
+    """
+
+    decorator: str
+    what: str
+    instead: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL127",
+            title=f"`@{self.decorator}` {self.what}",
+            primary=None,
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SourceChanged:
     """The file on disk is not the program that was imported.
 

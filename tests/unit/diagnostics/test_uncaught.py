@@ -69,3 +69,16 @@ def test_other_exceptions_are_shown_as_before(tmp_path: Path) -> None:
     done = ended(WRONG.replace("f(1.0)", "1 / 0"), tmp_path)
     assert done.stdout == "theirs ZeroDivisionError\n"
     assert done.returncode == 1
+
+
+def test_what_the_package_says_of_a_call_is_shown_without_its_frames(tmp_path: Path) -> None:
+    for call, told in (
+        ('f.show("tiped")', "ValueError: there is no stage 'tiped'; there are source"),
+        ("relay.optim.adam(lr=-1.0)", "ValueError: the learning rate is not negative"),
+        ("relay.create_model(f, 1)", "TypeError: relay.create_model: takes 1 positional"),
+        ("relay.vmap(f)", "AttributeError: relay has no vmap yet"),
+    ):
+        program = "from pyrelay import Float, relay\n\n\n@relay\ndef f(x: Float) -> Float:\n"
+        error = ended(f"{program}    return x\n\n\n{call}\n", tmp_path).stderr
+        assert error.count("  File ") == 1
+        assert f"\n{told}" in error
