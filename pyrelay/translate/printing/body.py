@@ -112,9 +112,6 @@ class _Body(Expressions):
             return
         value = self.value(body)
         self.flush()
-        if isinstance(body, Match):
-            self.statements.append(ast.Expr(value))
-            return
         self.statements.append(ast.Return(None if is_nothing(body) and is_atom(body) else value))
 
     def given(self, body: Expr, target: str | None) -> None:

@@ -48,6 +48,9 @@ def @f(%x: R) -> float32 {
     "never_optional": """def @f(%x: prelude.Option[V]) -> float32 {
   match (%x) { Some(%e) => match (%e) { }, None => 0.0f32 }
 }""",
+    "never_where_there_is_one": """def @f(%x: prelude.Option[V], %y: float32) -> float32 {
+  match (%x) { None => %y, Some(%e) => match (%e) { } }
+}""",
     "never_in_a_cell": "def @f(%x: float32, %y: ref(V)) -> float32 { %x }",
     "never_any": "def @f(%v: V) -> float32 { match (%v) { _ => 1.0f32 } }",
     "never_partial": "def @f(%v: V) -> float32 { match? (%v) { } }",
