@@ -34,7 +34,7 @@ from ...ir.expr import (
 )
 from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import post_order, spine
-from ...ir.types import BOOL, Type
+from ...ir.types import BOOL, Type, dim_names
 from . import syntax
 from .expressible import ends, gives_first, is_plain
 from .expressions import Expressions, Surroundings, is_nothing
@@ -181,8 +181,8 @@ class _Body(Expressions):
                 self._named(var, value)
 
     def _named(self, var: Var, value: Expr) -> None:
-        is_nowhere = ends(value) and not (is_nothing(value) and isinstance(value, Call))
-        if is_nowhere or self.file.leaves_open(value):
+        is_told = is_nothing(value) and isinstance(value, Call)
+        if self.file.leaves_open(value) or (not is_told and self._is_nowhere(value)):
             self.said(var, value)
             return
         is_buffered = gives_first(value)
@@ -195,6 +195,11 @@ class _Body(Expressions):
             self.around.known[var] = syntax.tuple_of([])
         else:
             self.keep(var, found, may_wait=not is_buffered)
+
+    def _is_nowhere(self, value: Expr) -> bool:
+        """Tell whether a value never is, so that its type is written beside it; sizes that the
+        program finds have no names to write, and what is in the other arms tells them."""
+        return ends(value) and dim_names(type_of(value)) <= self.around.sizes
 
     def _second_name(self, var: Var, value: Expr) -> None:
         if is_nothing(value):
@@ -331,7 +336,7 @@ class _Body(Expressions):
             self.flush()
             self.annotated(target, value, value)
             return
-        if ends(value):
+        if self._is_nowhere(value):
             self.stated(target, value, value)
             return
         found = self.value(value)
