@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import kinds
+from ..dims import Dim
 from ..op import (
     Effect,
     Library,
@@ -59,10 +60,12 @@ def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) ->
     return torch.stack([as_tensor(torch, v, like) for v in column])
 
 
-def collected(terms: Value, types: Sequence[TensorType]) -> list[Value]:
+def collected(
+    terms: Value, types: Sequence[TensorType], shapes: Sequence[tuple[Dim, ...]]
+) -> list[Value]:
     """Give the fields of all tuples of a list, each with those of the others in a new first dim;
-    `types` are those of the fields."""
-    attrs = {"shapes": tuple(t.shape for t in types), "dtypes": tuple(t.dtype for t in types)}
+    `types` are those of the fields, and `shapes` what they have where the list is empty."""
+    attrs = {"shapes": tuple(shapes), "dtypes": tuple(t.dtype for t in types)}
     found = terms.builder.call(collect, (terms,), attrs)
     return [found[i] for i in range(len(types))]
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Final, final
 
 from ...ir.build import Builder, Names, Value
 from ...ir.components import components
+from ...ir.dims import ZERO, Dim
 from ...ir.expr import (
     Binding,
     Call,
@@ -49,7 +51,7 @@ from ...ir.types import (
 )
 from ..code import Code
 from ..fixed import Fixed, nothing_fixed
-from ..sizes import sizes_in
+from ..sizes import shown, sizes_in, uncovered
 from ..splice import Splicer
 from .flow import Holder, Path
 from .lanes import Lane, lanes_of
@@ -243,6 +245,7 @@ class _Entrance(Splicer):
         super().__init__(module)
         self._deferral: Final = deferral
         self._names: Final = Names(sizes_in(function))
+        self._told: Final = frozenset(dim for p in function.params for dim in shown(p.ty))
         self._defined: Final[dict[Var, Expr]] = {}
         for node in post_order(function):
             if isinstance(node, LetBlock):
@@ -294,10 +297,18 @@ class _Entrance(Splicer):
     def _total(self, terms: Value, lane: Lane, start: Expr, sizes: Substitution) -> Value:
         """Give the sum of the terms in a list and what the lane was entered with."""
         kind = lane.kind.under(sizes)
-        total = kind.total(collected(terms, kind.types))
+        told = self._told.union(shown(type_of(start)))
+        shapes = [tuple(_or_nothing(d, told) for d in t.shape) for t in kind.types]
+        total = kind.total(collected(terms, kind.types, shapes))
         defined = self._defined.get(start) if isinstance(start, Var) else None
         if isinstance(defined, Call) and defined.callee is full:
             is_zero = defined.attrs["fill_value"] == 0
         else:
             is_zero = False
         return total if is_zero else terms.builder.value(start) + total
+
+
+def _or_nothing(dim: Dim, told: AbstractSet[Dim]) -> Dim:
+    """Give a dim of terms, or 0 where nothing but the terms shows it: where there are none, no size
+    of them is in their sum."""
+    return ZERO if any(uncovered(dim, told)) else dim
