@@ -2,7 +2,8 @@
 
 For each pair of data types a local recursive function matches both values at once and compares
 their fields, those that end first. Sizes are no part of the question: tensors of different sizes
-are different. Whatever else two types must have in common is checked here.
+are different. Whatever else two types must have in common is checked here. Data whose sizes only a
+pattern around names can be no parameter of a local function, and is compared while it runs.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
+from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,
     BindPattern,
@@ -40,11 +42,13 @@ from ...ir.types import (
     RefType,
     SizeType,
     StrType,
+    Substitution,
     TensorType,
     TupleType,
     Type,
     TypeHole,
     TypeVar,
+    dim_names,
     show,
     substitution,
 )
@@ -85,12 +89,20 @@ def compared(
 class _Walk:
     """One comparison."""
 
-    def __init__(self, solver: Solver, adts: Mapping[str, AdtDef], span: Span) -> None:
+    def __init__(
+        self,
+        solver: Solver,
+        adts: Mapping[str, AdtDef],
+        span: Span,
+        checked: set[tuple[Type, Type]] | None = None,
+    ) -> None:
         self._solver: Final = solver
         self._adts: Final = adts
         self._span: Final = span
         self.functions: Final[dict[tuple[Type, Type], Binding]] = {}
         self._names: Final[dict[tuple[Type, Type], Var]] = {}
+        self._hidden: Final[set[str]] = set()
+        self._checked: Final[set[tuple[Type, Type]]] = set() if checked is None else checked
         self._around: Final[list[AdtType]] = []
 
     def value(self, pair: tuple[Expr, Expr], types: tuple[Type, Type]) -> Expr:
@@ -109,13 +121,26 @@ class _Walk:
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 return self._tuple(pair, a, b)
             case AdtType(name), AdtType(other) if name == other:
-                return Call(self._function((left, right)), pair, span=self._span)
+                return self._data(pair, (left, right))
             case _ if inner_of(left) is not None:
                 return self._optional(pair, left, right)
             case _ if inner_of(right) is not None:
                 return self._optional((pair[1], pair[0]), right, left)
             case _:
                 raise _refusal(left, right)
+
+    def _data(self, pair: tuple[Expr, Expr], types: tuple[AdtType, AdtType]) -> Expr:
+        if not any(map(self._is_hidden, types)):
+            return Call(self._function(types), pair, span=self._span)
+        if types not in self._checked:
+            self._checked.add(types)
+            _Walk(self._solver, self._adts, self._span, self._checked).value(pair, types)
+        return Call(same_values, pair, span=self._span)
+
+    def _is_hidden(self, ty: Type) -> bool:
+        """Tell whether the type mentions sizes that only a pattern around names."""
+        names = dim_names(self._solver.resolve(ty))
+        return any(n in self._hidden or self._solver.is_existential(n) for n in names)
 
     def _settled(self, left: Type, right: Type) -> tuple[Type, Type]:
         """Give types of which one tells the other, once nothing else does. Raises Stuck."""
@@ -200,7 +225,7 @@ class _Walk:
     def _clause(
         self, constructor: ConstructorDef, definition: AdtDef, types: tuple[AdtType, AdtType]
     ) -> Clause:
-        at = [substitution(definition.type_params, ty.args) for ty in types]
+        at = [self._inside(constructor, definition, ty) for ty in types]
         fields = [
             (Var("a", span=self._span), Var("b", span=self._span), at[0](field), at[1](field))
             for field in constructor.fields
@@ -214,6 +239,16 @@ class _Walk:
             self._pattern(types[1], constructor, [f[1] for f in fields]),
         )
         return Clause(TuplePattern(patterns, span=self._span), self._all([*fields]))
+
+    def _inside(self, constructor: ConstructorDef, definition: AdtDef, ty: AdtType) -> Substitution:
+        """Give what replaces the parameters of a type, and gives sizes of a constructor's own names
+        that are in no other type."""
+        found = substitution(definition.type_params, ty.args)
+        for name in sorted(n for field in constructor.fields for n in dim_names(field)):
+            if name not in found.dims:
+                found.dims[name] = Dim.of(f"{name} in {constructor.name}")
+                self._hidden |= found.dims[name].names()
+        return found
 
 
 def _refusal(left: Type, right: Type) -> Clash:

@@ -19,6 +19,7 @@ from pyrelay.prelude import List
 
 N, M = Dim("N"), Dim("M")
 T = TypeVar("T")
+W = TypeVar("W")
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,23 @@ def same_boxes(a: Boxed, b: Boxed) -> bool:
     return relay.equal(a, b)
 
 
+@dataclass(frozen=True)
+class Wrapped:
+    row: Row[N]
+    spare: Tensor[Float, (N, 2)] | None
+
+
+@dataclass(frozen=True)
+class Row(Generic[W]):
+    values: Tensor[Float, (W,)]
+    rest: Wrapped | None
+
+
+@relay
+def same_wrapped(a: Wrapped, b: Wrapped, x: Tensor[Float, (N,)]) -> bool:
+    return relay.equal(a, b) and len(x) > 1
+
+
 @relay
 def same_tuples(a: tuple[Float, tuple[Int, str]], b: tuple[Float, tuple[Int, str]]) -> bool:
     return relay.equal(a, b)
@@ -160,6 +178,43 @@ def empty(xs: List[Int]) -> bool:
 
 def boxed(*rows: Tensor[Float, (N,)]) -> Boxed:
     return Boxed(Box(relay.List.of(rows), (rows[0], 1)))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: f.interpret], ids=["host", "reference"])
+def test_data_whose_sizes_only_a_field_names(run: Callable[[Any], Any]) -> None:
+    def wrapped(n: int, depth: int, spare: Any = None, last: float = 1.0) -> Wrapped:
+        value = Wrapped(Row(torch.full((n,), last), None), spare)
+        for _ in range(depth):
+            value = Wrapped(Row(torch.ones(n + 1), value), spare)
+        return value
+
+    same = run(same_wrapped)
+    x, spare = torch.ones(7), torch.ones(3, 2)
+    assert same(wrapped(2, 3), wrapped(2, 3), x) is True
+    assert same(wrapped(2, 3), wrapped(2, 3, last=2.0), x) is False
+    assert same(wrapped(2, 3), wrapped(2, 2), x) is False
+    assert same(wrapped(2, 0), wrapped(3, 0), x) is False
+    assert same(wrapped(3, 0, spare), wrapped(3, 0), x) is False
+    assert same(wrapped(3, 0, spare), wrapped(3, 0, spare.clone()), x) is True
+
+
+def test_a_function_inside_of_data_with_sizes_of_its_own_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Step(Generic[W]):
+        row: Tensor[Float, (W,)]
+        run: Fn[[Float], Float]
+
+    @dataclass(frozen=True)
+    class Holder:
+        row: Tensor[Float, (N,)]
+        step: Step[N]
+
+    @relay
+    def same_holders(a: Holder, b: Holder) -> bool:
+        return relay.equal(a, b)
+
+    with pytest.raises(CheckError, match="does not compare the field `run` of `Step`"):
+        same_holders.check()
 
 
 @pytest.mark.parametrize("run", [lambda f: f, lambda f: f.interpret], ids=["host", "reference"])
@@ -229,7 +284,7 @@ def test_a_comparison_stands_in_a_function_that_is_differentiated() -> None:
 
 
 def test_a_comparison_is_printed_and_read_back() -> None:
-    for function in (same, same_lists, same_boxes, same_tuples, is_three, starts):
+    for function in (same, same_lists, same_boxes, same_wrapped, same_tuples, is_three, starts):
         verify(function.module, Stage.TYPED)
         assert alpha_equal(parse_module(to_text(function.module)), function.module)
 
