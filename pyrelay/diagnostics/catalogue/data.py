@@ -168,8 +168,9 @@ class NoSuchField:
         way = near or (f"its fields are {names}" if self.fields else None)
         if self.holders:
             some = " and ".join(f"`{h}`" for h in self.holders)
+            verb = "has" if len(self.holders) == 1 else "have"
             way = (
-                f"only {some} has it: take the value apart with `match`, or test "
+                f"only {some} {verb} it: take the value apart with `match`, or test "
                 f"`isinstance(x, {self.holders[0]})` first"
             )
         return Diagnostic(
