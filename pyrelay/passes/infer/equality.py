@@ -247,7 +247,7 @@ class _Walk:
         for name in sorted(n for field in constructor.fields for n in dim_names(field)):
             if name not in found.dims:
                 found.dims[name] = Dim.of(f"{name} in {constructor.name}")
-                self._hidden |= found.dims[name].names()
+                self._hidden.update(found.dims[name].names())
         return found
 
 

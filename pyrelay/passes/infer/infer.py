@@ -33,11 +33,11 @@ from .generalise import annotated, declared, generalise, in_order, shared_params
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
-from .quantified import quantified
 from .size_checks import without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
 from .untold import untold_sizes
+from .written_types import meaningless_types
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -86,7 +86,7 @@ class _Inference:
 
     def run(self) -> None:
         """Look at all functions."""
-        self.problems += quantified(self._module)
+        self.problems += meaningless_types(self._module)
         if self.problems:
             return  # what is open here would be taken for one type below
         functions = self._functions
