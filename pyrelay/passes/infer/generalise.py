@@ -3,7 +3,7 @@ before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
@@ -43,7 +43,7 @@ def declared(function: Function, *, is_result_open: bool = False) -> Scheme | No
         known = (*known[:-1], _with_open_sizes(known[-1]))
     if any(dim.has_holes() for ty in known for dim in dims(ty)):
         return None
-    params = in_order((p for ty in known[:-1] for p in _names_in(ty)), (function,))
+    params = in_order(_quantified(known[:-1], known[-1]), (function,))
     if not is_result_open and not set(params).issuperset(_names_in(known[-1])):
         return None
     return Scheme(FnType(known[:-1], known[-1], params), function)
@@ -74,9 +74,17 @@ def shared_params(solver: Solver, functions: Sequence[Function]) -> tuple[TypePa
     found: dict[TypeParam, None] = {}
     for function in functions:
         declared = type_of(function)
-        for ty in declared.params:
-            found |= dict.fromkeys(p for p in _names_in(ty) if not _is_existential(solver, p))
+        named = _quantified(declared.params, declared.result)
+        found |= dict.fromkeys(p for p in named if not _is_existential(solver, p))
     return tuple(found)
+
+
+def _quantified(params: Sequence[Type], result: Type) -> Iterator[TypeParam]:
+    """Give the names that a function has for its calls to choose: those in parameters, and types in
+    the result. A size that only the result mentions is one that its body finds."""
+    for ty in params:
+        yield from _names_in(ty)
+    yield from (part for part in subtypes(result) if isinstance(part, TypeVar))
 
 
 def _is_existential(solver: Solver, param: TypeParam) -> bool:
