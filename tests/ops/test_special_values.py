@@ -38,6 +38,15 @@ def derivatives(
     return gradient, results_of(program, second, args)
 
 
+def gradient_of(body: Callable[..., Value], operand: list[Any]) -> torch.Tensor:
+    """Return the gradient of the sum of `body`'s result, a constant one's too."""
+    program = Program()
+    x = torch.tensor(operand, dtype=torch.float64)
+    result = body(program.parameter(tensor_type(float64, *x.shape)))
+    first = differentiate(program, [result], list(program.params))
+    return results_of(program, first, [x, torch.ones(_shape(result), dtype=torch.float64)])[0]
+
+
 def _shape(value: Value) -> tuple[int, ...]:
     assert isinstance(value.ty, TensorType)
     return tuple(d.evaluate({}) for d in value.ty.shape)
@@ -123,6 +132,35 @@ def test_a_spread_of_equal_elements_has_derivative_zero() -> None:
 def test_equal_extremes_of_all_elements_share_the_derivative(op: Op) -> None:
     gradient, _ = derivatives(op, [5.0, 5.0, 5.0, 5.0])
     assert gradient[0].tolist() == [0.25] * 4
+
+
+ROWS = [
+    [NAN, 1.0, 2.0, 1.5],
+    [1.0, NAN, NAN, 0.5],
+    [INF, 1.0, INF, -1.0],
+    [-INF, -INF, -INF, -INF],
+    [NAN, NAN, NAN, NAN],
+    [INF, NAN, -INF, 0.0],
+]
+
+
+@pytest.mark.parametrize("name", ["amax", "amin", "max", "min"])
+@pytest.mark.parametrize("dim", [None, 0, 1])
+def test_extremes_of_infinities_and_not_a_number_have_the_derivatives_of_torch(
+    name: str, dim: int | None
+) -> None:
+    op: Op = getattr(extrema, name if name[0] == "a" else f"{name}_")
+    function: Callable[..., Any] = getattr(torch, name)
+
+    def first(extremes: Any) -> Any:
+        return extremes[0] if name[0] != "a" and dim is not None else extremes
+
+    given = {} if dim is None else {"dim": dim}
+    for rows in (ROWS, *([row] for row in ROWS)):
+        x = torch.tensor(rows, dtype=torch.float64, requires_grad=True)
+        expected = torch.autograd.grad(first(function(x, **given)).sum(), x)
+        gradient = gradient_of(lambda x: first(op(x, **given)), rows)
+        assert_equal(gradient, expected[0], rtol=1e-9, atol=1e-12)
 
 
 def test_the_extreme_along_a_dim_takes_the_whole_derivative() -> None:

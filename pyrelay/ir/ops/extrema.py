@@ -26,7 +26,7 @@ from ..op import (
 )
 from ..rules import axes, axis, drop_axes
 from ..types import AnyDType, DType, TensorType, TupleType, Type, bool_, int64, show
-from .compare import cast, equal, where
+from .compare import cast, equal, isnan, logical_and, logical_or, where
 from .operands import on_tensor
 from .reducing import (
     float_dtype,
@@ -56,11 +56,22 @@ def _chosen_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
 
 
 def _shared_grad(p: Pullback) -> Sequence[Value | None]:
-    """Send the cotangent to all elements equal to the one chosen, in equal shares."""
+    """Send the cotangent to all elements equal to the one chosen, in equal shares.
+
+    A row with NaN has no such element: nothing shares, and all its derivatives are NaN, as in torch.
+    """
     x, dims = p.args[0], p.attrs["dim"]
-    reached = equal(x, kept(p.out, x, dims))
-    sharing = cast(reached, dtype=x.dtype).sum(reduced_axes(dims, x.rank), keepdim=True)
-    return (where(reached, kept(p.g, x, dims) / sharing, 0.0),)
+    reached = cast(equal(x, kept(p.out, x, dims)), dtype=x.dtype)
+    sharing = reached.sum(reduced_axes(dims, x.rank), keepdim=True)
+    return (kept(p.g, x, dims) / sharing * reached,)
+
+
+def _whole_grad(p: Pullback) -> Sequence[Value | None]:
+    """Send the cotangent to all elements that are the one chosen, NaN or not, in equal shares."""
+    x, top = p.args[0], kept(p.out, p.args[0], None)
+    reached = logical_or(equal(x, top), logical_and(isnan(x), isnan(top)))
+    sharing = cast(reached, dtype=x.dtype).sum(reduced_axes(None, x.rank), keepdim=True)
+    return (where(reached, kept(p.g, x, None) / sharing, 0.0),)
 
 
 def _amax_samples() -> Iterable[Sample]:
@@ -142,7 +153,7 @@ def _pair_type(call: RuleCall) -> Type:
 def _pair_grad(p: Pullback) -> Sequence[Value | None]:
     dim = p.attrs["dim"]
     if dim is None:
-        return _shared_grad(p)
+        return _whole_grad(p)
     x = p.args[0]
     return (place(kept(p.g[0], x, (dim,)), kept(p.out[1], x, (dim,)), x, dim),)
 
