@@ -88,8 +88,10 @@ def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
     """Give the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
     names = (*rest, wrt) if wrt is not None else rest
     if len(names) > 1 or not all(isinstance(n, str | tuple) for n in names):
-        why = "a function that is no model takes names of parameters only, as in `wrt=('x', 'y')`"
-        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why))
+        found = ", ".join(map(repr, names))
+        why = f"`wrt` is one name of a parameter, or a tuple of names, not {found}"
+        way = f"name the parameters: relay.{rule.value}(f, wrt='x'), or wrt=('x', 'y')"
+        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
     return names[0] if names else None
 
 

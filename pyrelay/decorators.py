@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, final
 
 from . import annotations
-from .diagnostics.diagnostic import CheckError
-from .diagnostics.misspelt import did_you_mean, nearest
+from .diagnostics.catalogue.names import UnknownAttribute
+from .diagnostics.diagnostic import CheckError, MissingNameError
+from .diagnostics.misspelt import nearest
+from .diagnostics.source import NOWHERE
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
@@ -28,6 +30,7 @@ from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
 from .translate.decorated import decorated, expect_function
 from .translate.definition import Definition, Kind
+from .translate.habits import NOT_YET, OF_NAMESPACES, WITHOUT
 from .translate.optimizers import MAKERS, Maker
 
 if TYPE_CHECKING:
@@ -129,7 +132,10 @@ def _of_call(error: TypeError, name: str) -> TypeError | None:
     at = error.__traceback__
     if at is None or at.tb_next is not None:
         return None
-    return TypeError(f"{name}: {str(error).partition('() ')[2]}")
+    told = str(error).partition("() ")[2]
+    keyword = told.partition("unexpected keyword argument ")[2].strip("'")
+    way = WITHOUT.get(keyword)
+    return TypeError(f"{name}: {told}{'' if way is None else f'; {way}'}")
 
 
 @final
@@ -148,13 +154,14 @@ class Group:
 
 
 def _missing(members: dict[str, Any], owner: str, name: str) -> AttributeError:
-    near = None if name.startswith("_") else did_you_mean(nearest(name, members, f"{owner}."))
-    told = f"{owner} has no {name}{'' if near is None else f'; {near}'}"
-    return AttributeError(told, name=name, obj=None)  # or Python adds a guess of its own
-
-
-_NOT_YET: Final = frozenset({"checkpoint", "custom_vjp", "hessian", "hvp", "jvp", "vmap"})
-"""Functions over functions that are planned."""
+    """Return what to raise for a name that a namespace does not have. Python asks for names with
+    underscores on its own account."""
+    if name.startswith("_"):
+        return AttributeError(f"{owner} has no {name}", name=name, obj=None)
+    near = nearest(name, members, f"{owner}.")
+    instead, is_planned = OF_NAMESPACES.get(name), name in NOT_YET
+    span = NOWHERE
+    return MissingNameError(UnknownAttribute(span, f"`{owner}`", name, near, instead, is_planned))
 
 
 @final
@@ -184,8 +191,6 @@ class Namespace:
         return "<pyrelay.relay>"
 
     def __getattr__(self, name: str) -> Any:
-        if name in _NOT_YET:
-            raise AttributeError(f"relay has no {name} yet", name=name, obj=None)
         raise _missing(self.__dict__, "relay", name)
 
 

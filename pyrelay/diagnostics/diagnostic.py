@@ -121,6 +121,12 @@ class CheckError(RelayError):
     __module__ = "pyrelay"
 
 
+class MissingNameError(CheckError, AttributeError):
+    """A namespace of pyrelay has no such name."""
+
+    __module__ = "pyrelay"
+
+
 class RunError(RelayError):
     """A mistake found while a program ran."""
 

@@ -8,10 +8,16 @@ from collections.abc import Iterable
 def nearest(
     name: str, known: Iterable[str], prefix: str = "", *, cutoff: float = 0.6
 ) -> str | None:
-    """Give the known name that is most like one, with a prefix; None where none is alike."""
+    """Return the known name that is most like one, with a prefix; None where none is alike.
+
+    Two letters in the wrong order are one edit: `tahn` is nearer to `tanh` than to `tan`.
+    """
     import difflib  # only a mistake pays for it
 
-    found = difflib.get_close_matches(name, known, 1, cutoff)
+    known = list(known)
+    swapped = {name[:i] + name[i + 1] + name[i] + name[i + 2 :] for i in range(len(name) - 1)}
+    one_edit = [k for k in known if k in swapped]
+    found = one_edit or difflib.get_close_matches(name, known, 1, cutoff)
     return prefix + found[0] if found else None
 
 

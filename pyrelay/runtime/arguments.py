@@ -195,7 +195,8 @@ class Binder:
             return tensor
         assert isinstance(ty.dtype, DType)
         if tensor.dtype is not torch_dtype(ty.dtype):
-            self.wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype))
+            is_array = isinstance(value, np.ndarray)
+            self.wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype, is_array=is_array))
         if tensor.dim() != len(ty.shape):
             self.wrong(parameter, tensor, _rank_help(parameter.name, tensor, ty))
         for position, (dim, actual) in enumerate(zip(ty.shape, tensor.shape, strict=True)):
@@ -248,7 +249,8 @@ class Binder:
             if wanted is None:
                 self._derived.append((parameter, dim, position, actual))
             elif wanted != actual:
-                self._wrong_size(parameter, dim, wanted, ", as annotated", actual, position)
+                way = "annotate a name in its place, such as `N`, if it may be any size"
+                self._wrong_size(parameter, dim, wanted, ", as annotated", actual, position, way)
             return
         known = self.sizes.get(name)
         if known is None:
@@ -257,7 +259,15 @@ class Binder:
             place = self._bound_by[name]
             is_hidden = isinstance(place, Parameter) and place.is_hidden
             because = f" because of {'the model' if is_hidden else f'`{place.name}`'}"
-            self._wrong_size(parameter, dim, known, because, actual, position)
+            way = (
+                f"the model was created with {_plain(name)} = {known}: pass that size, or create "
+                "another model"
+                if is_hidden
+                else f"pass sizes that agree, or give the size of `{parameter.name}` another name"
+                if isinstance(place, Parameter) and isinstance(parameter, Parameter)
+                else None
+            )
+            self._wrong_size(parameter, dim, known, because, actual, position, way)
 
     def _check_derived(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
         unknown = [a for a in dim.atoms() if isinstance(a, DimVar) and a.name not in self.sizes]
@@ -282,7 +292,14 @@ class Binder:
         check_assumption(assumption, lambda dim: dim.evaluate(self.sizes))
 
     def _wrong_size(
-        self, parameter: Place, dim: Dim, wanted: int, why: str, actual: int, position: int
+        self,
+        parameter: Place,
+        dim: Dim,
+        wanted: int,
+        why: str,
+        actual: int,
+        position: int,
+        way: str | None = None,
     ) -> NoReturn:
         raise RunError(
             WrongSize(
@@ -294,6 +311,7 @@ class Binder:
                 why,
                 actual,
                 position,
+                way,
             )
         )
 
@@ -358,7 +376,11 @@ def _describe_items(items: Sequence[Any]) -> str:
     return f"{type(items).__name__}[{', '.join([*shown, *more])}]"
 
 
-def _cast_help(name: str, dtype: DType) -> str:
+def _cast_help(name: str, dtype: DType, *, is_array: bool) -> str:
+    if is_array and dtype.name != "bfloat16":
+        return f"cast it: {name}.astype(np.{'bool_' if dtype.name == 'bool' else dtype.name})"
+    if is_array:
+        return f"make it a tensor: torch.from_numpy({name}).bfloat16()"
     methods = {"float32": "float()", "float64": "double()", "int64": "long()", "bool": "bool()"}
     return f"cast it: {name}.{methods.get(dtype.name, f'to(torch.{dtype.name})')}"
 

@@ -118,7 +118,7 @@ class _Run:
             try:
                 return apply_op(made.op, made.call, operands, self._size, made.device)
             except Exception as error:
-                told = located(error, span)
+                told = located(error, span, made.call)
                 if told is error:
                     raise
                 raise told from error

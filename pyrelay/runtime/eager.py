@@ -22,7 +22,7 @@ from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op, Role
 from ..ir.op_signature import signature
 from ..ir.types import DTYPES, DType, TensorType, TupleType, Type
-from ..translate.tables import VARIADIC
+from ..translate.tables import TOGETHER, VARIADIC
 from .devices import Holder, one_device
 from .dispatching import apply as apply_dispatched
 
@@ -35,6 +35,9 @@ def _cast(op: Op, wanted: tuple[int, DType] | None) -> Cast | None:
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Give the value of an operator at tensors and numbers. Raises CheckError and RunError."""
+    if op.params[0].name == TOGETHER and len(args) > 1 and isinstance(args[1], torch.Tensor):
+        why, way = "takes its tensors as one tuple or list", f"write relay.{op.name}((a, b))"
+        raise RunError(WrongCall(f"relay.{op.name}", NOWHERE, why, way))
     try:
         bound = signature(op).bind(*_gathered(op, args), **kwargs)
     except TypeError as error:

@@ -272,7 +272,7 @@ class _Evaluator:
         try:
             return self._apply(call, operands, frame.size, self._device)
         except Exception as error:
-            told = located(error, call.span)
+            told = located(error, call.span, call)
             if told is error:
                 raise
             raise told from error

@@ -7,7 +7,7 @@ means, with the span of the expression that ran.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeGuard
 
 from ..diagnostics.catalogue.run import (
     AssumptionBroken,
@@ -26,11 +26,17 @@ from ..diagnostics.diagnostic import Problem, RunError
 from ..diagnostics.source import Span
 from ..ir.bounds import relation
 from ..ir.dims import Dim
-from ..ir.expr import Assumption
+from ..ir.expr import Assumption, Call, Expr, type_of
+from ..ir.op import Op
+from ..ir.ops.classes import class_dim, nll_loss, nll_loss_with_total
+from ..ir.ops.cross_entropy import softmax_cross_entropy
+from ..ir.ops.embedding import embedding
 from ..ir.ops.failing import AssertionFailed, EmptyList, ProgramFailed
+from ..ir.ops.gathering import index_select, one_hot
 from ..ir.ops.sizes import SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
+from ..ir.types import TensorType
 
 
 def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
@@ -42,14 +48,61 @@ def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
     raise RunError(AssumptionBroken(needed.span, str(needed), actual))
 
 
-def located(error: Exception, span: Span) -> RunError:
-    """Give the error as one of the running program at a place in its text."""
+def located(error: Exception, span: Span, call: Call | None = None) -> RunError:
+    """Return the error as one of the running program at a place in its text; `call` is the call of
+    an operator that failed, if that is known."""
     if isinstance(error, RunError) and all(d.primary is not None for d in error.diagnostics):
         return error
-    return RunError(_problem(error, span))
+    return RunError(_problem(error, span, call))
 
 
-def _problem(error: Exception, span: Span) -> Problem:
+def has_index_range(expr: Expr) -> TypeGuard[Call]:
+    """Tell whether an expression is a call of an operator whose range of indices is known here."""
+    return isinstance(expr, Call) and isinstance(expr.callee, Op) and expr.callee in _INDEXED
+
+
+def _valid_indices(call: Call | None) -> str | None:
+    """Return a note with the range of the indices that a call takes, which torch does not name."""
+    if call is None or not has_index_range(call):
+        return None
+    assert isinstance(call.callee, Op)
+    size = _INDEXED[call.callee](call)
+    count = size.constant
+    if count == 0:
+        return "there is nothing to index: the size is 0"
+    return f"valid indices are 0 to {size - 1 if count is None else count - 1}"
+
+
+def _classes(call: Call) -> Dim:
+    scores = type_of(call.args[0])
+    assert isinstance(scores, TensorType)
+    return scores.shape[class_dim(scores.rank)]
+
+
+def _rows(call: Call) -> Dim:
+    table = type_of(call.args[1])
+    assert isinstance(table, TensorType)
+    return table.shape[0]
+
+
+def _selected(call: Call) -> Dim:
+    source = type_of(call.args[0])
+    assert isinstance(source, TensorType)
+    return source.shape[call.attrs["dim"]]
+
+
+_INDEXED: Final[dict[Op, Callable[[Call], Dim]]] = {
+    softmax_cross_entropy: _classes,
+    nll_loss: _classes,
+    nll_loss_with_total: _classes,
+    embedding: _rows,
+    index_select: _selected,
+    one_hot: lambda call: Dim.of(call.attrs["num_classes"]),
+}
+"""The size that indices of an operator are below."""
+
+
+def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
     if type(error) in _BY_CLASS:
         return _BY_CLASS[type(error)](span)
@@ -65,14 +118,17 @@ def _problem(error: Exception, span: Span) -> Problem:
         case ProgramFailed():
             return Raised(span, str(error))
         case IndexError():
-            return IndexOutOfRange(span, message)
+            return IndexOutOfRange(span, message, _valid_indices(call))
         case RuntimeError() if "ZeroDivisionError" in message:
             return DivisionByZero(span)
-        case RuntimeError() if "out of range" in message or "out of bounds" in message:
-            return IndexOutOfRange(span, message)
+        case RuntimeError() if any(words in message for words in _OUT_OF_RANGE):
+            return IndexOutOfRange(span, message, _valid_indices(call))
         case _:
             return OperatorFailed(span, f"{type(error).__name__}: {message}")
 
+
+_OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
+"""What torch says of an index."""
 
 _BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
     EmptyList: ListIsEmpty,

@@ -31,6 +31,7 @@ from ..ir.ops.sizes import dim_size, rank, shape
 from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
 from ..ir.types import AdtType, StrType
+from ..prelude.library import OPTION
 from ..prelude.names import library_value
 from . import creation, model_calls, records, updates
 from .builtin_calls import CALLS, IN_LOOPS
@@ -42,7 +43,7 @@ from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call
-from .habits import OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
+from .habits import NOT_YET, OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
 from .mentions import refuse_value
 from .operators import operator_call
@@ -300,7 +301,8 @@ def _operator_method(cx: Context, node: ast.Call, function: ast.Attribute, op: O
     receiver = yield cx.expression(function.value)
     if is_placeholder(receiver):
         return receiver
-    if isinstance(receiver, Var) and isinstance(receiver.ty, AdtType):
+    ty = receiver.ty if isinstance(receiver, Var) else None
+    if isinstance(ty, AdtType) and ty.name != OPTION:
         return (yield _field_call(cx, node, function))
     if isinstance(receiver, Var) and isinstance(receiver.ty, StrType):
         found = UnknownAttribute(cx.span(function), "a string", function.attr, None, STRINGS)
@@ -375,5 +377,7 @@ def missing_attribute(cx: Context, node: ast.Attribute, owner: Static) -> Expr:
         return refuse_value(cx, owner.value, text, cx.span(node.value))
     near = nearest(node.attr, dir(owner.value))
     habits = OF_VALUES if isinstance(owner.value, OptimizerUse) else OF_NAMESPACES
-    found = UnknownAttribute(cx.span(node), f"`{text}`", node.attr, near, habits.get(node.attr))
+    instead, is_planned = habits.get(node.attr), node.attr in NOT_YET
+    span = cx.span(node)
+    found = UnknownAttribute(span, f"`{text}`", node.attr, near, instead, is_planned)
     return cx.refuse(found)

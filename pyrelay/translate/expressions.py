@@ -163,6 +163,8 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     if tells(cx, node):
         return (yield as_value(cx, node))
     span = cx.span(node)
+    if (instead := _test_of_none(node)) is not None:
+        return cx.refuse(Unsupported(span, f"`{ast.unparse(node)}`", instead))
     left = yield cx.expression(node.left)
     if len(node.ops) == 1:
         right = yield cx.expression(node.comparators[0])
@@ -181,6 +183,18 @@ def _compare(cx: Context, node: ast.Compare) -> Steps[Expr]:
     for inside, test in reversed(steps[:-1]):
         result = let(inside, If(test, result, Constant(False, span=span), span=span))
     return result
+
+
+def _test_of_none(node: ast.Compare) -> str | None:
+    """Return a help for a comparison with None by `==` or `!=`; None for any other comparison."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return None
+    sides = (node.left, node.comparators[0])
+    others = [s for s in sides if not (isinstance(s, ast.Constant) and s.value is None)]
+    if len(others) != 1:
+        return None
+    test = "is" if isinstance(node.ops[0], ast.Eq) else "is not"
+    return f"write `{ast.unparse(others[0])} {test} None`"
 
 
 def _compared(operator: ast.cmpop, left: Expr, right: Expr, span: Span) -> Expr:

@@ -86,25 +86,77 @@ OF_BUILTINS: Final[dict[str, str]] = {
 }
 """Python's own functions that are not in the language."""
 
+_MODES: Final = "leave it out: gradients are computed only where `relay.grad` asks for them"
+
+CONTEXTS: Final = {
+    "enable_grad": _MODES,
+    "inference_mode": _MODES,
+    "no_grad": _MODES,
+    "set_grad_enabled": _MODES,
+}
+"""Functions of torch that stand after `with`."""
+
+NOT_YET: Final[dict[str, str]] = {
+    "checkpoint": "leave it out: it saves memory and changes no value",
+    "custom_vjp": "`@relay.operator(type_rule=..., grad=..., samples=...)` has a gradient of its "
+    "own",
+    "hessian": "a column of it is `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`, for `v` "
+    "a row of the identity",
+    "hvp": "write `relay.grad(lambda x: (relay.grad(f)(x) * v).sum())(x)`",
+    "jvp": "of a scalar function it is `(relay.grad(f)(x) * v).sum()`",
+    "vmap": "operators take leading dims: annotate `x: Tensor[Float, (N, 3)]`; or write a loop, "
+    "`relay.stack([f(row) for row in x])`",
+}
+"""Functions over functions that are planned, and what to write until then."""
+
+_COMPILE: Final = "`@relay` above a function compiles it"
+_LOOP: Final = "write a loop: `for`, or `while`"
+_LAYERS: Final = "layers are operators: `relay.linear(x, out_features=10)` under @relay_model"
+_JACOBIAN: Final = "a row of it is the pullback of `relay.vjp(f)` at a row of the identity"
+
 OF_NAMESPACES: Final[dict[str, str]] = {
+    **CONTEXTS,
+    **NOT_YET,
     "Adam": _OPTIMIZERS,
     "AdamW": _OPTIMIZERS,
+    "Module": "a model is a function under @relay_model",
+    "PRNGKey": "write `relay.random.key(0)`",
     "SGD": _OPTIMIZERS,
+    "Sequential": "call one after the other: `relay.linear(relay.relu(x), out_features=10)`",
     "Tensor": _DATA,
     "array": _DATA,
     "as_tensor": _DATA,
+    "backward": _GRADIENTS,
     "bernoulli": _NOISE,
     "clone": "values never change: leave it out",
+    "compile": _COMPILE,
+    "cond": "write `a if c else b`",
+    "device": _DEVICES,
+    "fori_loop": _LOOP,
     "from_numpy": _DATA,
+    "functional": _LAYERS,
+    "functional_call": "write `relay.with_params(f)(params, x)`",
+    "jacfwd": _JACOBIAN,
+    "jacobian": _JACOBIAN,
+    "jacrev": _JACOBIAN,
+    "jit": _COMPILE,
+    "lax": "control flow is Python's own: `for`, `while`, `if`",
+    "load": "write `relay.load_model(path)`",
+    "map_fn": "write `[f(x) for x in xs]`",
     "manual_seed": "a seed makes a key, in the script: `relay.random.key(0)`",
+    "nn": _LAYERS,
     "normal": _NOISE,
+    "numpy": "operators have torch's names: `relay.tanh`, `relay.sum`",
     "rand": _UNIFORM,
     "rand_like": _UNIFORM,
     "randint": _UNIFORM,
     "randn": _NOISE,
     "randn_like": _NOISE,
+    "save": "write `relay.export_model(model).save(path)`",
+    "scan": _LOOP,
     "t": "write `x.T`",
     "tensor": _DATA,
+    "while_loop": _LOOP,
 }
 """Functions of torch, by name, that are no operators of the same name."""
 
@@ -117,8 +169,11 @@ OF_ARGUMENTS: Final[dict[str, str]] = {
 
 _REDUCTION: Final = 'write `reduction="none"`, `"sum"` or `"mean"`'
 _LEAVE: Final = "leave it out"
+_WRT: Final = 'name the parameters: `wrt="x"`, or several, `wrt=("x", "y")`'
 
 WITHOUT: Final = {
+    "argnum": _WRT,
+    "argnums": _WRT,
     "alpha": "write the product out: `x + alpha * y`",
     "as_tuple": "the positions are the rows of one tensor",
     "device": _DEVICES,
@@ -138,13 +193,3 @@ WITHOUT: Final = {
     "sparse": _LEAVE,
 }
 """Arguments of torch that no operator has."""
-
-_MODES: Final = "leave it out: gradients are computed only where `relay.grad` asks for them"
-
-CONTEXTS: Final = {
-    "enable_grad": _MODES,
-    "inference_mode": _MODES,
-    "no_grad": _MODES,
-    "set_grad_enabled": _MODES,
-}
-"""What stands after `with`, by its last name."""

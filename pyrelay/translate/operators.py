@@ -39,7 +39,7 @@ from .mentions import as_called, operator_text, unit
 from .models import ValueSpec
 from .static import static_value
 from .subscripts import is_plain_set_at, set_at_call
-from .tables import VARIADIC
+from .tables import TOGETHER, VARIADIC
 
 _NAME: Final = Slot("name", required=False, keyword_only=True)
 _INIT: Final = Slot("init", required=False, keyword_only=True)
@@ -94,6 +94,12 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     if any(h.holder is Holder.PARAMETER for h in op.hidden):
         slots += [_NAME, _INIT]
     callee = Callee(op.name, tuple(slots), operator_text(op), 0 if receiver is None else 1)
+    if receiver is None and _are_tensors_apart(cx, node, op):
+        together = ", ".join(map(ast.unparse, node.args))
+        way = f"write `relay.{op.name}(({together}))`"
+        why = "takes its tensors as one tuple or list"
+        cx.program.report(WrongArguments(cx.span(node), op.name, why, callee.text, None, way))
+        return None
     found = match_arguments(cx, node, callee, _gathered(node, op, callee.received))
     if found is None:
         return None
@@ -109,6 +115,14 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
     if not require(cx, node, Callee(op.name, needed, callee.text, callee.received), found):
         return None
     return _Given(found, hidden, hyper if hidden else frozenset())
+
+
+def _are_tensors_apart(cx: Context, node: ast.Call, op: Op) -> bool:
+    """Tell whether tensors are passed one by one to an operator that takes them together."""
+    if op.params[0].name != TOGETHER or len(node.args) < 2:
+        return False
+    is_one = isinstance(node.args[0], ast.Tuple | ast.List)
+    return not is_one and static_value(cx, node.args[1]) is None
 
 
 def _is_count(cx: Context, op: Op, found: Mapping[str, ast.expr], callee: Callee) -> bool:

@@ -255,6 +255,9 @@ SAME: Final = frozenset({"clone", "contiguous"})
 COPIES: Final = frozenset({"clone"})
 """Methods whose result Python keeps apart from the tensor: writing to it changes nothing else."""
 
+TOGETHER: Final = "tensors"
+"""The first parameter of operators that take any number of tensors as one tuple."""
+
 VARIADIC: Final[dict[Op, str]] = {
     create.ones: "size",
     create.zeros: "size",

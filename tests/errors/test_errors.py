@@ -42,6 +42,7 @@ WITHOUT_A_PLACE = {
     "language/decorated_class",
     "language/module_of_torch",
     "language/no_source",
+    "language/planned_function_in_a_script",
     "language/relay_with_an_option",
     "language/relay_with_parentheses",
     "language/static_method",
@@ -93,7 +94,7 @@ def provoke(case: Path, folder: Path) -> None:
 
 
 def with_marks(case: Path) -> Any:
-    in_torchs_words = case_name(case) == "run/label_out_of_range"
+    in_torchs_words = case_name(case) in ("run/class_out_of_range", "run/label_out_of_range")
     marks = [pytest.mark.host("a note is torch's about its own operator")]
     return pytest.param(case, id=case_name(case), marks=marks if in_torchs_words else [])
 

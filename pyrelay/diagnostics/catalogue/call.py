@@ -65,6 +65,7 @@ class WrongSize:
     because: str
     actual: int
     position: int
+    way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -74,6 +75,7 @@ class WrongSize:
             title=f"`{self.function}`: dimension {self.position} of `{self.parameter}` is "
             f"{self.actual}, not {self.wanted}",
             primary=Label(self.declared, f"{dim} is {self.wanted}{self.because}"),
+            help=self.way,
         )
 
 

@@ -54,6 +54,8 @@ class IndexOutOfRange:
 
     span: Span
     message: str
+    valid: str | None = None
+    """The indices that there are, where the message does not name them."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
@@ -61,7 +63,7 @@ class IndexOutOfRange:
             code="RL502",
             title="index out of range",
             primary=Label(self.span, ""),
-            notes=(self.message,),
+            notes=(self.message,) if self.valid is None else (self.message, self.valid),
         )
 
 

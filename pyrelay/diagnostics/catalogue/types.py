@@ -123,18 +123,17 @@ class BranchMismatch:
     second: Span
     second_type: str
     why: str
-    are_tensors: bool
+    way: str | None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
-        way = "make both branches give the same shape and dtype, for example with relay.cast"
         return Diagnostic(
             code="RL204",
             title="the branches give different types",
             primary=Label(self.second, f"here it is {self.second_type}"),
             secondary=(Label(self.first, f"here it is {self.first_type}"),),
             notes=(self.why,),
-            help=way if self.are_tensors else None,
+            help=self.way,
         )
 
 
@@ -407,18 +406,48 @@ class TransformMismatch:
 
 @dataclass(frozen=True, slots=True)
 class UnpackMismatch:
-    """A tuple is unpacked into more or fewer names than it has fields."""
+    """A tuple is unpacked into more or fewer names than it has fields, or the value is no tuple.
+
+    The number of names is checked before the program runs, so only a tuple is unpacked. The parts
+    of a tensor or a list are named one by one.
+    """
 
     span: Span
     names: int
     actual: str
+    fields: int | None
+    """How many fields the tuple has; None for what is no tuple."""
+    value: str
+    """What is unpacked, as it is written; "x" where that is not known."""
+    has_parts: bool
+    """Whether it is a tensor with dims, or a list."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
-        many = "1 name" if self.names == 1 else f"{self.names} names"
+        names = _count(self.names, "name")
         return Diagnostic(
             code="RL217",
-            title=f"this cannot be unpacked into {many}",
+            title=f"this cannot be unpacked into {names}"
+            if self.fields is None
+            else f"{_count(self.fields, 'value')} cannot be unpacked into {names}",
             primary=Label(self.span, f"this is {self.actual}"),
-            help="name its parts: `a, b = x[0], x[1]`" if "Tensor[" in self.actual[:7] else None,
+            help=self._way(self.fields),
         )
+
+    def _way(self, fields: int | None) -> str | None:
+        targets = [t.strip() for t in self.span.text.strip("()[]").split(",")]
+        if len(targets) != self.names or not all(t.isidentifier() for t in targets):
+            targets = ["a", "b", "c"][: self.names] if self.names < 4 else []
+        if fields is not None and fields > self.names:
+            return "give every value a name, such as `_` for those that are not used"
+        if fields is not None:
+            rest = [f"`{t}`" for t in targets[fields:]]
+            return f"leave {' and '.join(rest)} out" if len(rest) in (1, 2) else None
+        if not self.has_parts or not targets:
+            return None
+        parts = ", ".join(f"{self.value}[{i}]" for i in range(self.names))
+        return f"name its parts: `{', '.join(targets)} = {parts}`"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

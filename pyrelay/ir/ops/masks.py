@@ -24,6 +24,7 @@ from ..rules import predicate
 from ..types import TensorType, Type, bool_, show
 
 _HELP: Final = "compare first, in parentheses: `(x > 0) & (y < 1)`"
+_HELP_XOR: Final = "`^` combines masks; a power is written with `**`: `x ** 2`"
 
 
 def _of_bools(call: RuleCall) -> Type:
@@ -31,7 +32,8 @@ def _of_bools(call: RuleCall) -> Type:
         found = call.tensor(index)
         if call.known_dtype(found.dtype) != bool_:
             ty = TensorType(found.shape, found.dtype)
-            call.clash(f"`{call.said}` takes Bools, not {show(ty)}", index, help=_HELP)
+            help_ = _HELP_XOR if call.op.name == "bitwise_xor" else _HELP
+            call.clash(f"`{call.said}` takes Bools, not {show(ty)}", index, help=help_)
     return predicate(call)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ...diagnostics.catalogue.lists import MixedElements
 from ...diagnostics.catalogue.patterns import AlternativesMismatch
 from ...diagnostics.catalogue.types import (
     ArgumentMismatch,
     Cast,
+    ConditionMismatch,
     LoopMismatch,
     MixedWidths,
     NotStatic,
@@ -21,6 +22,7 @@ from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
 from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
 from ...ir.op import Clash
+from ...ir.ops.compare import logical_not
 from ...ir.ops.extrema import max_, min_
 from ...ir.ops.index import index
 from ...ir.ops.loop import element_at
@@ -65,18 +67,12 @@ LOOP_SUFFIX = "loop"
 def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Problem:
     """Give the problem of an operator call that cannot be typed."""
     span = call.call.span
+    if call.op is logical_not and (optional := _optional_operand(solver, call)) is not None:
+        way = f"write `{operand_text(call.call.args[0])} is None`"
+        return ConditionMismatch(span, show(optional), way)
     match clash:
         case StaticNeeded():
-            actual = show(solver.resolve(clash.actual))
-            if clash.argument == "spec":
-                what = f"a bound of a slice is an integer, not {actual}"
-                way = "divide with `//`: `x[: n // 2]`"
-                return OperatorMismatch(clash.expr.span, what, (), way)
-            if call.op in (max_, min_) and clash.argument == "dim":
-                what = f"`relay.{call.op.name}` takes one tensor, and the number of a dim"
-                way = f"of two tensors, element by element: `relay.{call.op.name}imum(a, b)`"
-                return OperatorMismatch(span, what, (), way)
-            return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
+            return _not_static(call, clash, show(solver.resolve(clash.actual)))
         case WrongAttribute():
             return wrong_attribute(call.call, call.op, clash)
         case WidthsMixed():
@@ -89,11 +85,29 @@ def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Pr
             if not labels:
                 labels = _operand_types(solver, call)
             if help_ is None and any(inner_of(solver.shallow(t)) is not None for t in call.types):
-                help_ = "test it first: `if x is None`, or `match x` with `case None`"
+                help_ = _test_first(solver, call)
             cast = _cast(call.call, clash.cast)
             return OperatorMismatch(span, clash.message, labels, help_, cast)
         case _:
             raise AssertionError(f"not a clash: {clash!r}")
+
+
+def _not_static(call: OperatorCall, clash: StaticNeeded, actual: str) -> Problem:
+    if clash.argument == "spec":
+        what = f"a bound of a slice is an integer, not {actual}"
+        way = "divide with `//`: `x[: n // 2]`"
+        return OperatorMismatch(clash.expr.span, what, (), way)
+    if call.op in (max_, min_) and clash.argument == "dim":
+        what = f"`relay.{call.op.name}` takes one tensor, and the number of a dim"
+        way = f"of two tensors, element by element: `relay.{call.op.name}imum(a, b)`"
+        return OperatorMismatch(call.call.span, what, (), way)
+    return NotStatic(clash.expr.span, call.op.name, clash.argument, actual)
+
+
+def _optional_operand(solver: Solver, call: OperatorCall) -> Type | None:
+    """Return the type of the first operand of a call if that is an optional."""
+    ty = solver.resolve(call.types[0]) if call.types else UNIT
+    return ty if inner_of(ty) is not None else None
 
 
 def _is_row_unpacked(solver: Solver, call: OperatorCall) -> bool:
@@ -107,8 +121,25 @@ def _row_unpacked(solver: Solver, call: OperatorCall) -> Problem:
     rows, wanted = solver.resolve(call.types[0]), solver.shallow(call.result)
     assert isinstance(rows, TensorType)
     assert isinstance(wanted, TupleType)
-    row = show(TensorType(rows.shape[1:], rows.dtype))
-    return UnpackMismatch(call.call.span, len(wanted.fields), row)
+    row = TensorType(rows.shape[1:], rows.dtype)
+    return explain_unpacking(call.call.span, len(wanted.fields), row, None)
+
+
+def explain_unpacking(span: Span, names: int, actual: Type, value: Expr | None) -> Problem:
+    """Return the problem of a value that is unpacked into names and does not have as many fields;
+    `value` is the expression that gives it, if the program has one."""
+    fields = len(actual.fields) if isinstance(actual, TupleType) else None
+    is_list = isinstance(actual, AdtType) and actual.name == LIST
+    has_parts = is_list or (isinstance(actual, TensorType) and actual.rank > 0)
+    text = "x" if value is None else operand_text(value)
+    return UnpackMismatch(span, names, show(actual), fields, text, has_parts)
+
+
+def _test_first(solver: Solver, call: OperatorCall) -> str:
+    pairs = zip(call.call.args, call.types, strict=False)
+    optionals = (a for a, t in pairs if inner_of(solver.shallow(t)) is not None)
+    x = operand_text(next(optionals, call.call))
+    return f"test it first: `if {x} is None`, or `match {x}` with `case None`"
 
 
 def _labels(call: Call, texts: dict[int, str]) -> tuple[Label, ...]:
@@ -345,5 +376,9 @@ def _argument_cast(argument: Expr, call: Call, actual: Type, wanted: Type) -> Ca
 
 
 def operand_text(operand: Expr) -> str:
-    """Give an operand as the user would write it again: its name, or its text."""
-    return operand.name if isinstance(operand, Var) else operand.span.text or "x"
+    """Return an operand as the user would write it again: its name, or its text if it is short."""
+    text = operand.name if isinstance(operand, Var) else operand.span.text
+    return text if 0 < len(text) <= _SHORT and "\n" not in text else "x"
+
+
+_SHORT: Final = 40

@@ -21,17 +21,17 @@ from ...diagnostics.catalogue.types import (
     NotATuple,
     ReturnMismatch,
     TransformMismatch,
-    UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Problem
 from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, Function, If, Rule, Transform, Var
+from ...ir.expr import Call, Constant, Constructor, Expr, Function, If, Rule, Transform, Var
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
 from ...ir.types import (
     BOOL,
     AdtType,
+    DType,
     FnType,
     SizeType,
     StrType,
@@ -44,7 +44,7 @@ from ...ir.types import (
     show,
 )
 from ...prelude.library import LIST, OPTION
-from .blame import explain_argument, explain_operator
+from .blame import explain_argument, explain_operator, explain_unpacking, operand_text
 from .joined_lists import is_empty_list, joins_lists
 from .joins import join, takes_none
 from .operators import OperatorCall
@@ -124,8 +124,8 @@ class FlowConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
         if isinstance(self.expected, TupleType) and self.kind == "let":
-            actual = show(solver.resolve(self.actual))
-            return UnpackMismatch(self.span, len(self.expected.fields), actual)
+            actual = solver.resolve(self.actual)
+            return explain_unpacking(self.span, len(self.expected.fields), actual, self.value)
         actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
         if self.kind == "cell":
             return NotACell(self.span, show(actual))
@@ -251,12 +251,25 @@ class ConditionConstraint:
 
     type: Type
     span: Span
+    text: str
+    """The condition, as it is written."""
+    otherwise: str | None
+    """The second operand of an `or` whose first one the condition is, as it is written."""
 
     @staticmethod
     def of(expr: If, ty: Type) -> ConditionConstraint:
-        """Give what holds of a branch; a name itself has the place where it got its value."""
+        """Return the constraint of a branch. The span of a variable is where it is bound, so a
+        condition that is one has the span of the branch."""
         is_name = isinstance(expr.condition, Var)
-        return ConditionConstraint(ty, expr.span if is_name else expr.condition.span)
+        is_or = isinstance(expr.then, Constant) and expr.then.span == expr.span
+        span = expr.span if is_name else expr.condition.span
+        otherwise = operand_text(expr.otherwise) if is_or else None
+        return ConditionConstraint(ty, span, operand_text(expr.condition), otherwise)
+
+    @staticmethod
+    def of_guard(guard: Expr, ty: Type) -> ConditionConstraint:
+        """Return the constraint of the guard of a case."""
+        return ConditionConstraint(ty, guard.span, operand_text(guard), None)
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
@@ -270,11 +283,17 @@ class ConditionConstraint:
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
         ty = solver.resolve(self.type)
-        return ConditionMismatch(self.span, show(ty), _comparison(ty))
+        return ConditionMismatch(self.span, show(ty), self._comparison(ty))
+
+    def _comparison(self, ty: Type) -> str:
+        """Return a help with the condition that a value of another type probably stands for."""
+        x = self.text
+        if isinstance(ty, AdtType) and ty.name == OPTION and self.otherwise is not None:
+            return f"write `{self.otherwise} if {x} is None else {x}`"
+        return _comparison(ty, x)
 
 
-def _comparison(ty: Type) -> str:
-    """Give the condition that was probably meant by a value of a type that is none."""
+def _comparison(ty: Type, x: str) -> str:
     match ty:
         case TensorType(dtype=dtype) if ty.rank > 0 and dtype == bool_:
             return (
@@ -282,13 +301,13 @@ def _comparison(ty: Type) -> str:
                 "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
             )
         case AdtType(name=name) if name == LIST:
-            return "whether a list has elements is `len(xs) > 0`"
+            return f"whether a list has elements is `len({x}) > 0`"
         case AdtType(name=name) if name == OPTION:
-            return "write the comparison: `x is not None`"
+            return f"write the comparison: `{x} is not None`"
         case StrType():
-            return 'write the comparison: `text != ""`'
+            return f'write the comparison: `{x} != ""`'
         case _:
-            return "write the comparison, such as `x != 0`"
+            return f"write the comparison, such as `{x} != 0`"
 
 
 @final
@@ -333,9 +352,25 @@ class JoinConstraint:
                 second, second_span = ty, span
                 break
         first, second = solver.resolve(first), solver.resolve(second)
-        are_tensors = isinstance(first, TensorType) and isinstance(second, TensorType)
         places = (first_span, show(first), second_span, show(second))
-        return BranchMismatch(self.span, *places, str(clash), are_tensors)
+        return BranchMismatch(self.span, *places, str(clash), _one_type(first, second))
+
+
+def _one_type(first: Type, second: Type) -> str | None:
+    """Return a help that says how two types of tensors become one; None for other types."""
+    match first, second:
+        case TensorType(a), TensorType(b) if len(a) != len(b):
+            ranks = f"{len(a)} and {len(b)}"
+            way = "index or reduce the one, or `relay.expand` the other"
+            return f"the ranks are {ranks}: make both branches give one shape; {way}"
+        case TensorType(a, DType() as p), TensorType(b, DType() as q) if p != q:
+            dtype = max(p, q, key=lambda d: d.bits)
+            also = "" if a == b else ", and slice or pad one to the shape of the other"
+            return f"cast one of them: `relay.cast(x, relay.{dtype})`{also}"
+        case TensorType(), TensorType():
+            return "make both branches give one shape: slice, pad or reshape one of them"
+        case _:
+            return None
 
 
 @final

@@ -489,7 +489,7 @@ class Generator:
         declare_pattern(self, clause.pattern, value)
         if clause.guard is not None:
             guard = yield self.walk(clause.guard)
-            self.work.add(ConditionConstraint(guard, clause.guard.span))
+            self.work.add(ConditionConstraint.of_guard(clause.guard, guard))
         return (yield self.walk(clause.body))
 
 

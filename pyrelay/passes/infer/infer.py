@@ -296,12 +296,23 @@ def _independent(problems: Sequence[Problem]) -> list[Problem]:
     """Give the mistakes without those of branches whose condition is wrong already: `and` and `or`
     have both where they are used on tensors. A test for `None` is two patterns."""
     problems = list(dict.fromkeys(problems))
-    conditions = [p.span for p in problems if isinstance(p, ConditionMismatch)]
+    wrong = [p for p in problems if isinstance(p, ConditionMismatch)]
+    conditions = [p.span for p in wrong]
+    optionals = {p.actual for p in wrong if p.actual.startswith("Option[")}
     return [
         p
         for p in problems
         if not (isinstance(p, BranchMismatch) and any(_is_around(p, c) for c in conditions))
+        and not (p not in wrong and _is_about(p, optionals))
     ]
+
+
+def _is_about(problem: Problem, types: Collection[str]) -> bool:
+    """Tell whether a mistake is about a value of one of some types: where a condition tests an
+    optional wrongly, nothing is known of it afterwards."""
+    found = problem.diagnostic()
+    texts = [found.title, *(x.text for x in (found.primary, *found.secondary) if x is not None)]
+    return any(ty in text for ty in types for text in texts)
 
 
 def _is_around(branches: BranchMismatch, condition: Span) -> bool:

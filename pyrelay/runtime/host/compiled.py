@@ -14,12 +14,12 @@ import torch
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
 from ...dispatch.view import NOTHING, View
-from ...ir.expr import Function, type_of
+from ...ir.expr import Call, Function, type_of
 from ...ir.module import Module
-from ...ir.traverse import Steps, run
+from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
 from ..autocast import as_typed
-from ..failure import check_assumption, located
+from ..failure import check_assumption, has_index_range, located
 from ..methods import is_transformed
 from ..representation import NOTHING_KNOWN, Representations
 from ..values import follow, size_paths
@@ -168,7 +168,14 @@ class CompiledProgram:
         traceback: TracebackType | None = None
         for frame in reversed(frames):
             traceback = TracebackType(traceback, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-        return located(error, self._span(frames[-1])).with_traceback(traceback)
+        span = self._span(frames[-1])
+        return located(error, span, self._call_at(span)).with_traceback(traceback)
+
+    def _call_at(self, span: Span) -> Call | None:
+        """Return the call at a place that a failure may say more about."""
+        bodies = (post_order(p.function) for p in self._program.plan.by_global.values())
+        nodes = (node for nodes in bodies for node in nodes)
+        return next((n for n in nodes if has_index_range(n) and n.span == span), None)
 
     def _span(self, frame: TracebackType) -> Span:
         code = frame.tb_frame.f_code

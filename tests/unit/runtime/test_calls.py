@@ -71,7 +71,7 @@ def test_arrays_that_run_backwards_or_in_another_byte_order_are_taken() -> None:
 def test_wrong_arguments_are_refused_with_the_way_out() -> None:
     with pytest.raises(RunError, match=r"cast it: x\.float\(\)"):
         double(torch.arange(3))
-    with pytest.raises(RunError, match=r"cast it: x\.float\(\)"):
+    with pytest.raises(RunError, match=r"cast it: x\.astype\(np\.float32\)"):
         double(np.arange(3.0))
     with pytest.raises(RunError, match="unsqueeze"):
         double(torch.tensor(1.0))
@@ -335,9 +335,9 @@ def test_what_is_no_name_to_differentiate_in_is_refused() -> None:
     def double(x: Float) -> Float:
         return x * 2.0
 
-    with pytest.raises(RunError, match="takes names of parameters only"):
+    with pytest.raises(RunError, match="`wrt` is one name of a parameter"):
         relay.grad(double, double)
-    with pytest.raises(RunError, match="takes names of parameters only"):
+    with pytest.raises(RunError, match="`wrt` is one name of a parameter"):
         relay.grad(double, "x", wrt="x")
 
 

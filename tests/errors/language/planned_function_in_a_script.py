@@ -1,0 +1,13 @@
+"""A script asks for a function over functions that is not there yet."""
+
+from pyrelay import Float, relay
+
+
+@relay
+def cube(x: Float) -> Float:
+    return x * x * x
+
+
+def main() -> None:
+    """Ask for second derivatives."""
+    relay.hessian(cube)
