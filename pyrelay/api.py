@@ -19,6 +19,8 @@ from .diagnostics.source import NOWHERE
 from .ir.expr import Rule
 from .ir.module import Module
 from .ir.op import Op
+from .ir.types import DType
+from .lower_torch.constants import torch_dtype
 from .prelude.values import List
 from .runtime.arguments import describe
 from .runtime.bound import PureFunction, place_of, runner_of
@@ -270,6 +272,14 @@ def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction
 def stop_gradient(x: Any) -> Any:
     """Give the value, the same numbers at the same shape, through which no gradient flows."""
     return x.detach() if isinstance(x, torch.Tensor) else x
+
+
+def tensor(data: Any, dtype: Any = None) -> torch.Tensor:
+    """Return a tensor of numbers in nested lists, as `torch.tensor`: int64, float32 or bool unless
+    `dtype`, one of pyrelay's or of torch's, says otherwise. Raises ValueError for rows of different
+    lengths."""
+    named = meaning(dtype)
+    return torch.tensor(data, dtype=torch_dtype(named) if isinstance(named, DType) else dtype)
 
 
 def tree_map(f: Any, *trees: Any) -> Any:

@@ -25,5 +25,6 @@ class Intrinsic(Enum):
     LAYERS = "layers"
     PARAM = "param"
     CONST = "const"
+    TENSOR = "tensor"
     TREE_MAP = "tree_map"
     REF = "ref"

@@ -51,6 +51,7 @@ from .optimizers import Maker, OptimizerUse
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
+from .tensor_displays import tensor
 from .unions import is_data_class, is_users_class, may_be_field, method_of
 
 
@@ -196,6 +197,7 @@ _INTRINSICS: Final[dict[Intrinsic, Callable[[Context, ast.Call], Steps[Expr]]]] 
     Intrinsic.CREATE_MODEL: creation.create_model,
     Intrinsic.REF: _ref,
     Intrinsic.SGD: records.sgd,
+    Intrinsic.TENSOR: tensor,
     Intrinsic.TREE_MAP: records.tree_map,
     Intrinsic.UPDATE_MODEL_PARAMS: updates.update_model_params,
 }

@@ -11,6 +11,7 @@ _DTYPES: Final = "write `relay.cast(x, relay.float64)`"
 _NOISE: Final = "random numbers come from a key: `relay.random.normal(key, (3,))`"
 _UNIFORM: Final = "random numbers come from a key: `relay.random.uniform(key, (3,))`"
 _DATA: Final = "make it outside and mention it as `relay.const(t)`, or pass it as an argument"
+_NUMBERS: Final = "write `relay.tensor([...])`; a tensor made outside is `relay.const(t)`"
 _OPTIMIZERS: Final = "write `opt = relay.optim.adam(lr=1e-3)`, or `sgd`, `adamw`"
 _UPDATES: Final = "write `relay.update_model_params(model, grads, lr=0.1)`"
 STRINGS: Final = "strings know `==`, `+`, `len` and formats here: do the rest before the call"
@@ -124,8 +125,8 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "SGD": _OPTIMIZERS,
     "Sequential": "call one after the other: `relay.linear(relay.relu(x), out_features=10)`",
     "Tensor": _DATA,
-    "array": _DATA,
-    "as_tensor": _DATA,
+    "array": _NUMBERS,
+    "as_tensor": _NUMBERS,
     "backward": _GRADIENTS,
     "bernoulli": _NOISE,
     "clone": "values never change: leave it out",
@@ -155,7 +156,7 @@ OF_NAMESPACES: Final[dict[str, str]] = {
     "save": "write `relay.export_model(model).save(path)`",
     "scan": _LOOP,
     "t": "write `x.T`",
-    "tensor": _DATA,
+    "tensor": _NUMBERS,
     "while_loop": _LOOP,
 }
 """Functions of torch, by name, that are no operators of the same name."""
