@@ -27,7 +27,7 @@ from ..ir.expr import (
     type_of,
 )
 from ..ir.traverse import Steps, children, post_order, pre_order, rebuild
-from ..ir.types import Substitution, Type, substitution
+from ..ir.types import FnType, Substitution, Type, substitution
 from .code import Code
 from .matching import Matching
 from .retype import Retyping, types_in
@@ -58,10 +58,10 @@ def inline(module: Module, entry: str) -> Module:
 
 
 def inline_calls(module: Module, names: Collection[str]) -> Module:
-    """Give a module in A-normal form with all calls of the named functions inlined, whatever their
-    size, but for those where a size would be lost; itself if there are none. None of the functions
-    may reach itself."""
-    plan = _Plan(module)
+    """Give a module in A-normal form with all calls of the named functions, and of local ones that
+    return functions, inlined, whatever their size, but for those where a size would be lost; itself
+    if there are none. None of the named functions may reach itself."""
+    plan = _Plan(module, makers=True)
     for name in names:
         plan.inlined[name] = _Callee(name, module.functions[name], once=True)
     return _inlined(plan, module.functions)
@@ -81,8 +81,10 @@ def _inlined(plan: _Plan, names: Iterable[str]) -> Module:
 class _Plan:
     """Which global functions are inlined."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, *, makers: bool = False) -> None:
         self.module: Final = module
+        self.makers: Final = makers
+        """Whether local functions that return functions are inlined, whatever their size."""
         self.mentions: Final = dict.fromkeys(module.functions, 0)
         self.inlined: Final[dict[str, _Callee]] = {}
 
@@ -142,11 +144,6 @@ class _Uses:
     def is_moved(self) -> bool:
         """Tell whether the one call takes the function's place."""
         return self.calls == 1 and not self.others
-
-    @property
-    def is_copied(self) -> bool:
-        """Tell whether every call takes a copy of its body."""
-        return not self.others and _is_small(self.function)
 
 
 @final
@@ -234,7 +231,9 @@ class _Inliner(Splicer):
     def _of_local(self, uses: _Uses, name: str) -> Function | None:
         if uses.is_moved:
             return uses.function
-        if not uses.is_copied or self._introduces_sizes(uses.function):
+        is_maker = self._plan.makers and isinstance(uses.function.result, FnType)
+        is_copied = not uses.others and (is_maker or _is_small(uses.function))
+        if not is_copied or self._introduces_sizes(uses.function):
             return None
         if any(isinstance(n, Call) and n.callee in self._local for n in _nodes(uses.function)):
             return None  # a function that has moved into the original would move into the copy

@@ -20,6 +20,7 @@ from ...ir.expr import (
     Function,
     GlobalVar,
     LetBlock,
+    Transform,
     Var,
     type_of,
 )
@@ -28,7 +29,7 @@ from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
 from ..sizes import needed, shown, uncovered
 from .copying import Copier
 from .instances import match_types, type_arguments
-from .rewriting import call_directly
+from .rewriting import call_directly, has_transforms, rewrite_calls
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -63,6 +64,8 @@ class Lifter:
         self._aliases: Final[dict[Var, Expr]] = {}
         self.known: Final[dict[Var, Known]] = {}
         """The transforms expanded so far, by the variable that is bound to them."""
+        self.made: Final[dict[Transform, tuple[tuple[Binding, ...], Function]]] = {}
+        """What is bound in place of each of them, and the bindings that must stand before it."""
         for node in post_order(store.functions[owner]):
             for binding in node.bindings if isinstance(node, LetBlock) else ():
                 if isinstance(binding.value, Function):
@@ -70,15 +73,16 @@ class Lifter:
                 elif isinstance(binding.value, Var | GlobalVar):
                     self._aliases[binding.var] = binding.value
 
-    def expanded(self, var: Var, known: Known, ty: Type) -> Function:
-        """Take note of an expanded transform; give it as a local function."""
+    def expanded(self, var: Var, transform: Transform, known: Known) -> None:
+        """Take note of an expanded transform, and make a local function of it."""
+        ty = type_of(transform)
         assert isinstance(ty, FnType)
         self.known[var] = known
         params = tuple(Var(f"x{i}", t, span=var.span) for i, t in enumerate(ty.params))
         body = self.call(known, params, ty.result, var.span)
         function = Function(params, body, ty.result, (), var.name, ty=ty, span=var.span)
         self._functions[var] = function
-        return function
+        self.made[transform] = (known.sizes, function)
 
     def call(self, known: Known, args: tuple[Expr, ...], result: Type, span: Span) -> Call:
         """Give a call of a known function."""
@@ -126,8 +130,10 @@ class Lifter:
         return Known(self._add(mention.name, params, body))
 
     def _lift(self, var: Var) -> Known:
-        group = self._group(var)
+        group = {v: rewrite_calls(f, self) for v, f in self._group(var).items()}
         functions = tuple(group.values())
+        if any(map(has_transforms, functions)):
+            raise NotLocal  # one of them waits for the program around it to be converted
         outside = _captured(functions, frozenset(group))
         if any(_holds_functions(type_of(v)) for v in outside):
             raise NotLocal

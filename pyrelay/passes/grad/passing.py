@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.build import Names
+from ...ir.components import components
 from ...ir.expr import (
     Binding,
     Call,
@@ -30,6 +31,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.traverse import children, free_globals, post_order, rewrite
 from ...ir.types import FnType, as_arguments
+from ..effects import with_flavours
 from ..inline import inline_calls
 from .instances import match_types, type_arguments
 
@@ -125,16 +127,23 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
     return LetBlock(bindings, new, Flavour.PURE, ty=call.ty, span=span)
 
 
+def returns_functions(function: Function) -> bool:
+    """Tell whether what a function returns is a function."""
+    return isinstance(function.result, FnType)
+
+
 def bring_to_callers(store: Store, names: Collection[str]) -> bool:
-    """Inline functions into those that call them; tell whether that changed any."""
+    """Inline functions into those that call them, local ones where they return functions; tell
+    whether that changed any."""
+    graph = {name: free_globals(f) for name, f in store.functions.items()}
+    alone = {n for group in components(graph) if len(group) == 1 for n in group}
     ready: list[str] = []
     for name in names:
-        function = store.functions[name]
-        around = _without_recursion(name, function)
+        around = _without_recursion(name, store.functions[name]) if name in alone else None
         if around is not None:
             store.functions[name] = around
             ready.append(name)
-    module = Module(store.functions, store.adts)
+    module = with_flavours(Module(store.functions, store.adts))
     changed = inline_calls(module, ready)
     if changed is module:
         return False

@@ -16,12 +16,17 @@ from ...ir.traverse import children, post_order, rewrite
 if TYPE_CHECKING:
     from .lifting import Known, Lifter
 
-Made = Mapping[Transform, tuple[tuple[Binding, ...], Function]]
-"""What is bound in place of a transform, and the bindings that must stand before it."""
+
+def has_transforms(function: Function) -> bool:
+    """Tell whether a transform stands in a function."""
+    return any(isinstance(node, Transform) for node in post_order(function))
 
 
-def rewrite_calls(function: Function, lifter: Lifter, made: Made) -> Function:
-    """Give the function with the transforms in `made` replaced."""
+def rewrite_calls(function: Function, lifter: Lifter) -> Function:
+    """Give a function, global or local, with the transforms replaced that are expanded."""
+    made = lifter.made
+    if not made:
+        return function
     direct = call_directly(function, lifter)
     used = _used_variables(direct)
 

@@ -25,7 +25,6 @@ from ...diagnostics.catalogue.gradient import (
 from ...diagnostics.diagnostic import CheckError, Problem
 from ...ir.components import components
 from ...ir.expr import (
-    Binding,
     Function,
     LetBlock,
     Rule,
@@ -43,8 +42,8 @@ from .expanded import Expanded, Wanted, is_scalar
 from .leaves import GrowingType
 from .lifting import Known, Lifter, NotLocal
 from .overlay import lay_over
-from .passing import bring_to_callers, with_functions_captured
-from .rewriting import rewrite_calls
+from .passing import bring_to_callers, returns_functions, with_functions_captured
+from .rewriting import has_transforms, rewrite_calls
 from .store import Store
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def expand_transforms(
         if len(reached) < len(module.functions):
             kept = {n: f for n, f in module.functions.items() if n in reached}
             module = replace(module, functions=kept)
-    if not any(map(_has_transforms, module.functions.values())):
+    if not any(map(has_transforms, module.functions.values())):
         return module
     expansion = _Expansion(module, fixed)
     expansion.run()
@@ -100,6 +99,8 @@ class _Expansion:
         self._waiting: list[_Site] = []
         self._brought: Final[set[str]] = set()
         """The functions that have been inlined where they are called."""
+        self._are_local_inlined = False
+        """Whether local functions that return functions have been."""
         self._mentioned_before: dict[str, dict[str, None]] = {}
         """What each closed function reached before the program was converted."""
 
@@ -132,17 +133,22 @@ class _Expansion:
         return f"what `{names[0]}` stands for is decided by who calls it from the program", None
 
     def _bring_to_callers(self) -> bool:
-        """Bring pullbacks of functions that are passed in to where these are known; tell whether
-        that got any further. Gradients of such functions need less: the program made first-order.
+        """Inline the functions that return functions, and those that wait for the function of a
+        pullback, into their callers; tell whether that got any further.
+
+        Other gradients need less: the program made first-order.
         """
-        if not any(site.rule is Rule.VJP for site in self._waiting):
+        functions = self.store.functions
+        wanted = {name for name, f in functions.items() if returns_functions(f)}
+        if any(site.rule is Rule.VJP for site in self._waiting):
+            wanted |= {site.owner for site in self._waiting}
+        called = {n for f in functions.values() for n in free_globals(f)}
+        open_ = [name for name in functions if name in wanted & called - self._brought]
+        if not open_ and self._are_local_inlined:
             return False
-        waiting = {site.owner for site in self._waiting}
-        called = {n for f in self.store.functions.values() for n in free_globals(f)}
-        waiting = (waiting & called) - self._brought
-        open_ = [name for name in self.store.functions if name in waiting]
         self._brought.update(open_)
-        return bool(open_) and bring_to_callers(self.store, open_)
+        self._are_local_inlined = True
+        return bring_to_callers(self.store, open_)
 
     def forget_cells(self) -> None:
         """Drop what was defined for cells and is not part of the program."""
@@ -153,14 +159,13 @@ class _Expansion:
         graph = {name: free_globals(f) for name, f in self.store.functions.items()}
         for group in components(graph):
             for name in group:
-                if _has_transforms(self.store.functions[name]):
+                if has_transforms(self.store.functions[name]):
                     self._expand(name)
 
     def _expand(self, name: str) -> None:
         """Expand the transforms in one function, in order of evaluation."""
         function = self.store.functions[name]
         lifter = Lifter(self.store, name)
-        made: dict[Transform, tuple[tuple[Binding, ...], Function]] = {}
         for var, transform in _transforms(function):
             try:
                 known = lifter.resolve(transform.function, type_of(transform.function))
@@ -170,10 +175,8 @@ class _Expansion:
             target = self._target(name, known, transform)
             if target is not None:
                 expanded = Known(target, known.captures, known.sizes)
-                local = lifter.expanded(var, expanded, type_of(transform))
-                made[transform] = (known.sizes, local)
-        if made:
-            self.store.functions[name] = rewrite_calls(function, lifter, made)
+                lifter.expanded(var, transform, expanded)
+        self.store.functions[name] = rewrite_calls(function, lifter)
 
     def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
         """Give the function that a transform stands for; None if there is none (yet)."""
@@ -182,7 +185,7 @@ class _Expansion:
             place = self.store.functions[owner].span
             self.problems.append(DifferentiatesItself(transform.span, owner, place))
             return None
-        if any(_has_transforms(self.store.functions[r]) for r in reached):
+        if any(has_transforms(self.store.functions[r]) for r in reached):
             self._waiting.append(_Site(owner, transform.span, transform.rule))
             return None
         problems = list(_obstacles(self.store.functions[known.name], known, transform))
@@ -249,7 +252,7 @@ class _Expansion:
         """Drop functions that wait for a function from a caller: those that call them have
         versions of their own. One that has none, for one of the reasons, is a problem."""
         functions = self.store.functions
-        dropped = {name for name, f in functions.items() if _has_transforms(f)}
+        dropped = {name for name, f in functions.items() if has_transforms(f)}
         mentions = {name: free_globals(f) for name, f in functions.items()}
         while True:
             more = {n for n, used in mentions.items() if not dropped.isdisjoint(used)} - dropped
@@ -276,10 +279,6 @@ def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
     for node in nodes:
         if isinstance(node, Transform):
             yield owners[node], node
-
-
-def _has_transforms(function: Function) -> bool:
-    return any(isinstance(node, Transform) for node in post_order(function))
 
 
 def _reachable(functions: Mapping[str, Function], name: str) -> dict[str, None]:
