@@ -58,7 +58,7 @@ def _chosen_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
 def _shared_grad(p: Pullback) -> Sequence[Value | None]:
     """Send the cotangent to all elements equal to the one chosen, in equal shares.
 
-    A row with NaN has no such element: nothing shares, and all its derivatives are NaN, as in torch.
+    A row with NaN has no such element, and all its derivatives are NaN, as in torch.
     """
     x, dims = p.args[0], p.attrs["dim"]
     reached = cast(equal(x, kept(p.out, x, dims)), dtype=x.dtype)

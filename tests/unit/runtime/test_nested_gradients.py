@@ -66,7 +66,7 @@ def in_a_loop(x: Float):
     def descend(f: Fn[[Float], Float]) -> Float:
         t = x
         for _ in range(3):
-            t += relay.grad(lambda y: relay.grad(lambda z: f(z) * t)(y))(t) * 0.1
+            t += relay.grad(lambda y: relay.grad(lambda z: f(z) * t)(y))(t) * 0.1  # noqa: B023  the gradient is taken at once
         return t
 
     return relay.grad(lambda u: descend(lambda z: z * z * z * u))(x)
