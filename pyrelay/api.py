@@ -28,7 +28,7 @@ from .runtime.constant import const as const
 from .runtime.create import create
 from .runtime.devices import device_named
 from .runtime.export import Exported
-from .runtime.function import RelayFunction, RelayModel
+from .runtime.function import RelayModel
 from .runtime.given import (
     expect_gradients,
     expect_model,
@@ -46,7 +46,7 @@ from .runtime.reference import ref as ref
 from .runtime.structure import map_tensors, tensors
 from .runtime.text_module import ModuleFunction, RelayModule
 from .runtime.text_module import parse as parse
-from .translate.definition import DerivedFunction, meaning
+from .translate.definition import meaning
 from .translate.unions import is_data_class
 
 Models = Model | Sequence[Model]
@@ -102,10 +102,9 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
         return f.transformed(rule, has_aux=has_aux)
     names = (wrt,) if isinstance(wrt, str) else wrt
     single = names is None or isinstance(wrt, str)
-    if isinstance(f, ModuleFunction):
-        return f.transformed(rule, names, single=single, has_aux=has_aux)
-    runner_of(f)
-    return RelayFunction[..., Any](DerivedFunction(rule, f.__relay__, names, single, has_aux))
+    if not isinstance(f, ModuleFunction):
+        runner_of(f)
+    return f.transformed(rule, names, single=single, has_aux=has_aux)
 
 
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:

@@ -11,6 +11,7 @@ from ..translate.definition import Definition, DerivedFunction, named
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Report
+    from ..ir.expr import Rule
     from ..ir.module import Module
     from ..prelude import ListResult
     from .runner import CacheInfo, Runner
@@ -36,6 +37,7 @@ class RelayFunction(Generic[P, R]):
         self.__name__: str = definition.name
         self.__doc__ = _documentation(definition)
         self._made: Runner | None = None
+        self._transforms: Final[dict[object, RelayFunction[..., Any]]] = {}
 
     @property
     def runner(self) -> Runner:
@@ -81,6 +83,18 @@ class RelayFunction(Generic[P, R]):
         """Compile for these arguments if need be, and run. Raises CheckError and RunError."""
         made = self._made or self.runner
         return made(args, kwargs)
+
+    def transformed(
+        self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
+    ) -> RelayFunction[..., Any]:
+        """Return a transform of the function, such as its gradient in the parameters `wrt`: the
+        same object each time, so a script that mentions it again uses what it has compiled."""
+        key = (rule, repr(wrt), single, has_aux)  # an entry of `wrt` may be of any type
+        made = self._transforms.get(key)
+        if made is None:
+            derived = DerivedFunction(rule, self.__relay__, wrt, single, has_aux)
+            made = self._transforms.setdefault(key, RelayFunction[..., Any](derived))
+        return made
 
     def __getitem__(self, types: object) -> Self:
         """Say type arguments in compiled code: `f[2, 3](x)`. Raises TypeError in a script, where

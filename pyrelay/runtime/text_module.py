@@ -139,6 +139,7 @@ class ModuleFunction:
         self._derived: Final = derived
         self._open: Final = type_vars(self._given.functions[self._base])
         self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
+        self._transforms: Final[dict[Derived, ModuleFunction]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compile at the first call, and run. Raises CheckError and RunError."""
@@ -202,7 +203,8 @@ class ModuleFunction:
     def transformed(
         self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
     ) -> ModuleFunction:
-        """Give a transform of the function, such as its gradient in the parameters `wrt`."""
+        """Return a transform of the function, such as its gradient in the parameters `wrt`, the
+        same object each time."""
         names = [p.name for p in self._function.params]
         for name in wrt or ():
             if name not in names:
@@ -211,14 +213,18 @@ class ModuleFunction:
                 head = self._function.span
                 raise CheckError(WrongArguments(head, self.__name__, why, signature))
         places = None if wrt is None else tuple(map(names.index, wrt))
+        how = (rule, places, single, has_aux)
+        if how in self._transforms:
+            return self._transforms[how]
         module, entry = derive(
             self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
         )
-        derived = (*self._derived, (rule, places, single, has_aux))
+        derived = (*self._derived, how)
         joins = rule is not Rule.VJP
-        return ModuleFunction(
+        made = ModuleFunction(
             module, entry, self._data, joins=joins, base=self._base, derived=derived
         )
+        return self._transforms.setdefault(how, made)
 
     def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
         """Give the function at the types of its arguments, where it leaves types open and what is
