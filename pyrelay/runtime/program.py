@@ -17,7 +17,7 @@ from ..ir.expr import Function
 from ..ir.module import Module
 from ..ir.printer import to_text
 from ..ir.types import FnType
-from ..ir.verify import Stage, verify
+from ..ir.verify import Stage, verify, verify_conversions
 from ..passes.absurd import without_absurd
 from ..passes.ahead import compute_ahead
 from ..passes.blame import blame_callers
@@ -170,6 +170,7 @@ class Program:
         options = current()
         if options.verify:
             verify(made, stage)
+            verify_conversions(module, made)
         if options.dump_dir is not None:
             options.dump_dir.mkdir(parents=True, exist_ok=True)
             file = options.dump_dir / f"{self.entry}.{stage.value}.relay"

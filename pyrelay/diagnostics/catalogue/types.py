@@ -349,6 +349,31 @@ class MixedWidths:
 
 
 @dataclass(frozen=True, slots=True)
+class NarrowedNumber:
+    """A number would have to be cast to a dtype in which it loses its fraction or its range.
+
+    A name that starts from a number literal has the dtype that its other values bring. Where it is
+    also used as a number of another dtype, only you can say which of the two is wrong.
+    """
+
+    span: Span
+    actual: str
+    wanted: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL226",
+            title=f"{self.actual} does not become {self.wanted} by itself",
+            primary=Label(self.span, f"this is {self.actual}, and used as {self.wanted}"),
+            help=(
+                "start the names that it is made of from literals of the dtype that they shall "
+                f"have, such as `0.0`, or cast: relay.cast(x, relay.{self.wanted})"
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NotStatic:
     """An argument that shapes the program must be known before it runs."""
 

@@ -340,7 +340,8 @@ class JoinConstraint:
         joined = known[0]
         for other in known[1:]:
             joined = join(solver, joined, other)
-        solver.flow(joined, result)
+        # What the other arms give may be no size, and no integer either.
+        solver.flow(solver.widen(joined) if open_ else joined, result)
         for hole in open_:
             solver.unify(result, hole)
 

@@ -28,6 +28,17 @@ from ...ir.types import (
 from .optional import as_optional, inner_of
 
 
+class Narrowed(Exception):  # noqa: N818  becomes a diagnostic, or another inference
+    """A value would lose something in the dtype at which it is used: nothing casts it then but the
+    program itself."""
+
+    def __init__(self, expr: Expr, actual: DType, wanted: DType) -> None:
+        super().__init__(f"{actual} is no {wanted}")
+        self.span = expr.span
+        self.actual = actual
+        self.wanted = wanted
+
+
 def converted(expr: Expr, wanted: Type | None) -> Expr:
     """Give a typed expression at the type at which it is used, or at any for None."""
     if wanted is None or not _differs(type_of(expr), wanted):
@@ -63,7 +74,13 @@ def number(expr: Constant, wanted: TensorType) -> Constant:
 
 
 def to_dtype(expr: Expr, wanted: TensorType) -> Expr:
-    """Give the cast of a value to the dtype of a type."""
+    """Give the cast of a value to the dtype of a type. Raises Narrowed for one of a lower family:
+    no float becomes an integer, and no number a truth value, unless the program says so."""
+    actual = expr.ty.dtype if isinstance(expr.ty, TensorType) else INT.dtype
+    assert isinstance(actual, DType)
+    assert isinstance(wanted.dtype, DType)
+    if actual.kind.value > wanted.dtype.kind.value:
+        raise Narrowed(expr, actual, wanted.dtype)
     attrs = bind_attrs(cast, {"dtype": wanted.dtype})
     shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
     return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)

@@ -70,7 +70,7 @@ from ...ir.types import (
     map_type,
 )
 from ...prelude.library import OPTION
-from .conversions import converted, number, to_dtype
+from .conversions import Narrowed, converted, number, to_dtype
 from .generate import Generator
 from .operators import OperatorCall
 from .optional import as_optional, inner_of
@@ -163,7 +163,22 @@ class Elaborator:
             built = self._atom(expr, wanted)
         else:
             built = converted((yield self._inner(expr, wanted)), wanted)
+        self._check_width(expr, wanted)
         return after_value(built, self._comparisons(expr, is_after=True))
+
+    def _check_width(self, expr: Expr, wanted: Type | None) -> None:
+        """Check that a number of a known dtype is used at no other of its kind. Raises Narrowed.
+
+        Its dtype was weak when the use was typed, and another use has made it known since.
+        """
+        is_literal = isinstance(expr, Constant) or expr in self._found.literals
+        if is_literal or not isinstance(wanted, TensorType) or wanted.rank:
+            return
+        own, dtype = self._solver.resolve(self._found.types[expr]), self._final_dtype(wanted.dtype)
+        if not isinstance(own, TensorType) or not isinstance(own.dtype, DType):
+            return
+        if own.dtype != dtype and own.dtype.kind is dtype.kind:
+            raise Narrowed(expr, own.dtype, dtype)
 
     def _comparisons(self, expr: Expr, *, is_after: bool) -> list[Binding]:
         if not self._solver.checks:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, assert_never, final
 
 from ...diagnostics.catalogue.text import MalformedType
 from ...diagnostics.diagnostic import CheckError
-from ...ir.dims import Dim, DimVar
+from ...ir.dims import Dim
 from ...ir.expr import (
     Atom,
     Call,
@@ -138,7 +138,7 @@ class Generator:
         for param in function.params:
             self.declare_var(param)
         params = tuple(self.vars[p] for p in function.params)
-        result = self._result(function.result, params, wide=recursive)
+        result = self._result(function, params, wide=recursive)
         self._functions[name] = function
         self.monomorphic[name] = FnType(params, result)
 
@@ -152,23 +152,24 @@ class Generator:
     def declare_var(self, var: Var, *, wide: bool = False) -> Type:
         """Give the type of a variable: annotated, or unknown."""
         if var.ty is None or (wide and var.ty == UNKNOWN):
-            found: Type = self.solver.fresh_wide() if wide else self.solver.fresh()
+            found: Type = self.solver.fresh_wide(var) if wide else self.solver.fresh()
         else:
             found = self._own(self.solver.fill_unknown(var.ty))
         self.vars[var] = found
         return found
 
-    def _result(self, ty: Type | None, params: tuple[Type, ...], *, wide: bool) -> Type:
+    def _result(self, function: Function, params: tuple[Type, ...], *, wide: bool) -> Type:
         """Give an annotated result type; a size that no parameter mentions is one to be found."""
         known = frozenset[str]().union(*(dim_names(p) for p in params))
-        found = self._annotation(ty, wide=wide)
+        found = self._annotated(function, wide=wide)
         sizes = {n: self.solver.fresh_dim_hole() for n in sorted(dim_names(found) - known)}
         return Substitution(sizes, {})(found)
 
-    def _annotation(self, ty: Type | None, *, wide: bool) -> Type:
-        if ty is None:
-            return self.solver.fresh_wide() if wide else self.solver.fresh()
-        return self._own(self.solver.fill_unknown(ty))
+    def _annotated(self, function: Function, *, wide: bool) -> Type:
+        """Give the type of a function's result as far as it is annotated."""
+        if function.result is not None:
+            return self._own(self.solver.fill_unknown(function.result))
+        return self.solver.fresh_wide(function, "result") if wide else self.solver.fresh()
 
     # Expressions.
 
@@ -192,7 +193,7 @@ class Generator:
         match expr:
             case Var():
                 if expr in self._defined:
-                    self.solver.widen(self._defined[expr].result)
+                    self.solver.widen(self._defined[expr].result, (expr, "result"))
                 return self.vars[expr]
             case Constant():
                 return self._constant(expr)
@@ -256,8 +257,7 @@ class Generator:
         return self._instantiate(expr, scheme)
 
     def _instantiate(self, expr: Expr, scheme: Scheme) -> Type:
-        args = tuple(self._fresh_arg(p) for p in scheme.type.type_params)
-        self.instances[expr] = args
+        args = self.instances[expr] = self._fresh_args(expr, scheme.type.type_params)
         replace = substitution(scheme.type.type_params, args)
         bound = {p.name for p in scheme.type.type_params}
         for name in sorted(dim_names(scheme.type.result) - bound):
@@ -268,17 +268,14 @@ class Generator:
             self.work.equate(left, right, expr.span, self._place)
         return replace(FnType(scheme.type.params, scheme.type.result))
 
-    def _fresh_arg(self, param: TypeParam) -> Type | Dim:
-        """Give what a type parameter is instantiated with. No type is a size: elements differ."""
-        if isinstance(param, DimVar):
-            return self.solver.fresh_dim_hole()
-        return self.solver.fresh_wide()
+    def _fresh_args(self, of: Expr, params: tuple[TypeParam, ...]) -> tuple[Type | Dim, ...]:
+        """Give what type parameters are instantiated with."""
+        return tuple(self.solver.fresh_arg(p, of, place) for place, p in enumerate(params))
 
     def constructor(self, expr: Constructor, *, is_opened: bool = False) -> FnType:
         """Give the type of a constructor at an instance of its own, for a match if it is opened."""
         adt = self.adts[expr.adt]
-        args = tuple(self._fresh_arg(p) for p in adt.type_params)
-        self.instances[expr] = args
+        args = self.instances[expr] = self._fresh_args(expr, adt.type_params)
         constructor = adt.constructor(expr.name)
         replace = substitution(adt.type_params, args)
         replace = with_own_sizes(self.solver, constructor, replace, is_opened=is_opened)
@@ -397,7 +394,7 @@ class Generator:
         known = self.types.get(function)
         if known is None:
             params = tuple(self.declare_var(p, wide=True) for p in function.params)
-            known = FnType(params, self._annotation(function.result, wide=recursive))
+            known = FnType(params, self._annotated(function, wide=recursive))
             if function.type_params:
                 known = self._instance(function, known)
             self.types[function] = known
@@ -406,7 +403,7 @@ class Generator:
 
     def _instance(self, function: Function, signature: FnType) -> FnType:
         """Give the one instance of a local function with type parameters: it has a copy a use."""
-        args = tuple(self._fresh_arg(p) for p in function.type_params)
+        args = self._fresh_args(function, function.type_params)
         replace = substitution(function.type_params, args)
         self._instances[function] = replace
         for param in function.params:
@@ -456,7 +453,7 @@ class Generator:
 
     def _ref(self, expr: RefCreate | RefRead | RefWrite) -> Steps[Type]:
         if isinstance(expr, RefCreate):
-            return RefType(self.solver.widen((yield self.walk(expr.value))))
+            return RefType(self.solver.widen((yield self.walk(expr.value)), (expr,)))
         cell = yield self.walk(expr.ref)
         content = self.solver.fresh()
         self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "cell"))

@@ -15,6 +15,7 @@ from ...diagnostics.catalogue.sizes import AssumptionRefused
 from ...diagnostics.catalogue.types import (
     BranchMismatch,
     ConditionMismatch,
+    NarrowedNumber,
 )
 from ...diagnostics.catalogue.untold import CannotInfer, UntoldParameter, UntoldResult
 from ...diagnostics.diagnostic import CheckError, Problem
@@ -24,8 +25,10 @@ from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order, replace_params, run
 from ...ir.types import TypeHole
 from ...prelude.library import library, part
+from .carried import Origin
 from .cases import missing_cases
 from .comparisons import without_equality
+from .conversions import Narrowed
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
 from .escaping import escaping_sizes
@@ -41,7 +44,7 @@ from .written_types import meaningless_types
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-    from ...ir.types import Type
+    from ...ir.types import DType, Type
 
 
 def infer(module: Module, *, strict: bool = False) -> Module:
@@ -126,7 +129,7 @@ class _Inference:
         copies = {n: Copies(self._opened, solver) for n in members}
         placed = {n: copies[n].put_into(f) for n, f in members.items()}
         functions = {n: f for n, (f, _) in placed.items()}
-        found = self._typed_group(functions, solver)
+        found = self._typed_with_carried(functions, solver)
         if not isinstance(found, list):
             self._keep({n: (f, placed[n][1]) for n, f in found.items()})
         elif not is_last and isinstance(found[0], UntoldParameter | UntoldResult):
@@ -135,6 +138,25 @@ class _Inference:
             for made in copies.values():
                 found = [made.blamed(problem) for problem in found]
             self._refuse(members, found)
+
+    def _typed_with_carried(
+        self, functions: Mapping[str, Function], solver: Solver
+    ) -> dict[str, Function] | list[Problem]:
+        """Give the functions of a group with their types, or what is wrong with them.
+
+        An operator is typed when its operands are known. Where one was a weak number then and has
+        risen above the result since, all is typed again, now with the dtypes that were found: so
+        they only rise, and this ends.
+        """
+        while True:
+            try:
+                return self._typed_group(functions, solver)
+            except Narrowed as narrowed:
+                risen = solver.carried.risen(solver.resolve_dtype)
+                if risen == solver.carried.known:
+                    wanted = str(narrowed.wanted)
+                    return [NarrowedNumber(narrowed.span, str(narrowed.actual), wanted)]
+            solver = self._solver(risen, solver.last)
 
     def _typed_group(
         self, functions: Mapping[str, Function], solver: Solver
@@ -150,7 +172,7 @@ class _Inference:
         schemes = annotated(functions, is_result_open=True)
         if not schemes:
             return found
-        solver = self._solver()
+        solver = self._solver(solver.carried.known, solver.last)
         again = _infer_group(self._generated(functions, schemes, solver, ()), functions, schemes)
         return found if isinstance(again, list) else again
 
@@ -197,8 +219,9 @@ class _Inference:
         generator.work.settle()
         return generator
 
-    def _solver(self) -> Solver:
-        return Solver(strict_dtypes=self._module.strict_dtypes, mention=self._mention)
+    def _solver(self, known: Mapping[Origin, DType] | None = None, last: int = 1) -> Solver:
+        strict = self._module.strict_dtypes
+        return Solver(strict_dtypes=strict, mention=self._mention, known=known, last=last)
 
     def _mention(self, adt: str) -> None:
         if adt not in self._adts:

@@ -223,11 +223,15 @@ class OperatorCall:
         if solver.strict_dtypes:
             self._refuse_conversion(known)
         common = _common(solver, known, weak)
-        if self.op.promotion is not Promotion.FLOAT or _is_floating(common):
-            return common
-        if isinstance(common, DTypeHole) and common.weak is DTypeKind.INT:
-            return solver.fresh_dtype(DTypeKind.FLOAT)  # `1 / 3` of literals is one, too
-        return float32
+        is_float = self.op.promotion is not Promotion.FLOAT or _is_floating(common)
+        if not is_float and isinstance(common, DTypeHole):
+            common = solver.fresh_dtype(DTypeKind.FLOAT)  # `1 / 3` of literals is one, too
+        elif not is_float:
+            return float32
+        for each in weak:
+            if each.number and solver.resolve_dtype(each) != common:
+                solver.carried.follow(each, common)
+        return common
 
     def _refuse_conversion(self, known: Mapping[int, DType]) -> None:
         """Stop where operands would be converted. Raises Clash."""
@@ -326,7 +330,7 @@ def _common(solver: Solver, known: Mapping[int, DType], weak: list[DTypeHole]) -
         return float32  # no operand is a tensor; the rule will refuse them
     top = max((w.weak for w in above if w.weak is not None), key=lambda k: k.value)
     leaders = [w for w in above if w.weak is top and w.number]
-    if not leaders:
+    if not leaders or (top is DTypeKind.INT and len(set(leaders)) > 1):
         return solver.fresh_dtype(top)
     for other in leaders[1:]:
         solver.unify_dtypes(leaders[0], other)

@@ -8,9 +8,10 @@ on a hole and are woken when it is filled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from itertools import count
+from typing import TYPE_CHECKING, Final, final
 
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Expr, Function
@@ -19,7 +20,6 @@ from ...ir.types import (
     UNIT,
     UNKNOWN,
     AdtType,
-    AnyDType,
     DType,
     DTypeHole,
     DTypeKind,
@@ -30,20 +30,18 @@ from ...ir.types import (
     TupleType,
     Type,
     TypeHole,
-    bool_,
+    TypeParam,
     dims,
-    float64,
-    int64,
     map_type,
     show,
     subtypes,
 )
+from .carried import Origin, Way
+from .dtypes import DTypes, Key
 from .optional import inner_of
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
-
-Key: TypeAlias = tuple[str, int]
 
 
 @final
@@ -72,28 +70,32 @@ class Endless(Clash):
 
 
 @final
-class Solver:
+class Solver(DTypes):
     """Everything known about the holes of one group of functions."""
 
     def __init__(
-        self, *, strict_dtypes: bool = False, mention: Callable[[str], object] | None = None
+        self,
+        *,
+        strict_dtypes: bool = False,
+        mention: Callable[[str], object] | None = None,
+        known: Mapping[Origin, DType] | None = None,
+        last: int = 1,
     ) -> None:
         """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them;
-        `mention` is told of data types of the prelude that the program itself may not name."""
+        `mention` is told of data types of the prelude that the program itself may not name;
+        `known` are dtypes of carried numbers that an earlier inference has found, whose last hole
+        was `last`."""
+        super().__init__(known or {}, last)
         self.strict_dtypes: Final = strict_dtypes
         self.mention: Final = mention
         self._types: Final[dict[int, Type]] = {}
         self._dims: Final[dict[int, Dim]] = {}
-        self._dtypes: Final[dict[int, AnyDType]] = {}
-        self._wide: Final[set[int]] = set()
-        self._next = 1
+        self._wide: Final[dict[int, Origin]] = {}
         self.running: Final[dict[str, Running]] = {}
         """The sizes that only the running program knows."""
         self.owner: Function | None = None
         """The local function in which what is being solved stands."""
         self._equations: list[tuple[Dim, Dim, Span, Place | None]] = []
-        self.filled: Final[list[Key]] = []
-        """Holes filled since the work-list last looked."""
         self.assumptions: Final[list[Assumption]] = []
         self.settling = False
         self.guessing = False
@@ -105,8 +107,6 @@ class Solver:
         differ at all."""
         self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
         """The sizes to compare while running."""
-        self.wide_numbers: Final[list[DTypeHole]] = []
-        """The dtypes of numbers that meet float64."""
 
     # Holes.
 
@@ -115,28 +115,23 @@ class Solver:
         self._next += 1
         return TypeHole(self._next)
 
-    def fresh_wide(self) -> TypeHole:
-        """Give a new unknown type that is never a size: a size that flows in becomes an Int."""
+    def fresh_wide(self, *origin: object) -> TypeHole:
+        """Give a new unknown type that is never a size: a size that flows in becomes an Int.
+        `origin` names what has the type, the same in each inference of a function."""
         hole = self.fresh()
-        self._wide.add(hole.number)
+        self._wide[hole.number] = origin
         return hole
+
+    def fresh_arg(self, param: TypeParam, *origin: object) -> Type | Dim:
+        """Give what a type parameter is instantiated with. No type is a size: elements differ."""
+        if isinstance(param, DimVar):
+            return self.fresh_dim_hole()
+        return self.fresh_wide(*origin)
 
     def fresh_dim_hole(self) -> Dim:
         """Give a new unknown dim."""
         self._next += 1
         return Dim.atom(DimHole(self._next))
-
-    def fresh_dtype(self, weak: DTypeKind | None = None) -> DTypeHole:
-        """Give a new unknown dtype; `weak` for that of a number."""
-        self._next += 1
-        return DTypeHole(self._next, weak)
-
-    def meet(self, weak: AnyDType, dtype: DType) -> None:
-        """Note that a number of the program's own meets values of a dtype. Beside float64 it is
-        computed in float64, even where it met float32 first: it then loses nothing."""
-        weak = self.resolve_dtype(weak)
-        if dtype == float64 and isinstance(weak, DTypeHole) and weak.weak is DTypeKind.FLOAT:
-            self.wide_numbers.append(weak)
 
     def fresh_dim(self, hint: str) -> Dim:
         """Give a size that only the running program knows."""
@@ -217,46 +212,44 @@ class Solver:
     def _known_dim(self, atom: DimVar | DimHole) -> Dim | None:
         return self._dims.get(atom.number) if isinstance(atom, DimHole) else None
 
-    def resolve_dtype(self, dtype: AnyDType) -> AnyDType:
-        """Give the dtype, followed through holes."""
-        while isinstance(dtype, DTypeHole):
-            known = self._dtypes.get(dtype.number)
-            if known is None:
-                return dtype
-            dtype = known
-        return dtype
-
     # Filling in.
 
-    def _fill(self, hole: TypeHole, ty: Type) -> None:
+    def _fill(self, hole: TypeHole, ty: Type, way: Way = Way.BOTH) -> None:
         if isinstance(ty, TypeHole):
             if hole.number in self._wide:
-                self._wide.add(ty.number)
+                self._wide.setdefault(ty.number, self._wide[hole.number])
         elif _occurs(hole, self.resolve(ty)):
             raise Endless(f"the type would contain itself: {show(self.resolve(ty))}")
         elif hole.number in self._wide:
-            ty = self.widen(ty)
+            ty = self.widen(ty, self._wide[hole.number], way)
         self._types[hole.number] = ty
         self.filled.append(("type", hole.number))
 
-    def widen(self, ty: Type) -> Type:
-        """Give the type with sizes replaced by integers whose dtype is still weak."""
+    def widen(self, ty: Type, origin: Origin = (), way: Way = Way.IN) -> Type:
+        """Give the type with sizes replaced by integers whose dtype is still weak. `origin` names
+        what has the type, if it has a name; values go from the old type into the new one, unless
+        `way` differs."""
+        places = count()
 
         def part(inner: Type) -> Type | None:
             inner = self.shallow(inner)
+            place = (*origin, next(places)) if origin else ()
             match inner:
                 case SizeType():
-                    return TensorType((), self.fresh_dtype(DTypeKind.INT))
+                    return TensorType((), self.carry(place, DTypeKind.INT))
                 case TypeHole():
-                    self._wide.add(inner.number)
+                    self._wide.setdefault(inner.number, place)
                     return inner
                 case FnType() | RefType() | AdtType():
                     return inner
                 case TensorType((), DTypeHole() as dtype):
                     known = self.resolve_dtype(dtype)
                     weak = known.weak if isinstance(known, DTypeHole) else None
-                    # A carried number is free of the literal it starts from.
-                    return TensorType((), known if weak is None else self.fresh_dtype(weak))
+                    if weak is None:
+                        return TensorType((), known)
+                    free = self.carry(place, weak)
+                    self.carried.follow(known, free, way)
+                    return TensorType((), free)
                 case _:
                     return None
 
@@ -283,7 +276,7 @@ class Solver:
             case SizeType(a), SizeType(b):
                 self.unify_dims(a, b)
             case (SizeType(), TensorType((), dtype)) | (TensorType((), dtype), SizeType()):
-                self._number_meets(dtype)
+                self.same_number(dtype)
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 self._unify_all(zip(a, b, strict=True))
             case FnType(a, r), FnType(b, s) if len(a) == len(b):
@@ -307,30 +300,6 @@ class Solver:
         else:
             assert not isinstance(right, Dim)
             self.unify(left, right)
-
-    def _number_meets(self, dtype: AnyDType) -> None:
-        dtype = self.resolve_dtype(dtype)
-        if dtype == bool_:
-            raise Clash("an integer is not a Bool")
-        if isinstance(dtype, DTypeHole) and dtype.weak is None:
-            self.unify_dtypes(dtype, int64)
-
-    def unify_dtypes(self, left: AnyDType, right: AnyDType) -> None:
-        """Make two dtypes equal; a weak one takes the other, an int literal may become a float."""
-        left, right = self.resolve_dtype(left), self.resolve_dtype(right)
-        if left == right:
-            return
-        if isinstance(left, DType):
-            left, right = right, left
-        if isinstance(left, DType):
-            raise Clash(f"{left} is not {right}")
-        if isinstance(right, DType):
-            if left.weak is not None and not _widens(left.weak, right.kind):
-                raise Clash(f"{_NUMBERS[left.weak]} is not {right}")
-        elif left.weak is not None and (right.weak is None or left.weak.value > right.weak.value):
-            left, right = right, left
-        self._dtypes[left.number] = right
-        self.filled.append(("dtype", left.number))
 
     def unify_dims(self, left: Dim, right: Dim) -> None:
         """Make two dims equal: now, or when a hole is filled, or by an assumption. Raises Clash."""
@@ -398,20 +367,27 @@ class Solver:
             return
         match actual, expected:
             case SizeType(), TensorType((), dtype):
-                self._number_meets(dtype)
-            case TensorType((), dtype), SizeType(dim) if self._is_integer(dtype):
+                self.number_meets(dtype)
+            case TensorType((), dtype), SizeType(dim) if self.kind_of(dtype) is DTypeKind.INT:
                 if isinstance(self.resolve_dim(dim).single, DimHole):
                     self.unify_dims(dim, self.fresh_dim("size"))
-            case TensorType((), dtype), SizeType() if self._is_no_integer(dtype):
+            case TensorType((), dtype), SizeType() if self.kind_of(dtype) is not None:
                 raise Clash(f"{show(self.resolve(actual))} is no size")
-            case TensorType((), dtype), TensorType((), wanted) if self._is_weaker(dtype, wanted):
-                assert isinstance(wanted, DType)
+            case TensorType((), dtype), TensorType((), wanted) if self.is_weaker(dtype, wanted):
                 self.meet(dtype, wanted)
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 for x, y in zip(a, b, strict=True):
                     self.flow(x, y)
             case _:
-                self.unify(actual, expected)
+                self._flow_to_equal(actual, expected)
+
+    def _flow_to_equal(self, actual: Type, expected: Type) -> None:
+        if actual != expected and isinstance(actual, TypeHole):
+            self._fill(actual, expected, Way.OUT)
+        elif actual != expected and isinstance(expected, TypeHole):
+            self._fill(expected, actual, Way.IN)
+        else:
+            self.unify(actual, expected)
 
     def _flow_into_optional(self, actual: Type, expected: Type, inner: Type) -> None:
         if isinstance(actual, TypeHole):
@@ -420,34 +396,6 @@ class Solver:
             self.unify(actual, expected)
         elif actual != UNIT:
             self.flow(actual, inner)
-
-    def _is_integer(self, dtype: AnyDType) -> bool:
-        dtype = self.resolve_dtype(dtype)
-        kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
-        return kind is DTypeKind.INT
-
-    def _is_no_integer(self, dtype: AnyDType) -> bool:
-        dtype = self.resolve_dtype(dtype)
-        kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
-        return kind is not None and kind is not DTypeKind.INT
-
-    def _is_weaker(self, dtype: AnyDType, wanted: AnyDType) -> bool:
-        dtype, wanted = self.resolve_dtype(dtype), self.resolve_dtype(wanted)
-        if not isinstance(dtype, DTypeHole) or dtype.weak is None:
-            return False
-        return isinstance(wanted, DType) and _widens(dtype.weak, wanted.kind)
-
-
-_NUMBERS: Final = {
-    DTypeKind.BOOL: "a Bool",
-    DTypeKind.INT: "an integer",
-    DTypeKind.FLOAT: "a number with a fraction",
-}
-
-
-def _widens(weak: DTypeKind, kind: DTypeKind) -> bool:
-    """Tell whether a number literal of one family may become an element of another."""
-    return weak is kind or (weak is DTypeKind.INT and kind is DTypeKind.FLOAT)
 
 
 def _never_zero(dim: Dim) -> bool:

@@ -47,7 +47,7 @@ from pyrelay.ir.types import (
     TypeHole,
     float32,
 )
-from pyrelay.ir.verify import INVARIANTS, Stage, VerifyError, verify
+from pyrelay.ir.verify import INVARIANTS, Stage, VerifyError, verify, verify_conversions
 from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
 from pyrelay.passes.infer import infer
@@ -332,3 +332,31 @@ def test_flavours_that_are_not_the_effects_are_found() -> None:
     flavoured = with_flavours(normal())
     all_impure = changed(flavoured, of_kind(LetBlock, flavour=Flavour.IMPURE))
     assert broken(all_impure, Stage.FLAVOURED) == "flavours are effects"
+
+
+WRITTEN = """def @f(%x: float32, %y: float32) -> float32 {
+  let %a = cast(%x, dtype=int64);
+  let %b = cast(%a, dtype=float32);
+  %b + %y
+}"""
+
+
+def test_a_cast_that_the_program_wrote_may_drop_a_fraction() -> None:
+    translated = parse_module(WRITTEN)
+    verify_conversions(translated, infer(translated))
+    verify_conversions(infer(translated), to_anf(infer(translated)))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "uint8", "bool"])
+def test_a_pass_that_casts_a_float_to_a_lower_family_is_found(dtype: str) -> None:
+    translated = parse_module(WRITTEN)
+    lowered = parse_module(f"def @g(%x: float32) {{ cast(%x, dtype={dtype}) }}")
+    cast = infer(lowered).functions["g"].body
+    made = changed(infer(translated), lambda n: cast if isinstance(n, Call) else n, "f")
+    with pytest.raises(VerifyError, match="only the program itself drops fractions"):
+        verify_conversions(translated, made)
+
+
+def test_a_cast_to_a_higher_family_needs_no_words_in_the_program() -> None:
+    translated = parse_module("def @f(%x: float32, %n: int64) { %x + %n }")
+    verify_conversions(translated, infer(translated))

@@ -1,0 +1,57 @@
+"""That no pass casts a value to a dtype in which it loses something.
+
+The families of dtypes are bools, integers and floats, in this order. A cast to a lower family drops
+a fraction, or all but whether a number is 0; only the program itself may ask for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ..expr import Call, Expr, type_of
+from ..op import Op
+from ..traverse import post_order
+from ..types import DType, SizeType, TensorType, Type, int64, show
+from .scene import Invariant, VerifyError
+
+if TYPE_CHECKING:
+    from ..module import Module
+
+_SAYING: Final = frozenset({"dtype", "fill_value"})
+"""The attributes of operators that convert what they take."""
+
+
+def verify_conversions(before: Module, after: Module) -> None:
+    """Check that each cast to a lower family that a pass leaves stands where the module before it
+    calls an operator that converts. Raises VerifyError."""
+    allowed = {
+        node.span
+        for function in before.functions.values()
+        for node in post_order(function)
+        if isinstance(node, Call) and not _SAYING.isdisjoint(node.attrs)
+    }
+    for name, function in after.functions.items():
+        if name not in before.functions and name.startswith("prelude."):
+            continue  # linked by inference; the prelude is checked by itself
+        for node in post_order(function):
+            detail = _lowered(node)
+            if detail is not None and node.span not in allowed:
+                raise VerifyError(name, node, _INVARIANT, detail)
+
+
+def _lowered(node: Expr) -> str | None:
+    if not isinstance(node, Call) or not isinstance(node.callee, Op) or node.callee.name != "cast":
+        return None
+    actual, wanted = _dtype(type_of(node.args[0])), node.attrs["dtype"]
+    if actual is None or not isinstance(wanted, DType) or actual.kind.value <= wanted.kind.value:
+        return None
+    return f"{show(type_of(node.args[0]))} is cast to {wanted}"
+
+
+def _dtype(ty: Type) -> DType | None:
+    if isinstance(ty, SizeType):
+        return int64
+    return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
+
+
+_INVARIANT: Final = Invariant("only the program itself drops fractions", lambda _: iter(()))
