@@ -53,6 +53,15 @@ def word(*known: str) -> Kind:
     return kind
 
 
+def named(value: Any) -> tuple[tuple[str, Any], ...]:
+    """Return values by name, as pairs."""
+    if isinstance(value, tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
+    ):
+        return value
+    raise TypeError("it is a tuple of names and values")
+
+
 def dtype(value: Any) -> DType:
     """Give a dtype."""
     if isinstance(value, DType):

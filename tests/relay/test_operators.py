@@ -38,6 +38,8 @@ X, Y, POSITIVE = draw(2, 3, 4), draw(3, 1), draw(2, 3, 4, low=0.5, high=3.0)
 UNIT = draw(2, 3, 4, low=-0.9, high=0.9)
 IMAGE, NHWC = draw(2, 4, 7, 7), draw(2, 7, 7, 4)
 INTS = torch.tensor([[7, -7, 6], [-6, 5, 0]], dtype=torch.int32)
+LARGE = torch.tensor([2**31 - 1, 2, 3], dtype=torch.int32)
+NEAR = torch.tensor([-1, 1, 4, -7])
 DIVISORS = torch.tensor([[2, 2, -4], [4, 3, 5]], dtype=torch.int32)
 Case = tuple[str, tuple[Tensor, ...], Callable[..., Any]]
 
@@ -122,6 +124,15 @@ INTEGERS: list[Case] = [
     ("where(%x < %y, %x, %y)", (INTS, DIVISORS), torch.minimum),
     ('cast(%x, dtype="float32")', (INTS,), lambda x: x.float()),
     ("max(%x, axis=[1])", (INTS,), lambda x: x.amax(1)),
+    ("sum(%x, axis=[1])", (INTS,), lambda x: x.sum(1, dtype=torch.int32)),
+    ("sum(%x)", (LARGE,), lambda x: x.sum(dtype=torch.int32)),
+    ("prod(%x)", (LARGE,), lambda x: x.prod(dtype=torch.int32)),
+    ("mean(%x, axis=[0, 1])", (INTS,), lambda x: torch.tensor(0, dtype=torch.int32)),
+    ("mean(%x, axis=[1])", (INTS,), lambda x: torch.tensor([2, 0], dtype=torch.int32)),
+    ("cumsum(%x, axis=1)", (INTS,), lambda x: x.cumsum(1, dtype=torch.int32)),
+    ('cumsum(%x, axis=1, dtype="int64")', (INTS,), lambda x: x.cumsum(1)),
+    ("cumprod(%x, axis=0)", (INTS,), lambda x: x.cumprod(0, dtype=torch.int32)),
+    ("clip(%x, a_min=-1.5f, a_max=5.5f)", (INTS,), lambda x: x.clip(-1, 5)),
 ]
 
 SHAPES: list[Case] = [
@@ -131,8 +142,10 @@ SHAPES: list[Case] = [
     ("reshape(%x, newshape=[0, -1])", (X,), lambda x: x.reshape(2, 12)),
     ("reshape(%x, newshape=[-3, 0])", (X,), lambda x: x.reshape(6, 4)),
     ("reshape(%x, newshape=[0, 0, -4, 2, -1])", (X,), lambda x: x.reshape(2, 3, 2, 2)),
+    ("reshape(%x, newshape=[0, -2])", (X,), lambda x: x),
     ("reshape_like(%x, %y)", (X, draw(6, 4)), lambda x, y: x.reshape(6, 4)),
     ("transpose(%x, axes=[2, 0, 1])", (X,), lambda x: x.permute(2, 0, 1)),
+    ("transpose(%x)", (X,), lambda x: x.permute(2, 1, 0)),
     ("expand_dims(%x, axis=1, num_newaxis=2)", (X,), lambda x: x[:, None, None]),
     ("squeeze(%x, axis=[1])", (Y,), lambda x: x.squeeze(1)),
     ("squeeze(%x)", (Y,), lambda x: x.squeeze()),
@@ -159,6 +172,21 @@ SHAPES: list[Case] = [
         (X,),
         lambda x: x[0:1, 1:],
     ),
+    (
+        'strided_slice(%x, begin=[-2], end=[2], strides=[3], axes=[-1], slice_mode="size")',
+        (X,),
+        lambda x: x[:, :, -2:],
+    ),
+    ("strided_slice(%x, begin=[1], end=[-5], strides=[-1])", (X,), lambda x: x.flip(0)),
+    ("take(%x, %y, axis=0)", (torch.tensor([10, 20, 30]), NEAR), lambda x, y: x[[0, 1, 2, 0]]),
+    (
+        'take(%x, %y, axis=0, mode="wrap")',
+        (torch.tensor([10, 20, 30]), NEAR),
+        lambda x, y: x[[2, 1, 1, 2]],
+    ),
+    ('take(%x, %y, axis=0, mode="fast")', (X, torch.tensor([1])), lambda x, y: x[y]),
+    ("take(%x, %y)", (X, torch.tensor([-5, 99])), lambda x, y: x.flatten()[[0, 23]]),
+    ("take(%x, %y, axis=-2)", (X, torch.tensor([2, 9])), lambda x, y: x[:, [2, 2]]),
     ("take(%x, %y, axis=1)", (X, torch.tensor([2, 0])), lambda x, y: x[:, y]),
     ("take(%x, %y)", (X, torch.tensor([[2, 0]])), torch.take),
     (
@@ -170,6 +198,11 @@ SHAPES: list[Case] = [
         'one_hot(%x, 2f, 1f, depth=4, axis=-1, dtype="float32")',
         (torch.tensor([1, 3]),),
         lambda x: functional.one_hot(x, 4).float() + 1,
+    ),
+    (
+        'one_hot(%x, 2f, 1f, depth=3, axis=0, dtype="float32")',
+        (torch.tensor([1, 7, -1]),),
+        lambda x: torch.tensor([[1.0, 1, 1], [2, 1, 1], [1, 1, 1]]),
     ),
     ('full(2f, shape=[2, 2], dtype="float32")', (), lambda: torch.full((2, 2), 2.0)),
     ('zeros(shape=[2, 2], dtype="int32")', (), lambda: torch.zeros(2, 2, dtype=torch.int32)),
@@ -199,6 +232,22 @@ REDUCTIONS: list[Case] = [
     ("min(%x)", (X,), torch.min),
     ("all(%x < 1f, axis=[1])", (X,), lambda x: (x < 1).all(1)),
     ("any(%x < 1f, axis=[0, 1])", (X,), lambda x: (x < 1).any(0).any(0)),
+    ("sum(%x, axis=[0], exclude=True)", (X,), lambda x: x.sum((1, 2))),
+    ("max(%x, axis=[-1], exclude=True)", (X,), lambda x: x.amax((0, 1))),
+    ("prod(%x, axis=[0, 2], keepdims=True)", (X,), lambda x: x.prod(2, True).prod(0, True)),
+    ("cumsum(%x)", (X,), lambda x: x.flatten().cumsum(0)),
+    (
+        "cumsum(%x, axis=1, exclusive=True)",
+        (X,),
+        lambda x: functional.pad(x.cumsum(1), (0, 0, 1, -1)),
+    ),
+    (
+        "cumprod(%x, exclusive=True)",
+        (INTS,),
+        lambda x: functional.pad(x.flatten().cumprod(0, dtype=torch.int32), (1, -1), value=1),
+    ),
+    ("variance(%x, %y, unbiased=True)", (X, X + 1), lambda x, y: torch.tensor(24 / 23)),
+    ('topk(%x, k=0, ret_type="values")', (X,), lambda x: x.sort(-1, descending=True)[0]),
     ("logsumexp(%x, axis=[1])", (X,), lambda x: x.logsumexp(1)),
     ("prod(%x, axis=[1])", (X,), lambda x: x.prod(1)),
     ("argmax(%x, axis=[1])", (X,), lambda x: x.argmax(1).int()),
@@ -221,7 +270,33 @@ KERNEL, SCALE = draw(5, 4, 3, 3), draw(4, low=0.5, high=2.0)
 NETWORKS: list[Case] = [
     ("nn.dense(%x, %y, units=5)", (draw(2, 3), draw(5, 3)), functional.linear),
     ("nn.matmul(%x, %y, transpose_b=True)", (draw(2, 3), draw(5, 3)), functional.linear),
-    ("nn.batch_matmul(%x, %y)", (draw(2, 3, 4), draw(2, 5, 4)), lambda x, y: x @ y.mT),
+    (
+        "nn.batch_matmul(%x, %y, transpose_b=True)",
+        (draw(2, 3, 4), draw(2, 5, 4)),
+        lambda x, y: x @ y.mT,
+    ),
+    ("nn.batch_matmul(%x, %y)", (draw(2, 3, 4), draw(1, 4, 5)), torch.matmul),
+    ("nn.matmul(%x, %y)", (draw(2, 3, 4), draw(4, 5)), torch.matmul),
+    (
+        "nn.matmul(%x, %y, transpose_a=True, units=5)",
+        (draw(4, 3), draw(4, 5)),
+        lambda x, y: x.T @ y,
+    ),
+    (
+        "nn.conv2d(%x, %y, channels=5)",
+        (IMAGE, KERNEL),
+        functional.conv2d,
+    ),
+    (
+        'nn.conv2d(%x, %y, kernel_size=[3, 3], out_layout="NHWC")',
+        (IMAGE, KERNEL),
+        lambda x, w: functional.conv2d(x, w).permute(0, 2, 3, 1),
+    ),
+    (
+        'nn.dense(%x, %y, out_dtype="float32")',
+        (draw(2, 3).half(), draw(5, 3).half()),
+        lambda x, w: functional.linear(x.float(), w.float()),
+    ),
     ("nn.bias_add(%x, %y)", (IMAGE, SCALE), lambda x, b: x + b[:, None, None]),
     ("nn.bias_add(%x, %y, axis=-1)", (NHWC, SCALE), lambda x, b: x + b),
     ("nn.leaky_relu(%x, alpha=0.2f)", (X,), lambda x: functional.leaky_relu(x, 0.2)),
@@ -357,14 +432,16 @@ def test_an_operator_gives_relays_value(
 @pytest.mark.parametrize(
     "text",
     [
-        "reshape(%x, newshape=[-2])",
-        "transpose(%x)",
-        "sum(%x, axis=[0], exclude=True)",
+        "reshape(%x, newshape=[-5])",
+        "argmax(%x, select_last_index=True)",
         'nn.conv2d(%x, %x, data_layout="NCHW16c")',
-        'nn.conv2d(%x, %x, out_dtype="int32")',
+        'nn.conv2d(%x, %x, out_dtype="uint16")',
+        'nn.dense(%x, %x, auto_scheduler_rewritten_layout="4o")',
+        "take(%x, %x, batch_dims=1)",
+        "strided_slice(%x, begin=[0, 0], end=[1])",
         'cast(%x, dtype="uint16")',
         'take(%x, %x, axis=0, mode="raise")',
-        "strided_slice(%x, begin=[3], end=[0], strides=[-1])",
+        "strided_slice(%x, begin=[3], end=[0], strides=[0])",
         'nn.pad(%x, pad_width=[[0, 0]], pad_mode="wrap")',
         'topk(%x, ret_type="none")',
         "clip(%x, a_min=None, a_max=1f)",
@@ -377,6 +454,23 @@ def test_uses_without_a_counterpart_are_refused_by_name(text: str) -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "RL617"
     assert text.split("(")[0] in found.title
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("nn.matmul(%x, %y)", "takes operands of ranks 2 \\(or more\\) and 2, not of 2 and 3"),
+        ("nn.batch_matmul(%x, %y)", "takes operands of rank 3, not of 2 and 3"),
+        ("sum(%x < 1f)", "takes numbers, not bools"),
+        ("argmax(%y, axis=[0], exclude=True)", "is supported with one `axis`, or with all"),
+        ("one_hot(%z, 1f, 0f, depth=2, axis=4)", "has no axis 4: the result has 2 dims"),
+    ],
+)
+def test_uses_that_types_show_to_be_none_are_refused_by_name(text: str, why: str) -> None:
+    params = "%x: Tensor[(2, 2), float32], %y: Tensor[(2, 2, 2), float32], %z: Tensor[(2), int32]"
+    with pytest.raises(CheckError, match=f"Relay's `{text.split('(')[0]}` {why}") as caught:
+        api.parse(f"{HEADER}def @main({params}) {{ {text} }}").check()
+    assert caught.value.diagnostics[0].primary is not None
 
 
 @pytest.mark.parametrize("name", sorted(UNSUPPORTED))

@@ -1,5 +1,5 @@
 """What a program does to something before inference knows what that is: loops, maps of trees,
-comparisons.
+comparisons, operators of Relay.
 
 A loop over something of unknown type keeps a *place*: the number of the round where it runs over a
 tensor, what is left where it runs over a list. Inference puts the operators of the one or the other
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from .. import kinds
 from ..op import (
     Effect,
     Host,
@@ -20,6 +21,7 @@ from ..op import (
     RuleCall,
     Sample,
     ShapeBehaviour,
+    attribute,
     operand,
 )
 from ..types import Type
@@ -113,6 +115,26 @@ equal_values: Final = Op(
     samples=lambda: (Sample((0, 0)),),
 )
 
+relay_call: Final = Op(
+    name="relay_call",
+    doc="A call of an operator of Relay, whose meaning depends on the types of its operands.",
+    params=(
+        operand("operands"),
+        attribute("operator", convert=kinds.text),
+        attribute("attributes", (), kinds.named),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_undecided,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_never),
+    grad=NoGradient("no checked program has it"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample(((0,),), {"operator": "sum"}),),
+)
+
 UNDECIDED: Final = (
     first_place,
     is_inside,
@@ -123,4 +145,5 @@ UNDECIDED: Final = (
     contains,
     map_leaves,
     equal_values,
+    relay_call,
 )

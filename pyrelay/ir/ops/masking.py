@@ -22,7 +22,7 @@ from ..rules import broadcast_shapes, with_rank
 from ..types import TensorType, Type, bool_, show
 from . import compare
 from .moving import broadcast_index
-from .operands import as_tensors
+from .operands import as_tensor
 
 if TYPE_CHECKING:
     from ..build import Value
@@ -51,7 +51,8 @@ def _masked_fill_grad(p: Pullback) -> tuple[Value, None, Value]:
 
 
 def _masked_fill(torch: Any, x: Any, mask: Any, value: Any) -> Any:
-    x, mask = as_tensors(torch, (x, mask))
+    x = as_tensor(torch, x, mask)
+    mask = as_tensor(torch, mask, x)
     return torch.masked_fill(x, mask, value)
 
 

@@ -25,9 +25,12 @@ def as_tensor(torch: Any, value: Any, like: Any = None) -> Any:
 
 
 def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
-    """Give values as tensors, numbers on the device of the tensors among them."""
+    """Return operands of one dtype as tensors: a number takes the dtype, and the device, of the
+    tensors among them."""
     like = next((v for v in values if isinstance(v, torch.Tensor)), None)
-    return [as_tensor(torch, v, like) for v in values]
+    if like is None:
+        return [as_tensor(torch, v) for v in values]
+    return [torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in values]
 
 
 def as_positions(torch: Any, value: Any, like: Any = None) -> Any:

@@ -8,7 +8,13 @@ from ..expr import Call, Expr
 from ..op import Op
 from ..ops import activation, arithmetic, compare, create, math, rounding, sizes, view
 from ..ops.reduce import sum_to
-from .imported import REQUIRED, Emit, Imported, dtype_of, refuse
+from ..types import DType, DTypeKind
+from . import attributes
+from .attributes import Attribute
+from .imported import Emit, Imported, always
+
+_FAR: Final = 2**62
+"""Beyond what a bound of integers may be."""
 
 
 def _unary(name: str, op: Op) -> Imported:
@@ -23,17 +29,15 @@ def _same(_: Emit, x: Expr) -> Expr:
     return x
 
 
-def _clip(e: Emit, x: Expr, *, a_min: Any, a_max: Any) -> Expr:
-    if not all(isinstance(bound, int | float) for bound in (a_min, a_max)):
-        refuse("needs numbers as `a_min` and `a_max`")
-    return e.call(activation.clip, x, e.number(a_min), e.number(a_max))
+def _clip(e: Emit, x: Expr, *, a_min: float, a_max: float) -> Expr:
+    if e.dtype(x).kind is DTypeKind.FLOAT:
+        return e.call(activation.clip, x, e.number(a_min), e.number(a_max))
+    low, high = (int(max(-_FAR, min(bound, _FAR))) for bound in (a_min, a_max))
+    return e.call(activation.clip, x, e.number(low), e.number(high))
 
 
-def _cast(e: Emit, x: Expr, *, dtype: Any) -> Expr:
-    found = dtype_of(dtype)
-    if found is None:
-        refuse("needs a dtype")
-    return e.call(compare.cast, x, dtype=found)
+def _cast(e: Emit, x: Expr, *, dtype: DType) -> Expr:
+    return e.call(compare.cast, x, dtype=dtype)
 
 
 def shape_of(e: Emit, x: Expr) -> Call:
@@ -46,7 +50,8 @@ def _like(op: Op, attribute: str) -> Any:
 
 
 def _full_like(e: Emit, x: Expr, value: Expr) -> Expr:
-    return e.call(arithmetic.add, e.call(create.zeros_like, x), value)
+    filled = e.call(compare.cast, value, dtype=e.dtype(x))
+    return e.call(view.expand, filled, size=shape_of(e, x))
 
 
 ELEMENTWISE: Final = (
@@ -107,11 +112,22 @@ ELEMENTWISE: Final = (
     Imported(
         name="clip",
         operands=("a",),
-        attributes={"a_min": REQUIRED, "a_max": REQUIRED},
+        attributes={n: Attribute(attributes.number) for n in ("a_min", "a_max")},
         build=_clip,
+        needs_types=always,
     ),
-    Imported(name="cast", operands=("data",), attributes={"dtype": REQUIRED}, build=_cast),
-    Imported(name="full_like", operands=("data", "fill_value"), build=_full_like),
+    Imported(
+        name="cast",
+        operands=("data",),
+        attributes={"dtype": Attribute(attributes.dtype)},
+        build=_cast,
+    ),
+    Imported(
+        name="full_like",
+        operands=("data", "fill_value"),
+        build=_full_like,
+        needs_types=always,
+    ),
     Imported(
         name="where",
         operands=("condition", "x", "y"),

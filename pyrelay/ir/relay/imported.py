@@ -1,19 +1,20 @@
 """How an operator of Relay is read: its signature there, and what it is in our operators.
 
 An `Imported` checks a call against Relay's signature and builds the expression that means the same.
-Nothing is known of types when a text is read, so a build uses only what the text says: where the
-rank or dtype of an operand would decide, it writes code that is right for all.
+Nothing is known of types when a text is read. Where the rank or dtype of an operand decides, the
+call is kept as the operator `relay_call`, which inference expands once it knows them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import Span
 from ...diagnostics.wording import counted
+from ..dims import Dim
 from ..expr import (
     Binding,
     Call,
@@ -27,19 +28,11 @@ from ..expr import (
     Var,
     is_atom,
 )
-from ..op import Missing, Op
-from ..types import DTYPES, DType, TensorType
-
-REQUIRED: Final = Missing.REQUIRED
-
-
-class Refused(Exception):  # noqa: N818  becomes a diagnostic at the call
-    """What a call asks for has no meaning here: the message goes on after the operator's name."""
-
-    def __init__(self, message: str, help: str | None = None) -> None:  # noqa: A002
-        super().__init__(message)
-        self.message = message
-        self.help = help
+from ..op import Op, Stuck
+from ..ops import sizes
+from ..ops.loop import relay_call
+from ..types import DType, SizeType, TensorType, Type, TypeHole, int64
+from .attributes import REQUIRED, Attribute, attribute_text, refuse
 
 
 class BadSignature(Exception):  # noqa: N818  becomes a diagnostic at the call
@@ -54,11 +47,47 @@ class BadSignature(Exception):  # noqa: N818  becomes a diagnostic at the call
 
 @final
 class Emit:
-    """The expression that one call means, under construction."""
+    """The expression that one call means, under construction.
 
-    def __init__(self, span: Span) -> None:
+    `type_of` gives the type of an operand; only the builds of calls that need types may ask.
+    """
+
+    def __init__(self, span: Span, type_of: Callable[[Expr], Type] | None = None) -> None:
         self.span: Final = span
+        self._type_of: Final = type_of
         self._bindings: Final[list[Binding]] = []
+
+    def shape(self, operand: Expr) -> tuple[Dim, ...]:
+        """Return the shape of an operand. Raises Stuck while its rank is not known."""
+        return self._tensor(operand).shape
+
+    def rank(self, operand: Expr) -> int:
+        """Return the rank of an operand. Raises Stuck while it is not known."""
+        return len(self.shape(operand))
+
+    def dtype(self, operand: Expr) -> DType:
+        """Return the dtype of an operand. Raises Stuck while it is not known."""
+        dtype = self._tensor(operand).dtype
+        if not isinstance(dtype, DType):
+            raise Stuck(dtype)
+        return dtype
+
+    def _tensor(self, operand: Expr) -> TensorType:
+        assert self._type_of is not None, "the operator does not say that it needs types"
+        ty = self._type_of(operand)
+        match ty:
+            case TypeHole():
+                raise Stuck(ty)
+            case SizeType():
+                return TensorType((), int64)
+            case TensorType():
+                return ty
+            case _:
+                return refuse("takes tensors")
+
+    def size(self, operand: Expr, dim: int) -> Call:
+        """Return the size of a dim of a value."""
+        return self.call(sizes.dim_size, operand, dim=dim)
 
     def call(self, op: Op, *args: Expr | None, **attrs: Any) -> Call:
         """Give a call; operands that are None, or missing at the end, are omitted."""
@@ -94,6 +123,11 @@ class Emit:
         return LetBlock(tuple(self._bindings), result, Flavour.PURE, span=self.span)
 
 
+def always(_: Mapping[str, Any]) -> bool:
+    """Return True: every call of an operator needs types."""
+    return True
+
+
 Build: TypeAlias = Callable[..., Expr]
 """From an `Emit`, the operands (None for one left out) and the attributes by name."""
 
@@ -106,18 +140,37 @@ class Imported:
     Attributes:
         name: Its name there.
         operands: The names of its operands; the last `optional` ones may be left out.
-        attributes: Its attributes with their defaults.
+        attributes: Its attributes.
         build: What a call of it is here.
+        needs_types: Whether a call with such attributes is built where types are known.
     """
 
     name: str
     operands: tuple[str, ...]
     build: Build
-    attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    attributes: Mapping[str, Attribute] = field(default_factory=dict[str, Attribute])
     optional: int = 0
+    needs_types: Callable[[Mapping[str, Any]], bool] = lambda _: False
 
     def call(self, args: Sequence[Expr], attrs: Mapping[str, Any], span: Span) -> Expr:
-        """Give what a call means. Raises BadSignature and Refused."""
+        """Build what a call means. Raises BadSignature and Refused."""
+        read = self._checked(args, attrs)
+        if not self.needs_types(read):
+            return self._built(Emit(span), args, read)
+        kept = {"operator": self.name, "attributes": tuple(read.items())}
+        return Call(relay_call, (Tuple(tuple(args), span=span),), kept, span=span)
+
+    def expanded(self, emit: Emit, args: Sequence[Expr], attrs: Mapping[str, Any]) -> Expr:
+        """Build what a kept call means. Raises BadSignature, Refused, and Stuck while a type that
+        it needs is not known."""
+        return self._built(emit, args, self._checked(args, attrs))
+
+    def _built(self, emit: Emit, args: Sequence[Expr], attrs: Mapping[str, Any]) -> Expr:
+        left_out = (None for _ in range(len(self.operands) - len(args)))
+        return emit.finished(self.build(emit, *args, *left_out, **attrs))
+
+    def _checked(self, args: Sequence[Expr], attrs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the attributes of a call in their normal forms, defaults filled in."""
         most, least = len(self.operands), len(self.operands) - self.optional
         if not least <= len(args) <= most:
             wanted = counted(most, "operand")
@@ -128,13 +181,11 @@ class Imported:
         if unknown:
             message = f"`{self.name}` has no attribute `{unknown[0]}`"
             raise BadSignature(message, unknown[0], nearest(unknown[0], self.attributes))
-        given = {**self.attributes, **attrs}
+        given = {n: attrs.get(n, a.default) for n, a in self.attributes.items()}
         missing = [name for name, value in given.items() if value is REQUIRED]
         if missing:
             raise BadSignature(f"`{self.name}` needs its attribute `{missing[0]}`")
-        emit = Emit(span)
-        operands = (*args, *(None for _ in range(most - len(args))))
-        return emit.finished(self.build(emit, *operands, **given))
+        return {n: a.kind(n, given[n]) for n, a in self.attributes.items()}
 
     def function(self, span: Span) -> Function:
         """Give the operator as a value: a function that calls it."""
@@ -151,53 +202,7 @@ class Imported:
         """The signature, as a call is written."""
         parts = [*self.operands[: self.arity]]
         parts += [f"[{name}]" for name in self.operands[self.arity :]]
-        for name, default in self.attributes.items():
-            parts.append(f"{name}={'...' if default is REQUIRED else _text(default)}")
+        for name, attribute in self.attributes.items():
+            default = attribute.default
+            parts.append(f"{name}={'...' if default is REQUIRED else attribute_text(default)}")
         return f"{self.name}({', '.join(parts)})"
-
-
-def refuse(message: str, help: str | None = None) -> NoReturn:  # noqa: A002
-    """Stop: a call asks for something that is not supported."""
-    raise Refused(message, help)
-
-
-def dtype_of(name: Any) -> DType | None:
-    """Give the dtype of an attribute such as `dtype="float32"`; None for an empty one."""
-    if name in (None, ""):
-        return None
-    known = {**DTYPES, "int": DTYPES["int32"], "float": DTYPES["float32"]}
-    if isinstance(name, DType):
-        return name
-    if not isinstance(name, str) or name not in known:
-        refuse(f"has the dtype `{name}`, which is not supported")
-    return known[name]
-
-
-def integers(value: Any, name: str) -> tuple[int, ...]:
-    """Give an attribute that is one integer or several, as a tuple."""
-    items = value if isinstance(value, tuple) else (value,)
-    if not all(isinstance(i, int) and not isinstance(i, bool) for i in items):
-        refuse(f"needs integers as `{name}`")
-    return items
-
-
-def integer(value: Any, name: str) -> int:
-    """Give an attribute that is one integer."""
-    items = integers(value, name)
-    if len(items) != 1:
-        refuse(f"needs one integer as `{name}`")
-    return items[0]
-
-
-def only(value: Any, allowed: Any, name: str) -> None:
-    """Refuse an attribute that is not what alone is supported."""
-    if value != allowed and value not in ("", None):
-        refuse(f"is supported with `{name}={_text(allowed)}` only")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_text, value))}]"
-    return str(value)

@@ -1,7 +1,8 @@
-"""Relay's operators of neural networks, with its layouts and its paddings."""
+"""Relay's operators of neural networks but for its pools."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..expr import Expr
@@ -13,36 +14,50 @@ from ..ops import (
     conv,
     conv_transpose,
     create,
-    extrema,
-    join,
     linalg,
     math,
     norm,
-    pool,
-    pool1d,
     sizes,
     view,
 )
 from ..ops.reduce import mean, sum_
-from .imported import REQUIRED, Emit, Imported, integer, integers, only, refuse
+from ..types import DType
+from . import attributes
+from .attributes import Attribute, only, optional, refuse, word
+from .images import LAYOUTS, TO_FIRST, each, from_first, padded_image, permuted, sides
+from .imported import Emit, Imported, always
 
 
-def _dense(e: Emit, x: Expr, weight: Expr, **attrs: Any) -> Expr:
-    only(attrs["out_dtype"], "", "out_dtype")
-    units = attrs["units"]
-    hyper = {} if units is None else {"out_features": integer(units, "units")}
-    return e.call(linalg.linear, x, weight, **hyper)
+def _in_dtype(e: Emit, x: Expr, dtype: DType | None) -> Expr:
+    """Build an operand in the dtype that the result is computed in, if the call names one."""
+    return x if dtype is None else e.call(compare.cast, x, dtype=dtype)
 
 
-def _swapped(e: Emit, x: Expr, *, swap: Any) -> Expr:
+def _dense(e: Emit, x: Expr, weight: Expr, *, units: Any, out_dtype: Any, **_: Any) -> Expr:
+    x, weight = (_in_dtype(e, operand, out_dtype) for operand in (x, weight))
+    return e.call(linalg.linear, x, weight, **({} if units is None else {"out_features": units}))
+
+
+def _swapped(e: Emit, x: Expr, *, swap: bool) -> Expr:
     return e.call(view.swapaxes, x, axis0=-2, axis1=-1) if swap else x
 
 
-def _matmul(e: Emit, x: Expr, y: Expr, **attrs: Any) -> Expr:
-    only(attrs["out_dtype"], "", "out_dtype")
-    left = _swapped(e, x, swap=attrs["transpose_a"])
-    right = _swapped(e, y, swap=attrs["transpose_b"])
-    return e.call(linalg.matmul, left, right)
+def _matmul(e: Emit, x: Expr, y: Expr, *, units: Any, **attrs: Any) -> Expr:
+    if units is None and (e.rank(y) != 2 or e.rank(x) < 2):
+        ranks = f"not of {e.rank(x)} and {e.rank(y)}"
+        refuse(f"takes operands of ranks 2 (or more) and 2, {ranks}", "see `nn.batch_matmul`")
+    left, right = (_in_dtype(e, operand, attrs["out_dtype"]) for operand in (x, y))
+    left = _swapped(e, left, swap=attrs["transpose_a"])
+    right = _swapped(e, right, swap=not attrs["transpose_b"])
+    return e.call(linalg.linear, left, right, **({} if units is None else {"out_features": units}))
+
+
+def _batch_matmul(e: Emit, x: Expr, y: Expr, **attrs: Any) -> Expr:
+    if (e.rank(x), e.rank(y)) != (3, 3):
+        refuse(f"takes operands of rank 3, not of {e.rank(x)} and {e.rank(y)}")
+    left, right = (_in_dtype(e, operand, attrs["out_dtype"]) for operand in (x, y))
+    left = _swapped(e, left, swap=attrs["transpose_a"])
+    return e.call(linalg.matmul, left, _swapped(e, right, swap=attrs["transpose_b"]))
 
 
 def _at_axis(e: Emit, x: Expr, axis: int, body: Any) -> Expr:
@@ -53,23 +68,20 @@ def _at_axis(e: Emit, x: Expr, axis: int, body: Any) -> Expr:
     return e.call(view.swapaxes, body(there), axis0=axis, axis1=-1)
 
 
-def _bias_add(e: Emit, x: Expr, bias: Expr, *, axis: Any) -> Expr:
-    return _at_axis(e, x, integer(axis, "axis"), lambda there: e.call(arithmetic.add, there, bias))
+def _bias_add(e: Emit, x: Expr, bias: Expr, *, axis: int) -> Expr:
+    return _at_axis(e, x, axis, lambda there: e.call(arithmetic.add, there, bias))
 
 
-def _prelu(e: Emit, x: Expr, alpha: Expr, *, axis: Any) -> Expr:
+def _prelu(e: Emit, x: Expr, alpha: Expr, *, axis: int) -> Expr:
     def body(there: Expr) -> Expr:
         there = e.named(there)
         below = e.call(arithmetic.multiply, there, alpha)
         positive = e.call(compare.greater, there, e.number(0.0))
         return e.call(compare.where, positive, there, below)
 
-    return _at_axis(e, x, integer(axis, "axis"), body)
+    return _at_axis(e, x, axis, body)
 
 
-_TO_FIRST: Final = {"NCHW": None, "NHWC": (0, 3, 1, 2), "NCW": None, "NWC": (0, 2, 1)}
-"""For each layout of data, the permutation that brings the channels to dim 1."""
-_BACK: Final = {"NCHW": None, "NHWC": (0, 2, 3, 1), "NCW": None, "NWC": (0, 2, 1)}
 _KERNELS: Final = {
     "OIHW": None,
     "HWIO": (3, 2, 0, 1),
@@ -82,179 +94,83 @@ _KERNELS: Final = {
 """For each layout of a kernel, the permutation to output, input, height, width."""
 
 
-def _permuted(e: Emit, x: Expr, table: Any, layout: Any, name: str) -> Expr:
-    if layout not in table:
-        refuse(f'is not supported with `{name}="{layout}"`', f"write one of {', '.join(table)}")
-    order = table[layout]
-    return x if order is None else e.call(view.permute, x, dims=order)
+_DTYPE: Final = optional(attributes.dtype)
+_KERNEL_LAYOUTS: Final = {1: ("OIW", "WIO"), 2: ("OIHW", "HWIO", "HWOI", "OHWI", "IOHW")}
 
 
-def _padded(
-    e: Emit, x: Expr, padding: Any, rank: int, *, value: float = 0.0, most: tuple[int, ...] = ()
-) -> tuple[Expr, Any]:
-    """Give a padding that is equal on both sides and at most `most`, which torch wants; any other
-    is added to the tensor before."""
-    sides = integers(padding, "padding")
-    if len(sides) == 1:
-        sides *= rank
-    if len(sides) == rank:
-        sides *= 2
-    if len(sides) != 2 * rank:
-        refuse(f"needs {2 * rank} numbers as `padding`")
-    before, after = sides[:rank], sides[rank:]
-    if before == after and all(n <= m for n, m in zip(before, most, strict=False)):
-        return x, before
-    pairs = zip(reversed(before), reversed(after), strict=True)
-    flat = tuple(n for pair in pairs for n in pair)
-    return e.call(join.pad, x, pad=flat, mode="constant", value=value), (0,) * rank
-
-
-def _window(rank: int, letters: str) -> dict[str, Any]:
+def _window(rank: int, kernel_layouts: tuple[str, ...]) -> dict[str, Attribute]:
     return {
-        "strides": (1,) * rank,
-        "padding": (0,) * rank,
-        "dilation": (1,) * rank,
-        "groups": 1,
-        "channels": None,
-        "kernel_size": None,
-        "data_layout": f"NC{letters}",
-        "kernel_layout": f"OI{letters}",
-        "out_layout": "",
-        "out_dtype": "",
+        "strides": each(rank, 1),
+        "padding": each(rank, 0),
+        "dilation": each(rank, 1),
+        "groups": Attribute(attributes.integer, 1),
+        "channels": optional(attributes.integer),
+        "kernel_size": optional(attributes.integers),
+        "data_layout": Attribute(word(*LAYOUTS[rank]), LAYOUTS[rank][0]),
+        "kernel_layout": Attribute(word(*kernel_layouts), kernel_layouts[0]),
+        "out_layout": optional(word(*LAYOUTS[rank])),
+        "out_dtype": _DTYPE,
     }
 
 
-def _checked_window(attrs: Any) -> None:
-    only(attrs["out_dtype"], "", "out_dtype")
-    only(attrs["out_layout"] or attrs["data_layout"], attrs["data_layout"], "out_layout")
+def _says_half(attrs: Mapping[str, Any]) -> bool:
+    """Return whether a convolution says one of the channels and the size of its kernel alone."""
+    return (attrs["channels"] is None) is not (attrs["kernel_size"] is None)
 
 
-def _hyper(attrs: Any) -> dict[str, Any]:
-    """Give what a convolution says of its weight; `channels` alone says too little."""
+def _hyper(e: Emit, weight: Expr, attrs: Any) -> dict[str, Any]:
+    """Return what a convolution says of its weight; what it leaves out is read off the weight."""
     channels, kernel = attrs["channels"], attrs["kernel_size"]
-    if channels is None or kernel is None:
+    if channels is None and kernel is None:
         return {}
-    return {
-        "out_channels": integer(channels, "channels"),
-        "kernel_size": integers(kernel, "kernel_size"),
-    }
+    if _says_half(attrs):
+        shape = dict(zip(attrs["kernel_layout"], e.shape(weight), strict=False))
+        out = shape["O"] * (attrs["groups"] if attrs["kernel_layout"] == "IOHW" else 1)
+        window = tuple(shape[letter] for letter in "HW" if letter in shape)
+        channels, kernel = channels or out, kernel or window
+    return {"out_channels": channels, "kernel_size": kernel}
 
 
 def _conv(op: Op, rank: int) -> Any:
     def build(e: Emit, x: Expr, weight: Expr, **attrs: Any) -> Expr:
-        _checked_window(attrs)
-        layout = attrs["data_layout"]
-        x = _permuted(e, x, _TO_FIRST, layout, "data_layout")
-        weight = _permuted(e, weight, _KERNELS, attrs["kernel_layout"], "kernel_layout")
-        x, padding = _padded(e, x, attrs["padding"], rank)
+        hyper = _hyper(e, weight, attrs)
+        x, weight = (_in_dtype(e, operand, attrs["out_dtype"]) for operand in (x, weight))
+        x = permuted(e, x, TO_FIRST[attrs["data_layout"]])
+        weight = permuted(e, weight, _KERNELS[attrs["kernel_layout"]])
+        x, padding = padded_image(e, x, attrs["padding"], rank)
         out = e.call(
             op,
             x,
             weight,
-            stride=integers(attrs["strides"], "strides"),
+            stride=attrs["strides"],
             padding=padding,
-            dilation=integers(attrs["dilation"], "dilation"),
-            groups=integer(attrs["groups"], "groups"),
-            **_hyper(attrs),
+            dilation=attrs["dilation"],
+            groups=attrs["groups"],
+            **hyper,
         )
-        return _permuted(e, out, _BACK, layout, "data_layout")
+        return from_first(e, out, attrs["data_layout"], attrs["out_layout"])
 
     return build
 
 
 def _conv_transpose(e: Emit, x: Expr, weight: Expr, **attrs: Any) -> Expr:
-    _checked_window(attrs)
-    only(attrs["data_layout"], "NCHW", "data_layout")
-    only(attrs["kernel_layout"], "IOHW", "kernel_layout")
-    sides = integers(attrs["padding"], "padding")
-    if len(sides) == 4:
-        if sides[:2] != sides[2:]:
-            refuse("is supported with the same padding on both sides only")
-        sides = sides[:2]
-    return e.call(
+    hyper = _hyper(e, weight, attrs)
+    x, weight = (_in_dtype(e, operand, attrs["out_dtype"]) for operand in (x, weight))
+    before, after = sides(attrs["padding"], 2)
+    if before != after:
+        refuse("is supported with the same `padding` on both sides only")
+    out = e.call(
         conv_transpose.conv_transpose2d,
-        x,
+        permuted(e, x, TO_FIRST[attrs["data_layout"]]),
         weight,
-        stride=integers(attrs["strides"], "strides"),
-        padding=sides,
-        output_padding=integers(attrs["output_padding"], "output_padding"),
-        groups=integer(attrs["groups"], "groups"),
-        dilation=integers(attrs["dilation"], "dilation"),
+        stride=attrs["strides"],
+        padding=before,
+        output_padding=attrs["output_padding"],
+        groups=attrs["groups"],
+        dilation=attrs["dilation"],
+        **hyper,
     )
-
-
-def _pool_attributes(rank: int, letters: str) -> dict[str, Any]:
-    return {
-        "pool_size": REQUIRED,
-        "strides": (1,) * rank,
-        "dilation": (1,) * rank,
-        "padding": (0,) * rank,
-        "layout": f"NC{letters}",
-        "out_layout": "",
-        "ceil_mode": False,
-    }
-
-
-def _max_pool(op: Op, rank: int) -> Any:
-    def build(e: Emit, x: Expr, **attrs: Any) -> Expr:
-        only(attrs["out_layout"] or attrs["layout"], attrs["layout"], "out_layout")
-        x = _permuted(e, x, _TO_FIRST, attrs["layout"], "layout")
-        size = integers(attrs["pool_size"], "pool_size")
-        most = tuple(n // 2 for n in size)
-        x, padding = _padded(e, x, attrs["padding"], rank, value=float("-inf"), most=most)
-        out = e.call(
-            op,
-            x,
-            kernel_size=size,
-            stride=integers(attrs["strides"], "strides"),
-            padding=padding,
-            dilation=integers(attrs["dilation"], "dilation"),
-            ceil_mode=bool(attrs["ceil_mode"]),
-        )
-        return _permuted(e, out, _BACK, attrs["layout"], "layout")
-
-    return build
-
-
-def _avg_pool(op: Op, rank: int) -> Any:
-    def build(e: Emit, x: Expr, **attrs: Any) -> Expr:
-        only(attrs["out_layout"] or attrs["layout"], attrs["layout"], "out_layout")
-        if set(integers(attrs["dilation"], "dilation")) != {1}:
-            refuse("is supported without dilation only")
-        x = _permuted(e, x, _TO_FIRST, attrs["layout"], "layout")
-        size = integers(attrs["pool_size"], "pool_size")
-        most = tuple(n // 2 for n in size)
-        padded, padding = _padded(e, x, attrs["padding"], rank, most=most)
-        if padded is not x and not attrs["count_include_pad"]:
-            refuse("is supported with the same padding on both sides only")
-        out = e.call(
-            op,
-            padded,
-            kernel_size=size,
-            stride=integers(attrs["strides"], "strides"),
-            padding=padding,
-            ceil_mode=bool(attrs["ceil_mode"]),
-            count_include_pad=bool(attrs["count_include_pad"]),
-        )
-        return _permuted(e, out, _BACK, attrs["layout"], "layout")
-
-    return build
-
-
-def _global_pool(op: Op) -> Any:
-    def build(e: Emit, x: Expr, *, layout: Any, out_layout: Any) -> Expr:
-        only(out_layout or layout, layout, "out_layout")
-        x = _permuted(e, x, _TO_FIRST, layout, "layout")
-        return _permuted(e, e.call(op, x, dim=(2, 3), keepdim=True), _BACK, layout, "layout")
-
-    return build
-
-
-def _adaptive_pool(e: Emit, x: Expr, *, output_size: Any, layout: Any, out_layout: Any) -> Expr:
-    only(out_layout or layout, layout, "out_layout")
-    x = _permuted(e, x, _TO_FIRST, layout, "layout")
-    out = e.call(pool.adaptive_avg_pool2d, x, output_size=integers(output_size, "output_size"))
-    return _permuted(e, out, _BACK, layout, "layout")
+    return from_first(e, out, attrs["data_layout"], attrs["out_layout"])
 
 
 def _batch_norm(
@@ -262,7 +178,7 @@ def _batch_norm(
 ) -> Expr:
     """Relay's batch norm uses the statistics it is given, and gives them back."""
     average, variance = e.named(average, "mean"), e.named(variance, "var")
-    axis = integer(attrs["axis"], "axis")
+    axis = attrs["axis"]
     if axis != 1:
         x = e.call(view.swapaxes, x, axis0=axis, axis1=1)
     out: Expr = e.call(
@@ -293,7 +209,7 @@ def _layer_norm(e: Emit, x: Expr, gamma: Expr, beta: Expr, **attrs: Any) -> Expr
             eps=attrs["epsilon"],
         )
 
-    return _at_axis(e, x, integer(attrs["axis"], "axis"), body)
+    return _at_axis(e, x, attrs["axis"], body)
 
 
 def _dropout(e: Emit, x: Expr, *, rate: Any) -> Expr:
@@ -315,112 +231,92 @@ def _with_logits(e: Emit, logs: Expr, targets: Expr) -> Expr:
     return e.call(arithmetic.negative, e.call(mean, whole))
 
 
-_NORM: Final = {"axis": 1, "epsilon": 1e-5, "center": True, "scale": True}
-_MATMUL: Final = {
-    "units": None,
-    "out_dtype": "",
-    "transpose_a": False,
-    "transpose_b": False,
-    "auto_scheduler_rewritten_layout": "",
+_NORM: Final = {
+    "axis": Attribute(attributes.integer, 1),
+    "epsilon": Attribute(attributes.number, 1e-5),
+    "center": Attribute(attributes.flag, default=True),
+    "scale": Attribute(attributes.flag, default=True),
 }
-_GLOBAL: Final = {"layout": "NCHW", "out_layout": ""}
+_REWRITTEN: Final = {
+    "auto_scheduler_rewritten_layout": only(""),
+    "meta_schedule_original_shape": only(()),
+}
+"""What Relay's schedulers write of weights whose layout they have changed."""
+_TRANSPOSED: Final = {
+    "out_dtype": _DTYPE,
+    "transpose_a": Attribute(attributes.flag, default=False),
+    "transpose_b": Attribute(attributes.flag, default=False),
+    **_REWRITTEN,
+}
 
 NETWORKS: Final = (
     Imported(
         name="nn.dense",
         operands=("data", "weight"),
-        attributes={"units": None, "out_dtype": "", "auto_scheduler_rewritten_layout": ""},
+        attributes={
+            "units": optional(attributes.integer),
+            "out_dtype": _DTYPE,
+            **_REWRITTEN,
+        },
         build=_dense,
     ),
     Imported(
         name="nn.matmul",
         operands=("tensor_a", "tensor_b"),
-        attributes=_MATMUL,
+        attributes={"units": optional(attributes.integer), **_TRANSPOSED},
         build=_matmul,
+        needs_types=lambda attrs: attrs["units"] is None,
     ),
     Imported(
         name="nn.batch_matmul",
         operands=("tensor_a", "tensor_b"),
-        attributes={**_MATMUL, "transpose_b": True},
-        build=_matmul,
+        attributes=_TRANSPOSED,
+        build=_batch_matmul,
+        needs_types=always,
     ),
     Imported(
         name="nn.bias_add",
         operands=("data", "bias"),
-        attributes={"axis": 1},
+        attributes={"axis": Attribute(attributes.integer, 1)},
         build=_bias_add,
     ),
     Imported(name="nn.relu", operands=("data",), build=lambda e, x: e.call(activation.relu, x)),
     Imported(
         name="nn.leaky_relu",
         operands=("data",),
-        attributes={"alpha": 0.25},
+        attributes={"alpha": Attribute(attributes.number, 0.25)},
         build=lambda e, x, *, alpha: e.call(activation.leaky_relu, x, negative_slope=alpha),
     ),
-    Imported(name="nn.prelu", operands=("data", "alpha"), attributes={"axis": 1}, build=_prelu),
+    Imported(
+        name="nn.prelu",
+        operands=("data", "alpha"),
+        attributes={"axis": Attribute(attributes.integer, 1)},
+        build=_prelu,
+    ),
     Imported(
         name="nn.conv2d",
         operands=("data", "weight"),
-        attributes={**_window(2, "HW"), "auto_scheduler_rewritten_layout": ""},
+        attributes={**_window(2, _KERNEL_LAYOUTS[2]), **_REWRITTEN},
         build=_conv(conv.conv2d, 2),
+        needs_types=_says_half,
     ),
     Imported(
         name="nn.conv1d",
         operands=("data", "weight"),
-        attributes=_window(1, "W"),
+        attributes=_window(1, _KERNEL_LAYOUTS[1]),
         build=_conv(conv.conv1d, 1),
+        needs_types=_says_half,
     ),
     Imported(
         name="nn.conv2d_transpose",
         operands=("data", "weight"),
         attributes={
-            **_window(2, "HW"),
-            "kernel_layout": "IOHW",
-            "output_padding": (0, 0),
+            **_window(2, ("IOHW",)),
+            "kernel_layout": only("IOHW"),
+            "output_padding": each(2, 0),
         },
         build=_conv_transpose,
-    ),
-    Imported(
-        name="nn.max_pool2d",
-        operands=("data",),
-        attributes=_pool_attributes(2, "HW"),
-        build=_max_pool(pool.max_pool2d, 2),
-    ),
-    Imported(
-        name="nn.max_pool1d",
-        operands=("data",),
-        attributes=_pool_attributes(1, "W"),
-        build=_max_pool(pool1d.max_pool1d, 1),
-    ),
-    Imported(
-        name="nn.avg_pool2d",
-        operands=("data",),
-        attributes={**_pool_attributes(2, "HW"), "count_include_pad": False},
-        build=_avg_pool(pool.avg_pool2d, 2),
-    ),
-    Imported(
-        name="nn.avg_pool1d",
-        operands=("data",),
-        attributes={**_pool_attributes(1, "W"), "count_include_pad": False},
-        build=_avg_pool(pool1d.avg_pool1d, 1),
-    ),
-    Imported(
-        name="nn.global_avg_pool2d",
-        operands=("data",),
-        attributes=_GLOBAL,
-        build=_global_pool(mean),
-    ),
-    Imported(
-        name="nn.global_max_pool2d",
-        operands=("data",),
-        attributes=_GLOBAL,
-        build=_global_pool(extrema.amax),
-    ),
-    Imported(
-        name="nn.adaptive_avg_pool2d",
-        operands=("data",),
-        attributes={"output_size": REQUIRED, **_GLOBAL},
-        build=_adaptive_pool,
+        needs_types=_says_half,
     ),
     Imported(
         name="nn.batch_norm",
@@ -431,10 +327,15 @@ NETWORKS: Final = (
     Imported(
         name="nn.layer_norm",
         operands=("data", "gamma", "beta"),
-        attributes={**_NORM, "axis": -1},
+        attributes={**_NORM, "axis": Attribute(attributes.integer, -1)},
         build=_layer_norm,
     ),
-    Imported(name="nn.dropout", operands=("data",), attributes={"rate": 0.5}, build=_dropout),
+    Imported(
+        name="nn.dropout",
+        operands=("data",),
+        attributes={"rate": Attribute(attributes.number, 0.5)},
+        build=_dropout,
+    ),
     Imported(name="nn.cross_entropy", operands=("predictions", "targets"), build=_cross_entropy),
     Imported(
         name="nn.cross_entropy_with_logits",

@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any, Final
 
 from ..expr import Constant, Expr, Tuple
-from ..ops import arithmetic, compare, create, einsum, gathering, index, join, sizes, view
-from .imported import (
-    REQUIRED,
-    Emit,
-    Imported,
-    dtype_of,
-    integer,
-    integers,
-    only,
-    refuse,
-)
+from ..ops import arithmetic, compare, create, einsum, gathering, index, join, view
+from ..types import DType, float32
+from . import attributes
+from .attributes import Attribute, only, optional, refuse, word
+from .imported import Emit, Imported, always
+
+_AXIS: Final = Attribute(attributes.integer)
+_FIRST_AXIS: Final = Attribute(attributes.integer, 0)
+_INTEGERS: Final = Attribute(attributes.integers)
+_DTYPE: Final = optional(attributes.dtype)
 
 
-def _reshape(e: Emit, x: Expr, *, newshape: Any, allowzero: Any) -> Expr:
-    """Relay's codes: 0 keeps a dim, -1 is what is left, -3 joins two dims, -4 splits one."""
+def _reshape(e: Emit, x: Expr, *, newshape: tuple[int, ...], allowzero: bool) -> Expr:
+    """Relay's codes: 0 keeps a dim, -1 is what is left, -2 keeps all that follow, -3 joins two
+    dims, -4 splits one."""
     x = e.named(x)
     shape: list[Any] = []
     source = 0
-    codes = list(integers(newshape, "newshape"))
+    codes = list(newshape)
     while codes:
         code = codes.pop(0)
         match code:
             case 0 if not allowzero:
-                shape.append(e.call(sizes.dim_size, x, dim=source))
+                shape.append(e.size(x, source))
                 source += 1
+            case -2:
+                shape += [e.size(x, d) for d in range(source, e.rank(x))]
+                source = e.rank(x)
             case -3:
-                pair = [e.call(sizes.dim_size, x, dim=source + i) for i in range(2)]
+                pair = [e.size(x, source + i) for i in range(2)]
                 shape.append(e.call(arithmetic.multiply, *pair))
                 source += 2
             case -4 if len(codes) > 1:
@@ -47,7 +51,7 @@ def _reshape(e: Emit, x: Expr, *, newshape: Any, allowzero: Any) -> Expr:
 
 
 def _split_dim(e: Emit, x: Expr, source: int, first: int, second: int) -> list[Any]:
-    whole = e.call(sizes.dim_size, x, dim=source)
+    whole = e.size(x, source)
     if first == -1:
         return [e.call(arithmetic.floor_divide, whole, e.number(second)), second]
     if second == -1:
@@ -55,134 +59,171 @@ def _split_dim(e: Emit, x: Expr, source: int, first: int, second: int) -> list[A
     return [first, second]
 
 
-def _transpose(e: Emit, x: Expr, *, axes: Any) -> Expr:
-    if axes in (None, ()):
-        refuse("needs its `axes` written out", "a transpose of rank 2 is `axes=[1, 0]`")
-    return e.call(view.permute, x, dims=integers(axes, "axes"))
+def _transpose(e: Emit, x: Expr, *, axes: tuple[int, ...] | None) -> Expr:
+    return e.call(view.permute, x, dims=axes or tuple(reversed(range(e.rank(x)))))
 
 
-def _expand_dims(e: Emit, x: Expr, *, axis: Any, num_newaxis: Any) -> Expr:
-    place = integer(axis, "axis")
-    for _ in range(integer(num_newaxis, "num_newaxis")):
-        x = e.call(view.unsqueeze, x, dim=place)
+def _expand_dims(e: Emit, x: Expr, *, axis: int, num_newaxis: int) -> Expr:
+    if num_newaxis < 0:
+        refuse("needs a `num_newaxis` of 0 or more")
+    for _ in range(num_newaxis):
+        x = e.call(view.unsqueeze, x, dim=axis)
     return x
 
 
-def _squeeze(e: Emit, x: Expr, *, axis: Any) -> Expr:
-    return e.call(view.squeeze, x, dim=None if axis is None else integers(axis, "axis"))
-
-
-def _split(e: Emit, x: Expr, *, indices_or_sections: Any, axis: Any) -> Expr:
-    dim = integer(axis, "axis")
+def _split(e: Emit, x: Expr, *, indices_or_sections: Any, axis: int) -> Expr:
     x = e.named(x)
-    size = e.call(sizes.dim_size, x, dim=dim)
+    size = e.size(x, axis)
     if isinstance(indices_or_sections, int):
         count = indices_or_sections
+        if count < 1:
+            refuse("needs an `indices_or_sections` of 1 or more")
         length = e.call(arithmetic.floor_divide, size, e.number(count))
-        return e.call(join.split, x, split_size_or_sections=(length,) * count, dim=dim)
-    cuts = (0, *integers(indices_or_sections, "indices_or_sections"))
-    lengths: list[Any] = [b - a for a, b in itertools.pairwise(cuts)]
-    lengths.append(e.call(arithmetic.subtract, size, e.number(cuts[-1])))
-    return e.call(join.split, x, split_size_or_sections=tuple(lengths), dim=dim)
+        return e.call(join.split, x, split_size_or_sections=(length,) * count, dim=axis)
+    places = (0, *indices_or_sections)
+    lengths: list[Any] = [b - a for a, b in itertools.pairwise(places)]
+    if any(length < 0 for length in lengths):
+        refuse("needs `indices_or_sections` in ascending order")
+    lengths.append(e.call(arithmetic.subtract, size, e.number(places[-1])))
+    return e.call(join.split, x, split_size_or_sections=tuple(lengths), dim=axis)
 
 
-def _strided_slice(
-    e: Emit, x: Expr, *, begin: Any, end: Any, strides: Any, slice_mode: Any, axes: Any
-) -> Expr:
-    starts, stops = integers(begin, "begin"), integers(end, "end")
-    steps = integers(strides or (1,), "strides")
+_END: Final = 2**31 - 1
+"""From here on an end is that of the tensor."""
+
+
+def _strided_slice(e: Emit, x: Expr, **attrs: Any) -> Expr:
+    starts, stops, mode = attrs["begin"], attrs["end"], attrs["slice_mode"]
+    steps = attrs["strides"] or (1,)
     steps = steps * len(starts) if len(steps) == 1 else steps
-    places = range(len(starts)) if axes is None else integers(axes, "axes")
-    if slice_mode not in ("end", "size") or any(p < 0 for p in places):
-        refuse("is supported with axes counted from 0 and the modes `end` and `size`")
+    places = tuple(range(len(starts))) if attrs["axes"] is None else attrs["axes"]
+    if len({len(starts), len(stops), len(steps), len(places)}) > 1:
+        refuse("needs as many `begin` as `end`, `strides` and `axes`")
+    if any(p < 0 for p in places):
+        places = tuple(p % e.rank(x) for p in places)
+    if 0 in steps or len(set(places)) < len(places):
+        refuse("needs different `axes` and `strides` other than 0")
     spec: list[tuple[Any, ...]] = [("slice", None, None, None)] * (max(places, default=-1) + 1)
     for place, start, stop, step in zip(places, starts, stops, steps, strict=True):
-        if step <= 0:
-            refuse("is supported with positive strides only")
-        if slice_mode == "size":
-            stop = None if stop == -1 else start + stop
-        spec[place] = ("slice", start, None if stop == 2**31 - 1 else stop, step)
+        if mode == "size":
+            end = None if stop == -1 or (start < 0 <= start + stop) else start + stop
+            spec[place] = ("slice", start, end, 1)
+        else:
+            spec[place] = ("slice", start, None if stop >= _END else stop, step)
     return e.call(index.index, x, Tuple((), span=e.span), spec=tuple(spec))
 
 
-def _take(e: Emit, x: Expr, indices: Expr, *, batch_dims: Any, axis: Any, mode: Any) -> Expr:
-    only(batch_dims, 0, "batch_dims")
-    if mode not in ("clip", "fast", "wrap"):
-        refuse(f'has no `mode="{mode}"`')
+def _slices_from_the_end(attrs: Mapping[str, Any]) -> bool:
+    return any(place < 0 for place in attrs["axes"] or ())
+
+
+def _take(e: Emit, x: Expr, indices: Expr, *, batch_dims: int, axis: Any, mode: str) -> Expr:
+    del batch_dims  # which is 0
     if axis is None:
-        return e.call(gathering.take, x, indices)
-    place = integer(axis, "axis")
-    if place < 0:
-        refuse("is supported with an axis counted from 0")
+        x, place = e.call(view.reshape, x, shape=(-1,)), 0
+    else:
+        place = axis if axis >= 0 else axis + e.rank(x)
+    x = e.named(x)
     spec = (*[("slice", None, None, None)] * place, ("int", 0))
-    return e.call(index.index, x, e.tuple(indices), spec=spec)
+    inside = _bounded(e, indices, e.size(x, place), mode)
+    return e.call(index.index, x, e.tuple(inside), spec=spec)
 
 
-def _gather(e: Emit, x: Expr, indices: Expr, *, axis: Any) -> Expr:
-    return e.call(gathering.gather, x, indices, dim=integer(axis, "axis"))
+def _bounded(e: Emit, indices: Expr, size: Expr, mode: str) -> Expr:
+    """Build positions below a size: `clip` takes the nearest, `wrap` counts on from the other end,
+    `fast` leaves them to the program."""
+    match mode:
+        case "clip":
+            last = e.call(arithmetic.subtract, size, e.number(1))
+            above = e.call(arithmetic.maximum, indices, e.number(0))
+            return e.call(arithmetic.minimum, above, last)
+        case "wrap":
+            return e.call(arithmetic.mod, indices, size)
+        case _:
+            return indices
+
+
+def _counts_from_the_end(attrs: Mapping[str, Any]) -> bool:
+    return (attrs["axis"] or 0) < 0
+
+
+def _gather(e: Emit, x: Expr, indices: Expr, *, axis: int) -> Expr:
+    return e.call(gathering.gather, x, indices, dim=axis)
 
 
 def _one_hot(
-    e: Emit, indices: Expr, on: Expr, off: Expr, *, depth: Any, axis: Any, dtype: Any
+    e: Emit, indices: Expr, on: Expr, off: Expr, *, depth: int, axis: int, dtype: DType | None
 ) -> Expr:
-    only(integer(axis, "axis"), -1, "axis")
-    hot = e.call(gathering.one_hot, indices, num_classes=integer(depth, "depth"))
-    is_hot = e.call(compare.equal, hot, e.number(1))
-    found = dtype_of(dtype)
+    """Build `on` at the place of each index, `off` elsewhere; one out of range has no place."""
+    rank, kept = e.rank(indices), e.dtype(indices)
+    classes = e.call(create.arange, start=0, end=depth, dtype=kept)
+    is_hot = e.call(compare.equal, e.call(view.unsqueeze, indices, dim=-1), classes)
+    place = axis if axis >= 0 else axis + rank + 1
+    if not 0 <= place <= rank:
+        refuse(f"has no axis {axis}: the result has {rank + 1} dims")
+    if place < rank:
+        order = [*range(rank)]
+        order.insert(place, rank)
+        is_hot = e.call(view.permute, is_hot, dims=tuple(order))
     on, off = (
-        value if found is None else e.call(compare.cast, value, dtype=found) for value in (on, off)
+        value if dtype is None else e.call(compare.cast, value, dtype=dtype) for value in (on, off)
     )
     return e.call(compare.where, is_hot, on, off)
 
 
-def _full(e: Emit, value: Expr, *, shape: Any, dtype: Any) -> Expr:
-    found = dtype_of(dtype)
-    if found is not None:
-        value = e.call(compare.cast, value, dtype=found)
-    return e.call(view.expand, value, size=integers(shape, "shape"))
+def _full(e: Emit, value: Expr, *, shape: tuple[int, ...], dtype: DType | None) -> Expr:
+    if dtype is not None:
+        value = e.call(compare.cast, value, dtype=dtype)
+    return e.call(view.expand, value, size=shape)
 
 
 def _filled(name: str, op: Any) -> Imported:
-    def build(e: Emit, *, shape: Any, dtype: Any) -> Expr:
-        return e.call(op, size=integers(shape, "shape"), dtype=dtype_of(dtype))
+    return Imported(
+        name=name,
+        operands=(),
+        attributes={"shape": _INTEGERS, "dtype": _DTYPE},
+        build=lambda e, *, shape, dtype: e.call(op, size=shape, dtype=dtype),
+    )
 
-    attributes = {"shape": REQUIRED, "dtype": REQUIRED}
-    return Imported(name=name, operands=(), attributes=attributes, build=build)
 
-
-def _arange(e: Emit, first: Expr, last: Expr, by: Expr, **attrs: Any) -> Expr:
-    bounds: list[Any] = []
-    for bound in (first, last, by):
-        if not isinstance(bound, Constant) or not isinstance(bound.value, int | float):
+def _arange(e: Emit, *bounds: Expr, dtype: DType, **written: Any) -> Expr:
+    """Build a range. Relay writes its bounds a second time, as attributes, which must agree."""
+    found: list[Any] = []
+    for bound, (name, again) in zip(bounds, written.items(), strict=True):
+        if not isinstance(bound, Constant) or not is_number(bound.value):
             refuse("is supported with literal bounds only")
-        bounds.append(bound.value)
-    found = dtype_of(attrs["dtype"])
-    return e.call(create.arange, start=bounds[0], end=bounds[1], step=bounds[2], dtype=found)
+        if again is not None and again != bound.value:
+            refuse(f"has another `{name}` as its attribute than as its operand")
+        found.append(bound.value)
+    return e.call(create.arange, start=found[0], end=found[1], step=found[2], dtype=dtype)
 
 
-def _repeat(e: Emit, x: Expr, *, repeats: Any, axis: Any) -> Expr:
-    place, count = integer(axis, "axis"), integer(repeats, "repeats")
-    if place < 0:
-        refuse("is supported with an axis counted from 0")
+def _repeat(e: Emit, x: Expr, *, repeats: int, axis: int | None) -> Expr:
+    if repeats < 1:
+        refuse("needs a `repeats` of 1 or more")
+    if axis is None:
+        x, place = e.call(view.reshape, x, shape=(-1,)), 0
+    else:
+        place = axis if axis >= 0 else axis + e.rank(x)
     x = e.named(x)
-    spread = e.call(join.stack, e.tuple(*(x,) * count), dim=place + 1)
+    spread = e.call(join.stack, e.tuple(*(x,) * repeats), dim=place + 1)
     return e.call(view.flatten, spread, start_dim=place, end_dim=place + 1)
 
 
-def _pad(e: Emit, x: Expr, value: Expr | None, *, pad_width: Any, pad_mode: Any) -> Expr:
-    modes = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}
-    if pad_mode not in modes or not isinstance(pad_width, tuple):
-        refuse(f'has no `pad_mode="{pad_mode}"`')
-    widths = [integers(pair, "pad_width") for pair in pad_width]
+_PAD_MODES: Final = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}
+
+
+def _pad(e: Emit, x: Expr, value: Expr | None, *, pad_width: Any, pad_mode: str) -> Expr:
+    widths = list(pad_width)
     if pad_mode != "constant":
         while widths and widths[0] == (0, 0):
             widths.pop(0)
     if value is not None and not (isinstance(value, Constant) and is_number(value.value)):
         refuse("is supported with a literal pad value only")
     flat = tuple(n for pair in reversed(widths) for n in pair)
-    fill = value.value if isinstance(value, Constant) else 0.0
+    fill = value.value if isinstance(value, Constant) else 0
     attrs = {"value": fill} if pad_mode == "constant" else {}
-    return e.call(join.pad, x, pad=flat, mode=modes[pad_mode], **attrs)
+    return e.call(join.pad, x, pad=flat, mode=_PAD_MODES[pad_mode], **attrs)
 
 
 def _literal(value: Expr) -> int:
@@ -192,7 +233,7 @@ def _literal(value: Expr) -> int:
 
 
 def is_number(value: object) -> bool:
-    """Tell whether the value of a constant is a number."""
+    """Return whether the value of a constant is a number."""
     return isinstance(value, int | float)
 
 
@@ -200,17 +241,32 @@ SHAPES: Final = (
     Imported(
         name="reshape",
         operands=("data",),
-        attributes={"newshape": REQUIRED, "allowzero": False},
+        attributes={
+            "newshape": _INTEGERS,
+            "allowzero": Attribute(attributes.flag, default=False),
+        },
         build=_reshape,
+        needs_types=lambda attrs: -2 in attrs["newshape"],
     ),
-    Imported(name="transpose", operands=("data",), attributes={"axes": None}, build=_transpose),
+    Imported(
+        name="transpose",
+        operands=("data",),
+        attributes={"axes": optional(attributes.integers)},
+        build=_transpose,
+        needs_types=lambda attrs: not attrs["axes"],
+    ),
     Imported(
         name="expand_dims",
         operands=("data",),
-        attributes={"axis": REQUIRED, "num_newaxis": 1},
+        attributes={"axis": _AXIS, "num_newaxis": Attribute(attributes.integer, 1)},
         build=_expand_dims,
     ),
-    Imported(name="squeeze", operands=("data",), attributes={"axis": None}, build=_squeeze),
+    Imported(
+        name="squeeze",
+        operands=("data",),
+        attributes={"axis": optional(attributes.integers)},
+        build=lambda e, x, *, axis: e.call(view.squeeze, x, dim=axis),
+    ),
     Imported(
         name="nn.batch_flatten",
         operands=("data",),
@@ -219,83 +275,101 @@ SHAPES: Final = (
     Imported(
         name="broadcast_to",
         operands=("data",),
-        attributes={"shape": REQUIRED, "dtype": ""},
-        build=lambda e, x, *, shape, dtype: e.call(view.expand, x, size=integers(shape, "shape")),
+        attributes={"shape": _INTEGERS, "dtype": only("")},
+        build=lambda e, x, *, shape, dtype: e.call(view.expand, x, size=shape),
     ),
     Imported(
         name="reverse",
         operands=("data",),
-        attributes={"axis": REQUIRED},
-        build=lambda e, x, *, axis: e.call(view.flip, x, dims=integers(axis, "axis")),
+        attributes={"axis": _INTEGERS},
+        build=lambda e, x, *, axis: e.call(view.flip, x, dims=axis),
     ),
     Imported(
         name="concatenate",
         operands=("data",),
-        attributes={"axis": 0},
-        build=lambda e, x, *, axis: e.call(join.cat, x, dim=integer(axis, "axis")),
+        attributes={"axis": _FIRST_AXIS},
+        build=lambda e, x, *, axis: e.call(join.cat, x, dim=axis),
     ),
     Imported(
         name="stack",
         operands=("data",),
-        attributes={"axis": 0},
-        build=lambda e, x, *, axis: e.call(join.stack, x, dim=integer(axis, "axis")),
+        attributes={"axis": _FIRST_AXIS},
+        build=lambda e, x, *, axis: e.call(join.stack, x, dim=axis),
     ),
     Imported(
         name="split",
         operands=("data",),
-        attributes={"indices_or_sections": REQUIRED, "axis": 0},
+        attributes={"indices_or_sections": Attribute(attributes.cuts), "axis": _FIRST_AXIS},
         build=_split,
     ),
     Imported(
         name="tile",
         operands=("data",),
-        attributes={"reps": REQUIRED},
-        build=lambda e, x, *, reps: e.call(join.tile, x, dims=integers(reps, "reps")),
+        attributes={"reps": _INTEGERS},
+        build=lambda e, x, *, reps: e.call(join.tile, x, dims=reps),
     ),
     Imported(
         name="repeat",
         operands=("data",),
-        attributes={"repeats": REQUIRED, "axis": REQUIRED},
+        attributes={
+            "repeats": Attribute(attributes.integer),
+            "axis": optional(attributes.integer),
+        },
         build=_repeat,
+        needs_types=_counts_from_the_end,
     ),
     Imported(
         name="strided_slice",
         operands=("data",),
         attributes={
-            "begin": REQUIRED,
-            "end": REQUIRED,
-            "strides": (1,),
-            "slice_mode": "end",
-            "axes": None,
+            "begin": _INTEGERS,
+            "end": _INTEGERS,
+            "strides": Attribute(attributes.integers, (1,)),
+            "slice_mode": Attribute(word("end", "size"), "end"),
+            "axes": optional(attributes.integers),
         },
         build=_strided_slice,
+        needs_types=_slices_from_the_end,
     ),
     Imported(
         name="take",
         operands=("data", "indices"),
-        attributes={"batch_dims": 0, "axis": None, "mode": "clip"},
+        attributes={
+            "batch_dims": only(0),
+            "axis": optional(attributes.integer),
+            "mode": Attribute(word("clip", "wrap", "fast"), "clip"),
+        },
         build=_take,
+        needs_types=_counts_from_the_end,
     ),
     Imported(
-        name="gather", operands=("data", "indices"), attributes={"axis": REQUIRED}, build=_gather
+        name="gather", operands=("data", "indices"), attributes={"axis": _AXIS}, build=_gather
     ),
     Imported(
         name="one_hot",
         operands=("indices", "on_value", "off_value"),
-        attributes={"depth": REQUIRED, "axis": -1, "dtype": REQUIRED},
+        attributes={
+            "depth": Attribute(attributes.integer),
+            "axis": Attribute(attributes.integer, -1),
+            "dtype": _DTYPE,
+        },
         build=_one_hot,
+        needs_types=always,
     ),
     Imported(
         name="nn.pad",
         operands=("data", "pad_value"),
         optional=1,
-        attributes={"pad_width": REQUIRED, "pad_mode": "constant"},
+        attributes={
+            "pad_width": Attribute(attributes.pairs),
+            "pad_mode": Attribute(word(*_PAD_MODES), "constant"),
+        },
         build=_pad,
     ),
     Imported(
         name="full",
         operands=("fill_value",),
-        attributes={"shape": REQUIRED, "dtype": ""},
+        attributes={"shape": _INTEGERS, "dtype": _DTYPE},
         build=_full,
     ),
     _filled("zeros", create.zeros),
@@ -303,13 +377,16 @@ SHAPES: Final = (
     Imported(
         name="arange",
         operands=("start", "stop", "step"),
-        attributes={"start": None, "stop": None, "step": None, "dtype": "float32"},
+        attributes={
+            **dict.fromkeys(("start", "stop", "step"), optional(attributes.number)),
+            "dtype": Attribute(attributes.dtype, float32),
+        },
         build=_arange,
     ),
     Imported(
         name="trilu",
         operands=("data", "k"),
-        attributes={"upper": True},
+        attributes={"upper": Attribute(attributes.flag, default=True)},
         build=lambda e, x, k, *, upper: e.call(
             create.triu if upper else create.tril, x, diagonal=_literal(k)
         ),
@@ -317,7 +394,7 @@ SHAPES: Final = (
     Imported(
         name="einsum",
         operands=("data",),
-        attributes={"equation": REQUIRED},
+        attributes={"equation": Attribute(attributes.text)},
         build=lambda e, x, *, equation: e.call(einsum.einsum, x, equation=equation),
     ),
 )

@@ -6,10 +6,11 @@ from typing import Final
 
 from .elementwise import ELEMENTWISE
 from .networks import NETWORKS
+from .pools import POOLS
 from .reductions import REDUCTIONS
 from .shapes import SHAPES
 
-SUPPORTED: Final = {op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *NETWORKS)}
+SUPPORTED: Final = {op.name: op for op in (*ELEMENTWISE, *REDUCTIONS, *SHAPES, *NETWORKS, *POOLS)}
 """Every operator of Relay that is read, by its name there."""
 
 _OTHERS: Final = """

@@ -23,7 +23,8 @@ from ..attributes import WrongAttribute, bind_attrs
 from ..expr import Call, Constructor, Expr, Function, GlobalVar, Tuple
 from ..module import AdtDef
 from ..op import Missing, Op, Role
-from ..relay.imported import BadSignature, Imported, Refused
+from ..relay.attributes import Refused
+from ..relay.imported import BadSignature, Imported
 from ..relay.table import UNSUPPORTED
 from ..types import UNIT
 from .lexis import TRANSFORMS

@@ -35,11 +35,15 @@ from ...ir.ops.loop import (
     is_inside,
     map_leaves,
     next_place,
+    relay_call,
 )
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.sizes import dim_size
 from ...ir.ops.view import flip
+from ...ir.relay.attributes import Refused
+from ...ir.relay.imported import BadSignature, Emit
+from ...ir.relay.table import SUPPORTED
 from ...ir.types import (
     BOOL,
     INT,
@@ -120,6 +124,25 @@ def _filled(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Read
     if at is None:
         return None
     body = FILLED[call.op](at)
+    return Reading(at.operands, body)
+
+
+def _of_relay(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Expand a call of an operator of Relay, whose operands' types are known by now."""
+    at = Site(call, solver)
+    name, (operands,) = at.attrs.get("operator"), call.call.args
+    known, whole = SUPPORTED.get(str(name)), solver.shallow(call.types[0])
+    if known is None or not isinstance(operands, Tuple) or not isinstance(whole, TupleType):
+        raise Clash(f"there is no operator `{name}` of Relay with such operands")
+    args = tuple(map(at.value, operands.fields))
+    types = dict(zip(map(id, args), whole.fields, strict=True))
+    emit = Emit(at.span, lambda operand: solver.resolve(types[id(operand)]))
+    try:
+        body = known.expanded(emit, args, dict(at.attrs.get("attributes", ())))
+    except Refused as refused:
+        raise Clash(f"Relay's `{name}` {refused.message}", help=refused.help) from None
+    except (BadSignature, TypeError, ValueError) as error:
+        raise Clash(str(error)) from None
     return Reading(at.operands, body)
 
 
@@ -368,6 +391,7 @@ _OF_CALLS: Final[
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,
+    relay_call: _of_relay,
     **dict.fromkeys(FILLED, _filled),
 }
 """What is read whatever the first operand is."""
