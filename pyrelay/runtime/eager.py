@@ -6,7 +6,7 @@ outside of `@relay` code. The result joins torch autograd as any torch function 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from ..diagnostics.catalogue.types import Cast, OperatorMismatch
 from ..diagnostics.diagnostic import CheckError, RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.attributes import WrongAttribute
-from ..ir.build import Builder
+from ..ir.build import Builder, Value
 from ..ir.dims import Dim
 from ..ir.expr import Call, Var
 from ..ir.op import Clash, Missing, Op, Role
@@ -34,7 +34,8 @@ def _cast(op: Op, wanted: tuple[int, DType] | None) -> Cast | None:
 
 
 def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Give the value of an operator at tensors and numbers. Raises CheckError and RunError."""
+    """Return the value of an operator at tensors and numbers, or, in a gradient rule, emit the call
+    at values under construction. Raises CheckError and RunError."""
     if op.params[0].name == TOGETHER and len(args) > 1 and isinstance(args[1], torch.Tensor):
         why, way = "takes its tensors as one tuple or list", f"write relay.{op.name}((a, b))"
         raise RunError(WrongCall(f"relay.{op.name}", NOWHERE, why, way))
@@ -47,6 +48,10 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     operands = [given[p.name] for p in op.operands]
     attrs = {p.name: given[p.name] for p in op.attributes if given[p.name] is not Missing.MODE}
     attrs = {name: getattr(value, "__relay__", value) for name, value in attrs.items()}
+    under_construction = _builder_of(operands)
+    if under_construction is not None:
+        values = [_as_value(under_construction, v) for v in operands]
+        return under_construction.call(op, values, attrs)
     holders = [Holder(f"`{p.name}`") for p in op.operands]
     device = one_device(op.name, holders, operands)
     builder = Builder(NOWHERE)
@@ -70,6 +75,19 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     assert built.atom is builder.bindings[-1].var
     host = [() if v is None else v for v in operands]
     return apply_dispatched(call, host, _no_size, device)
+
+
+def _builder_of(operands: Sequence[Any]) -> Builder | None:
+    """Return the builder of the first operand that is a value of a program in the making."""
+    for operand in operands:
+        for part in operand if isinstance(operand, tuple | list) else (operand,):
+            if isinstance(part, Value):
+                return part.builder
+    return None
+
+
+def _as_value(builder: Builder, operand: Any) -> Any:
+    return builder.tuple(operand) if isinstance(operand, tuple | list) else operand
 
 
 def _gathered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

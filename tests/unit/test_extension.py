@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import relay
+from pyrelay import Float, Tensor, relay
 from pyrelay.extension import declare
 from pyrelay.ir.build import Value
 from pyrelay.ir.elements import Elements, Place, Source
@@ -109,3 +109,41 @@ def test_an_operator_may_be_made_of_others() -> None:
     assert len(texts) == 1
     assert "ramp" not in texts[0]
     assert_equal(value, torch.relu(X) * 2.0, rtol=1e-6, atol=1e-6)
+
+
+@relay.operator(
+    type_rule=same_as_operand(),
+    grad=lambda p: (p.g * grown(p.args[0]) * one(p.args[0]),),
+    samples=[Sample((TensorSpec((2, 3)),))],
+)
+def grown(x: torch.Tensor) -> torch.Tensor:
+    """The exponential."""
+    return torch.exp(x)
+
+
+@relay.operator(
+    type_rule=same_as_operand(),
+    grad=lambda p: (relay.sum(relay.stack((p.g, -p.g)), 0) * relay.cos(input=p.args[0]),),
+    samples=[Sample((TensorSpec((2, 3)),))],
+)
+def one(x: torch.Tensor) -> torch.Tensor:
+    """One everywhere."""
+    return torch.ones_like(x)
+
+
+@relay
+def total(x: Tensor[Float, (2, 3)]) -> Float:
+    return relay.sum(grown(x) * x)
+
+
+@relay
+def slopes(x: Tensor[Float, (2, 3)]) -> Float:
+    return relay.sum(relay.grad(total)(x) * x)
+
+
+def test_a_gradient_rule_may_call_operators_of_the_user_and_of_the_library() -> None:
+    x = torch.tensor([[1.0, -2.0, 0.5], [0.0, 3.0, -1.0]], requires_grad=True)
+    expected = torch.autograd.grad((torch.exp(x) * x).sum(), x, create_graph=True)[0]
+    second = torch.autograd.grad((expected * x).sum(), x)[0]
+    assert_equal(relay.grad(total)(x.detach()), expected.detach(), rtol=1e-5, atol=1e-6)
+    assert_equal(relay.grad(slopes)(x.detach()), second, rtol=1e-5, atol=1e-6)
