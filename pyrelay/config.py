@@ -63,6 +63,12 @@ def _lowering(variable: str, text: str) -> str:
     return text
 
 
+def _count(variable: str, text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise ValueError(f"{variable} is a positive number, not {text!r}")
+    return int(text)
+
+
 def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
     """Give what a field knows besides its default: how its text is read, and what it does."""
     return {"parse": parse, "doc": doc}
@@ -95,6 +101,12 @@ class Options:
         default=False,
         metadata=_meta(_switch, "let kernels multiply float32 matrices with the 10 bits of tf32"),
     )
+    max_depth: int = field(
+        default=1_000_000,
+        metadata=_meta(
+            _count, "how many calls may wait for each other; loops and tail calls do not"
+        ),
+    )
     cache_dir: Path | None = field(
         default=None,
         metadata=_meta(_directory, "where kernels and measurements are kept between processes"),
@@ -115,6 +127,7 @@ class Changes(TypedDict, total=False):
     measure: bool
     graphs: bool
     tf32: bool
+    max_depth: int
     cache_dir: Path | None
     logs: str
 

@@ -6,6 +6,7 @@ implementation means the same to each of them.
 
 from __future__ import annotations
 
+from bdb import BdbQuit
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, final
@@ -125,7 +126,7 @@ class _Run:
         registration = self._chain[position]
         try:
             result = self._called(registration, position, operands)
-        except RunError:
+        except (RunError, BdbQuit):
             raise
         except Exception as error:
             where = made.op.name, registration.name, registration.place

@@ -12,6 +12,7 @@ from typing import Any, Final, assert_never, final
 
 import torch
 
+from ..config import current
 from ..diagnostics.catalogue.run import NoClauseMatched
 from ..diagnostics.diagnostic import RunError
 from ..ir.dims import Dim
@@ -47,7 +48,7 @@ from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
 from . import dispatching
 from .autocast import as_typed
-from .failure import check_assumption, located
+from .failure import check_assumption, located, too_deep
 from .representation import NOTHING_KNOWN, Representations, representation
 from .values import Cell, follow, size_paths
 
@@ -156,6 +157,9 @@ class _Evaluator:
         self._device: Final = device
         self._representations: Final = representations
         self._apply: Final = apply
+        self._limit: Final = current().max_depth
+        self._depth = 0
+        """How many calls wait for each other."""
         self._constants: Final[dict[Constant, Any]] = {}
 
     def check_assumptions(self, function: Function, args: Sequence[Any]) -> None:
@@ -217,7 +221,9 @@ class _Evaluator:
             case Call(callee=Constructor(adt, name), args=args):
                 fields = yield self._values(args, frame)
                 return self._constructor(adt, name)(*fields)
-            case Call() | LetBlock() | If() | Match():
+            case Call():
+                return (yield self._waiting(expr, frame))
+            case LetBlock() | If() | Match():
                 return (yield self._finish(expr, frame))
             case Tuple(fields):
                 return tuple((yield self._values(fields, frame)))
@@ -233,6 +239,18 @@ class _Evaluator:
                 return ()
             case _:
                 return self._leaf(expr, frame)
+
+    def _waiting(self, call: Call, frame: _Frame) -> Steps[Any]:
+        """Evaluate a call for which another waits."""
+        if self._depth >= self._limit:
+            callee = call.callee
+            name = callee.name if isinstance(callee, Var | GlobalVar) else "the function"
+            raise RunError(too_deep(call.span, name, self._limit))
+        self._depth += 1
+        try:
+            return (yield self._finish(call, frame))
+        finally:
+            self._depth -= 1
 
     def _leaf(
         self, expr: Var | GlobalVar | Constant | Constructor | Function | Transform, frame: _Frame

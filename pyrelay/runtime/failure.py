@@ -6,6 +6,8 @@ means, with the span of the expression that ran.
 
 from __future__ import annotations
 
+import re
+from bdb import BdbQuit
 from collections.abc import Callable
 from typing import Final, TypeGuard
 
@@ -20,6 +22,7 @@ from ..diagnostics.catalogue.run import (
     OperatorFailed,
     Raised,
     SizesAreNotEqual,
+    TooDeep,
     WrongElement,
 )
 from ..diagnostics.diagnostic import Problem, RunError
@@ -31,7 +34,7 @@ from ..ir.op import Op
 from ..ir.ops.classes import class_dim, nll_loss, nll_loss_with_total
 from ..ir.ops.cross_entropy import softmax_cross_entropy
 from ..ir.ops.embedding import embedding
-from ..ir.ops.failing import AssertionFailed, EmptyList, ProgramFailed
+from ..ir.ops.failing import AssertionFailed, DepthExceeded, EmptyList, ProgramFailed
 from ..ir.ops.gathering import index_select, one_hot
 from ..ir.ops.sizes import SizesDiffer
 from ..ir.ops.stream import ElementError
@@ -48,12 +51,24 @@ def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
     raise RunError(AssumptionBroken(needed.span, str(needed), actual))
 
 
-def located(error: Exception, span: Span, call: Call | None = None) -> RunError:
+def located(error: Exception, span: Span, call: Call | None = None) -> Exception:
     """Return the error as one of the running program at a place in its text; `call` is the call of
-    an operator that failed, if that is known."""
+    an operator that failed, if that is known. What a debugger raises to quit stays what it is."""
+    if isinstance(error, BdbQuit):
+        return error
     if isinstance(error, RunError) and all(d.primary is not None for d in error.diagnostics):
         return error
     return RunError(_problem(error, span, call))
+
+
+def too_deep(span: Span, function: str, limit: int) -> TooDeep:
+    """Return the mistake of a call that makes too many wait. In derived code the function has a name
+    of its own, and the text of the call that of the user."""
+    called = _CALL.match(span.text)
+    return TooDeep(span, function if called is None else called[1], limit)
+
+
+_CALL: Final = re.compile(r"([^\W\d]\w*)\(")
 
 
 def has_index_range(expr: Expr) -> TypeGuard[Call]:
@@ -111,6 +126,8 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
     match error:
         case ElementError(position=position, wanted=wanted, actual=actual, way=way):
             return WrongElement(span, position, wanted, actual, way)
+        case DepthExceeded(function=function, limit=limit):
+            return too_deep(span, function, limit)
         case SizesDiffer(left=left, right=right):
             return SizesAreNotEqual(span, left, right)
         case AssertionFailed():

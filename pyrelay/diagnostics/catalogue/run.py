@@ -242,6 +242,29 @@ class WrongElement:
 
 
 @dataclass(frozen=True, slots=True)
+class TooDeep:
+    """More calls wait for each other than the option `max_depth` allows.
+
+    A recursion without an end takes all memory; this ends it first. Loops and tail calls do not
+    count. The place is the call that waits innermost.
+    """
+
+    span: Span
+    function: str
+    limit: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL516",
+            title=f"`{self.function}` calls itself without an end, or deeper than {self.limit:,}",
+            primary=Label(self.span, f"{self.limit:,} calls wait here"),
+            help="add a case that ends the recursion; where it is to go deeper, raise the option "
+            "`max_depth` (PYRELAY_MAX_DEPTH)",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NoKernels:
     """The option `lowering` asks for kernels where they cannot run.
 

@@ -57,6 +57,15 @@ check: Final = Op(
 )
 
 
+class DepthExceeded(RuntimeError):  # noqa: N818  it is no mistake of the compiler
+    """More calls wait for each other than may; `function` is the one that would wait next."""
+
+    def __init__(self, function: str, limit: int) -> None:
+        super().__init__(f"{limit} calls wait for each other")
+        self.function: Final = function
+        self.limit: Final = limit
+
+
 class AssertionFailed(AssertionError):  # noqa: N818  it is no mistake of the compiler
     """What `check` raises: an assertion of the program does not hold."""
 

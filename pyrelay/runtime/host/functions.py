@@ -14,7 +14,7 @@ from . import loops
 from .exits import Assigned, Exit, InLoop, Outcome, Returned
 from .frame import Frame, Mode
 from .plan import Planned
-from .trampoline import DEPTH, deep_function
+from .trampoline import DEPTH, STEPS, deep_function
 
 if TYPE_CHECKING:
     from .body import BodyWriter
@@ -35,7 +35,7 @@ def modes_of(writer: BodyWriter, planned: Planned) -> list[Mode]:
 
 def form_name(base: str, mode: Mode) -> str:
     """Give the name of a form of a unit."""
-    return f"{base}__steps" if mode is Mode.STEPS else base
+    return f"{base}{STEPS}" if mode is Mode.STEPS else base
 
 
 def write_unit(
@@ -85,7 +85,7 @@ def _check_budget(writer: BodyWriter, base: str, params: Sequence[str]) -> None:
 
 def _function(writer: BodyWriter, name: str) -> ast.expr:
     """Give a Python function by its name; local ones are captured like variables."""
-    is_global = name.removesuffix("__steps") in writer.program.function_names()
+    is_global = name.removesuffix(STEPS) in writer.program.function_names()
     return writer.code.name(name) if is_global else writer.load(name)
 
 

@@ -12,8 +12,14 @@ from collections.abc import Callable, Generator
 from types import GeneratorType
 from typing import Any, Final, TypeAlias, final
 
+from ...config import current
+from ...ir.ops.failing import DepthExceeded
+
 DEPTH: Final = 100
 """How many plain calls nest before the trampoline takes over."""
+
+STEPS: Final = "__steps"
+"""What the names of the functions end in that make steps."""
 
 HostSteps: TypeAlias = Generator[Any, Any, Any]
 
@@ -22,6 +28,7 @@ def run_steps(steps: HostSteps) -> Any:
     """Drive steps to their result; steps that end in steps are a tail call and take their place."""
     stack: list[HostSteps] = []
     value: Any = None
+    limit = current().max_depth - DEPTH
     while True:
         try:
             callee = steps.send(value)
@@ -35,7 +42,17 @@ def run_steps(steps: HostSteps) -> Any:
                 return value
         else:
             stack.append(steps)
+            if len(stack) > limit:
+                _stop(stack, callee)
             steps, value = callee, None
+
+
+def _stop(stack: list[HostSteps], callee: HostSteps) -> None:
+    """Stop the program at the call that waits innermost, for `callee`. Raises DepthExceeded."""
+    error = DepthExceeded(callee.gi_code.co_name.removesuffix(STEPS), current().max_depth)
+    innermost = stack[-1]
+    stack.clear()  # the traceback would keep all of them
+    innermost.throw(error)
 
 
 @final
