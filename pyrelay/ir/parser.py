@@ -59,7 +59,8 @@ NOTHING: Final = Library(lambda: EMPTY)
 """A library without anything."""
 
 _NO_EXPRESSION: Final = frozenset({"NAME", "GLOBAL", "STRING", "$END"})
-"""What a text that is one expression does not start with: then something else was meant."""
+"""What a text that is one expression does not start with, but for the name of a call: then
+something else was meant."""
 _AN_EXPRESSION: Final = frozenset({"VAR", "GLOBAL", "NAME", "NUMBER", "STRING", "LPAR", "LBRACE"})
 
 
@@ -159,7 +160,7 @@ def _tree(parser: Lark, text: str, start: str) -> Syntax:
     try:
         tree = parser.parse(text, start=start)
     except UnexpectedToken as error:
-        if start != "module" or "DEF" not in error.expected or error.token.type in _NO_EXPRESSION:
+        if start != "module" or "DEF" not in error.expected or not _starts_expression(error, text):
             raise
         try:
             tree = parser.parse(text, start="open_expr")
@@ -170,6 +171,16 @@ def _tree(parser: Lark, text: str, start: str) -> Syntax:
         return as_module(tree)
     assert isinstance(tree, Tree)
     return tree
+
+
+def _starts_expression(error: UnexpectedToken, text: str) -> bool:
+    """Return whether a text that is no module may be one expression: a name starts one as the
+    function of a call."""
+    token = error.token
+    if token.type not in _NO_EXPRESSION:
+        return True
+    is_name = token.type in {"NAME", "GLOBAL"} and token.end_pos is not None
+    return is_name and text[token.end_pos :].lstrip().startswith("(")
 
 
 def _mistake(file: SourceFile, error: UnexpectedInput, parser: Lark) -> UnexpectedText:

@@ -40,6 +40,7 @@ def test_a_comment_that_is_not_closed_is_pointed_at() -> None:
         ("1", 1, int32),
         ("10i64", 10, int64),
         ("1i16", 1, int16),
+        ("-42i", -42, int32),
         ("-1i32", -1, int32),
         ("2147483647", 2147483647, int32),
         ("2147483648", 2147483648, int64),

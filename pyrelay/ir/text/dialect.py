@@ -76,6 +76,7 @@ RELAY: Final = Dialect(
         "f16": float16,
         "f32": float32,
         "f64": float64,
+        "i": int32,
         "i8": int8,
         "i16": int16,
         "i32": int32,

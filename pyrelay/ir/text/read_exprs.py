@@ -8,7 +8,7 @@ generators driven by `traverse.run`, so the depth of a program does not matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 from lark import Token
@@ -50,36 +50,21 @@ from ..expr import (
 from ..op import Op
 from ..relay.imported import Imported
 from ..traverse import Steps, pattern_vars
-from ..types import BOOL, STR, TupleType, Type, TypeParam
+from ..types import BOOL, STR, TupleType, Type
 from . import read_literals
 from .constants import constant_type
-from .implied import KNOWN_ALONE, Implied, function_type
+from .implied import KNOWN_ALONE, Implied
 from .lexis import TRANSFORMS, variable_text
 from .place import Syntax, tree_of, trees_of, word_of
 from .read_attributes import AttributeReader
+from .read_blocks import Groups, Nodes
 from .read_chains import ChainReader
 from .read_patterns import pattern
-from .read_types import TypeReader
+from .read_types import Signature, TypeReader
 from .vocabulary import Vocabulary
 
 Made = TypeVar("Made", bound=Expr)
 _Step: TypeAlias = "Callable[[Syntax, Type | None], Steps[Expr]]"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """What stands before the body of a function."""
-
-    type_params: tuple[TypeParam, ...]
-    params: tuple[Var, ...]
-    result: Type | None
-    assumptions: tuple[Assumption, ...]
-
-    @property
-    def type(self) -> Type | None:
-        """The type of the function, if all of it is written."""
-        return function_type(self.params, self.result, self.type_params)
 
 
 @final
@@ -97,9 +82,11 @@ class ExprReader:
         self._attributes: Final = AttributeReader(words.place, types, self._body)
         self._chains: Final = ChainReader(words, self.expr, self._operation)
         self._vars: Final[dict[str, list[Var]]] = {}
+        self._nodes: Final = Nodes()
         self._mentioned: Final[set[Var]] = set()
         """The functions of `let`s that have been mentioned, while their bodies are read."""
         self._rules: Final[dict[str, _Step]] = {
+            "variable": self._node,
             "projection": self._projection,
             "call": self._call,
             "tuple": self._tuple,
@@ -195,20 +182,18 @@ class ExprReader:
     def block(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
         """Give a chain of let blocks and the expression under them."""
         *items, result = trees_of(tree)
-        groups: list[tuple[Flavour, Span, list[Binding]]] = []
-        open_flavour: Flavour | None = None
+        groups = Groups()
+        self._nodes.blocks.append(groups)
         for item in items:
             if item.data == "boundary":
-                open_flavour = None
+                groups.close()
                 continue
             flavour, bindings = yield self._item(item)
-            if flavour is not open_flavour or flavour is Flavour.REC:
-                written = None if item.data in {"statement", "graph"} else item.children[0]
-                groups.append((flavour, self._place.of(item, written), []))
-            groups[-1][2].extend(bindings)
-            open_flavour = flavour
+            written = None if item.data in {"statement", "graph"} else item.children[0]
+            groups.add(flavour, self._place.of(item, written), bindings)
         expr = self._leaf(result, expected) or (yield self.expr(result, expected))
-        for flavour, span, bindings in reversed(groups):
+        self._nodes.blocks.pop()
+        for flavour, span, bindings in reversed(groups.found):
             self._unbind(b.var for b in bindings)
             expr = self._made(LetBlock(tuple(bindings), expr, flavour, span=span), expected)
         return expr
@@ -245,7 +230,20 @@ class ExprReader:
         value = yield self.expr(tree_of(value_tree), None)
         var = Var(self._place.name(word), span=self._place.of(word))
         self.bind((var,))
+        if self._words.is_relay:
+            self._nodes.keep(var.name, tree_of(value_tree))
         return Binding(var, value)
+
+    def _node(self, tree: Syntax, _: Type | None) -> Steps[Expr]:
+        """Bind a node of a graph in the block that mentions it, which is not the one that it was
+        written in."""
+        token = word_of(tree)
+        var = Var(self._place.name(token), span=self._place.of(token))
+        value = yield self.expr(self._nodes.start(var.name), None)
+        self._nodes.end(var.name)
+        self.bind((var,))
+        self._nodes.blocks[-1].add(Flavour.PURE, var.span, [Binding(var, value)])
+        return var
 
     def _let_function(self, binder: Syntax, tree: Syntax) -> Steps[tuple[Flavour, list[Binding]]]:
         """Give the binding of a function that may call itself."""
@@ -295,7 +293,9 @@ class ExprReader:
         """Give an expression that has no expressions inside, or None if it has."""
         match tree.data:
             case "variable":
-                return self._variable(tree)
+                name = self._place.name(word_of(tree))
+                is_node = name in self._nodes and not self._vars.get(name)
+                return None if is_node else self._variable(tree)
             case "global":
                 span = self._place.of(tree, tree.children[1])
                 return self._made(self._words.global_var(word_of(tree), span), None)
@@ -408,9 +408,8 @@ class ExprReader:
             return self._words.applied(callee, values, attrs, span)
         if self._typed and isinstance(callee, GlobalVar | Constructor):
             callee = replace(callee, ty=self._implied.callee(callee, types))
-        call = Call(callee, values, attrs, types, span=span)
-        self._words.refuse_attributes(call)
-        return self._made(call, expected)
+        self._words.refuse_attributes(Call(callee, values, attrs, span=span))
+        return self._made(Call(callee, values, {}, types, span=span), expected)
 
     def _callee(self, tree: Syntax) -> Steps[Expr | Op | Imported | Rule]:
         if tree.data != "name":

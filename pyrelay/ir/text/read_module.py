@@ -23,8 +23,8 @@ from ..types import Type, dim_names, dims, map_type
 from .dialect import OWN, RELAY
 from .implied import Implied
 from .place import Place, Syntax, tree_of, trees_of, word_of
-from .read_exprs import ExprReader, Signature
-from .read_types import TypeReader
+from .read_exprs import ExprReader
+from .read_types import Signature, TypeReader
 from .types import TypeScope
 from .vocabulary import Vocabulary
 
@@ -201,16 +201,20 @@ def _owners_in(adts: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
 
 
 def _refuse_shared_names(place: Place, type_defs: Mapping[str, Syntax]) -> None:
-    """Stop where two data types have a constructor of one name."""
+    """Stop where two data types have a constructor of one name, or one the name of the other."""
+    names = {place.name(word_of(d)): d for d in type_defs.values()}
     first: dict[str, Token] = {}
     for definition in type_defs.values():
-        for part in definition.children:
-            if not isinstance(part, Tree) or part.data != "constructor_def":
+        for part in trees_of(definition):
+            if part.data != "constructor_def":
                 continue
             word = word_of(part)
-            if word in first:
-                spans = place.of(word), place.of(first[word])
-                raise CheckError(DefinedTwice(spans[0], "constructor", str(word), spans[1]))
+            owner = names.get(place.name(word), definition)
+            other = first.get(word) if owner is definition else word_of(owner)
+            if other is not None:
+                what = "constructor" if owner is definition else "name"
+                first_one, again = sorted(map(place.of, (word, other)), key=lambda s: s.start)
+                raise CheckError(DefinedTwice(again, what, str(word), first_one))
             first[word] = word
 
 

@@ -44,7 +44,10 @@ def pattern(words: Vocabulary, tree: Syntax, make_var: MakeVar) -> Pattern:
         case "pattern_group":
             inner = tree.children[0]
             assert not isinstance(inner, Token)
-            return pattern(words, inner, make_var)
+            found = pattern(words, inner, make_var)
+            if words.is_relay:
+                return TuplePattern((found,), span=place.of(tree))
+            return found
         case "constructor_pattern":
             return _constructor(words, tree, make_var)
         case _:

@@ -6,6 +6,7 @@ only by its place. Terms nest as deep as a user writes them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final, NoReturn, final
 
 from lark import Token
@@ -15,6 +16,7 @@ from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.misspelt import nearest
 from ..bounds import maximum, minimum
 from ..dims import Dim, DimHole, DimVar
+from ..expr import Assumption, Var
 from ..types import (
     DTYPES,
     STR,
@@ -35,11 +37,28 @@ from ..types import (
     TypeParam,
     TypeVar,
 )
+from .implied import function_type
 from .lexis import read_number
 from .metadata import Metadata
 from .place import Place, Syntax, tree_of, trees_of, word_of
 from .precedence import fold_chain
 from .types import TypeScope
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What stands before the body of a function."""
+
+    type_params: tuple[TypeParam, ...]
+    params: tuple[Var, ...]
+    result: Type | None
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def type(self) -> Type | None:
+        """The type of the function, if all of it is written."""
+        return function_type(self.params, self.result, self.type_params)
 
 
 @final

@@ -123,7 +123,8 @@ class Vocabulary:
     ) -> Expr:
         """Give what a call of an operator of Relay means. Raises CheckError."""
         try:
-            return op.call(args, attrs, span)
+            said = {name: value for name, value in attrs.items() if name != "attrs_type_key"}
+            return op.call(args, said, span)
         except BadSignature as error:
             places = None if error.name is None else argument_place(error.name, span)
             place = span if places is None else places[0]
@@ -156,7 +157,10 @@ class Vocabulary:
         return Constructor(owner, own, span=span)
 
     def refuse_attributes(self, call: Call) -> None:
-        """Check that a call of a function or constructor has no attributes. Raises CheckError."""
+        """Check that a call of a function or constructor has no attributes, which Relay alone lets
+        it have, for the tools that wrote the text. Raises CheckError."""
+        if self.is_relay:
+            return
         for name in call.attrs:
             place = argument_place(name, call.span)
             message = f"a function has no attributes, such as `{name}`"
