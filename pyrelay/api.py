@@ -30,6 +30,7 @@ from .runtime.devices import device_named
 from .runtime.export import Exported
 from .runtime.function import RelayModel
 from .runtime.given import (
+    expect_fitting,
     expect_gradients,
     expect_model,
     expect_optimizer,
@@ -173,15 +174,18 @@ def update_model_params(
     *,
     optimizer: torch.optim.Optimizer | Optimizer | None = None,
 ) -> None:
-    """Move the parameters of a model against a gradient, in place: the one mutation.
+    """Move the parameters of a model against a gradient, in place: the one mutation. Parameters
+    that require no gradient (`p.requires_grad_(False)`) stay.
 
     `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
-    An update is whole or does not happen. Raises RunError.
+    An update is whole or does not happen, an interrupted one too; steps of `torch.optim` are as
+    torch makes them. Raises RunError.
     """
     expect_model(model, "relay.update_model_params")
     expect_gradients(grads)
-    params = model.flat_params()
+    expect_fitting(model, grads)
+    params, names = model.flat_params(), model.blueprint.param_names
     if lr is not None:
         expect_rate(lr)
     if optimizer is None:
@@ -190,12 +194,12 @@ def update_model_params(
             raise RunError(
                 NotAModel("an update takes `lr` or an optimiser", "gradients alone", way)
             )
-        parts = grads.parts if isinstance(grads, Grads) else _in_order(model, grads)
+        parts = grads.parts if isinstance(grads, Grads) else [grads[n] for n in names]
         with torch.no_grad():
             descend(params, parts, lr)
         return
     expect_optimizer(optimizer)
-    found = tensors(grads.tree) if isinstance(grads, Grads) else _in_order(model, grads)
+    found = tensors(grads.tree) if isinstance(grads, Grads) else [grads[n] for n in names]
     if isinstance(optimizer, Optimizer):
         optimizer.update(model, params, found, lr)
         return
@@ -207,17 +211,8 @@ def update_model_params(
         what, way = "an update takes an optimiser of the model's parameters", "model.parameters()"
         raise RunError(NotAModel(what, "one of others", f"make it of `{way}`"))
     for parameter, gradient in zip(params, found, strict=True):
-        parameter.grad = gradient
+        parameter.grad = gradient if parameter.requires_grad else None
     optimizer.step()
-
-
-def _in_order(model: Model, grads: Mapping[str, torch.Tensor]) -> list[torch.Tensor]:
-    names = model.blueprint.param_names
-    missing = [n for n in names if n not in grads]
-    if missing:
-        what = "a gradient has an entry for each parameter of the model"
-        raise RunError(NotAModel(what, f"none for `{missing[0]}`", "write zeros for it"))
-    return [grads[name] for name in names]
 
 
 def sgd(params: Any, grads: Any, lr: float) -> Any:
@@ -232,7 +227,7 @@ def sgd(params: Any, grads: Any, lr: float) -> Any:
     if isinstance(params, tuple):
         pairs = zip(params, grads, strict=True)
         return tuple(sgd(p, g, lr) for p, g in pairs)
-    return params - grads * lr
+    return params.descended(grads, lr) if isinstance(params, Params) else params - grads * lr
 
 
 def with_params(f: Any) -> Any:

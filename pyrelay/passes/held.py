@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final, final
 
 from ..ir.effect import Effects
@@ -43,15 +43,23 @@ _NOTHING: Final[frozenset[Type]] = frozenset()
 class Held:
     """Where values read from cells whose contents have one of `types` go, in a whole module.
 
-    `lost` are the types of which something may be held where it is not seen.
+    `lost` are the types of which something may be held where it is not seen. The writes in
+    `in_place` put back what their cells hold already, so they hold it nowhere else.
     """
 
-    def __init__(self, module: Module, types: frozenset[Type], fixed: Fixed) -> None:
+    def __init__(
+        self,
+        module: Module,
+        types: frozenset[Type],
+        fixed: Fixed,
+        in_place: Container[Expr] = (),
+    ) -> None:
         self.lost: Final[set[Type]] = set()
         self.place: Final[dict[Expr, int]] = {}
         """When each write happens, counted in the order of evaluation."""
         self._types: Final = types
         self._fixed: Final = fixed
+        self._in_place: Final = in_place
         self._effects: Final = Effects(module)
         self._held: Final[dict[Var, frozenset[Type]]] = {}
         self._bound: Final[dict[Var, int]] = {}
@@ -140,7 +148,8 @@ class Held:
                 self._hold(target, self._types & {type_of(value)})
             case RefWrite(ref, content):
                 self._use(ref)
-                self._lose_all((content,))
+                if value not in self._in_place:
+                    self._lose_all((content,))
                 self.place[value] = self._now
                 self._writes.setdefault(type_of(content), []).append(self._now)
             case RefCreate(content):

@@ -91,7 +91,7 @@ class _Finder:
         types = frozenset(_content(w) for w in made)
         if not types:
             return
-        held = Held(module, types, self._fixed)
+        held = Held(module, types, self._fixed, made)
         held.lost.update(_content(w) for w in writes if w not in made)
         for write, descent in made.items():
             self._take_part(held, write, descent)
@@ -119,6 +119,8 @@ class _Finder:
         pending: list[tuple[Expr, _Path]] = [(write.value, ())]
         while pending:
             atom, path = pending.pop()
+            if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
+                continue  # a parameter that stays
             if not isinstance(atom, Var) or self._uses[atom] != 1:
                 return None
             spare.add(atom)

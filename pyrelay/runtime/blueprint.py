@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Home:
-    """The model that a record of tensors belongs to, as it was: its tree, its mode, its state."""
+    """The model that a record of tensors belongs to, as it was: its tree, its mode, its state, and
+    the names of its frozen parameters."""
 
     blueprint: Blueprint
     training: bool
     state: tuple[torch.Tensor, ...]
+    frozen: frozenset[str] = frozenset()
 
 
 Fields: TypeAlias = tuple[ValueSpec | SubModelSpec, ...]

@@ -6,11 +6,12 @@ update in them, so that is what goes back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, final
 
 from ..translate.described import Described
 from ..translate.optimizers import OptimizerUse
+from .commit import Change, commit
 from .model import Model
 from .optim import Optimizer, fresh_memory
 from .records import Params
@@ -34,16 +35,19 @@ class Arguments(NamedTuple):
     types: tuple[tuple[str, Described], ...] = ()
 
 
-Step: TypeAlias = Callable[[], None]
+Finish: TypeAlias = Callable[[], None]
+Returned: TypeAlias = Callable[[], Iterable[Change]]
+"""The changes that give back what a call has left in its cells."""
 
 
 def host_values(
     models: tuple[Source, ...], args: Arguments, updated: Mapping[int, OptimizerUse]
-) -> tuple[list[Any], Step]:
-    """Give the values of an entry's parameters, and what to do when the call has ended. `updated`
-    tells, by index, which of the values are models that an optimiser updates."""
+) -> tuple[list[Any], Finish]:
+    """Return the values of an entry's parameters, and what to do when the call has ended, which may
+    be done twice. `updated` tells, by index, which of the values are models that an optimiser
+    updates."""
     host: list[Any] = []
-    after: list[Step] = []
+    after: list[Returned] = []
     for source in models:
         if isinstance(source, Params):
             cells = [Cell(value) for value in source.home.state]
@@ -52,55 +56,54 @@ def host_values(
         state, cells = source.state_cells()
         host += (source.params_tree(), state)
         if cells:
-            after.append(lambda m=source, c=cells: m.store_state(c))
+            after.append(lambda m=source, c=cells: m.storing_state(c))
     for index, value in enumerate(args.values):
         if not isinstance(value, Model):
             host.append(value)
             continue
         use = updated.get(index)
-        lent, step = _model(value) if use is None else _updated(value, use, args.optimizers)
+        lent, returned = _model(value) if use is None else _updated(value, use, args.optimizers)
         host.append(lent)
-        after.append(step)
+        after.append(returned)
 
     def finish() -> None:
-        for step in after:
-            step()
+        commit(change for returned in after for change in returned())
 
     return host, finish
 
 
-def _model(model: Model) -> tuple[Any, Step]:
-    """Give the value of an explicit model, and what stores the call's updates."""
+def _model(model: Model) -> tuple[Any, Returned]:
+    """Return the value of an explicit model, and what gives back the call's updates."""
     state, cells = model.state_cells()
     lent = model.params_tree()
     cell = Cell(lent)
 
-    def store() -> None:
+    def returned() -> Iterable[Change]:
         if cell.value is not lent:
-            model.store_params(tensors(cell.value))
-        if cells:
-            model.store_state(cells)
+            yield from model.storing_params(tensors(cell.value))
+        yield from model.storing_state(cells)
 
-    return (cell, state), store
+    return (cell, state), returned
 
 
 def _updated(
     model: Model, use: OptimizerUse, optimizers: Mapping[str, Optimizer]
-) -> tuple[Any, Step]:
-    """Give the value of an explicit model with its optimiser's memory, and what stores both."""
+) -> tuple[Any, Returned]:
+    """Return the value of an explicit model with its optimiser's memory, and what gives back
+    both."""
     optimizer = _optimizer(use, optimizers)
     state, cells = model.state_cells()
     memory = fresh_memory(model, use.rule, use.lr) if optimizer is None else optimizer.lend(model)
     cell = Cell((model.params_tree(), memory))
 
-    def store() -> None:
+    def returned() -> Iterable[Change]:
         params, memory = cell.value
-        model.store_params(tensors(params))
-        model.store_state(cells)
+        yield from model.storing_params(tensors(params))
+        yield from model.storing_state(cells)
         if optimizer is not None:
-            optimizer.take_back(model, memory)
+            yield from optimizer.taking_back(model, memory)
 
-    return (cell, state), store
+    return (cell, state), returned
 
 
 def _optimizer(use: OptimizerUse, optimizers: Mapping[str, Optimizer]) -> Optimizer | None:

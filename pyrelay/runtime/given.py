@@ -40,6 +40,21 @@ def expect_gradients(value: Any) -> None:
         raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
 
 
+def expect_fitting(model: Model, grads: Gradients) -> None:
+    """Stop unless a gradient has a tensor like each parameter of a model. Raises RunError."""
+    if isinstance(grads, Grads) and grads.home.blueprint is model.blueprint:
+        return
+    what = "a gradient has an entry like each parameter of the model"
+    for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
+        if name not in grads:
+            raise RunError(NotAModel(what, f"none for `{name}`", "write zeros for it"))
+        there, own = tuple(grads[name].shape), tuple(param.shape)
+        if there != own:
+            actual = f"one of shape {there} for `{name}` of shape {own}"
+            way = f"give the gradient in the parameters of `{model.blueprint.name}`"
+            raise RunError(NotAModel(what, actual, way))
+
+
 def expect_rate(value: Any) -> None:
     """Stop unless a value is a learning rate. Raises RunError."""
     is_tensor = isinstance(value, torch.Tensor) and value.dim() == 0

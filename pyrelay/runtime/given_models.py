@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..diagnostics.catalogue.call import WrongArgument
-from ..diagnostics.catalogue.model import DefinitionCalled, ModelMissing, WrongModel
+from ..diagnostics.catalogue.model import AllFrozen, DefinitionCalled, ModelMissing, WrongModel
 from ..diagnostics.diagnostic import RunError
 from ..translate.definition import Definition, ModelUse
 from ..translate.functions import annotated_definition
 from ..translate.signature import Parameter
 from ..translate.translator import Translation
 from .arguments import describe
+from .borrowing import Source
 from .model import Model
 
 
@@ -50,3 +51,12 @@ def check_models(function: Definition, translation: Translation, given: Sequence
         used = ", ".join(f"`{d.name}`" for d in wanted) or "nothing"
         is_old = extra[0].name in [d.name for d in wanted]
         raise RunError(WrongModel(name, used, extra[0].name, head, is_old))
+
+
+def expect_trainable(models: Sequence[Source]) -> None:
+    """Stop if no parameter of a model requires a gradient. Raises RunError."""
+    for source in models:
+        model = source if isinstance(source, Model) else source.home
+        names = model.blueprint.param_names
+        if names and len(model.frozen) == len(names):
+            raise RunError(AllFrozen(model.blueprint.name))

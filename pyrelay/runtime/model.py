@@ -7,7 +7,9 @@ nested tuple; state lives in cells that a training call updates.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import torch
@@ -19,8 +21,10 @@ from ..ir.types import DType, TensorType
 from ..translate.definition import named
 from .arguments import torch_dtype
 from .blueprint import Blueprint, Home, Leaf
+from .commit import Change, storing
 from .records import Params
-from .structure import tensors
+from .site import Holder as Module
+from .site import Site
 from .values import Cell
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ if TYPE_CHECKING:
 _Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
 
 
-class Model(nn.Module):
+class Model(Module):
     """A model: the parameters and state of one definition.
 
     Make one with `relay.create_model`. Calling it runs the definition in the module's mode.
@@ -44,7 +48,7 @@ class Model(nn.Module):
         params: list[torch.Tensor],
         state: list[torch.Tensor],
     ) -> None:
-        super().__init__()
+        super().__init__((blueprint.name, ""))
         self.blueprint: Final = blueprint
         self._shared: Final = _Shared(runner)
         for leaf, value in zip(blueprint.params, params, strict=True):
@@ -56,14 +60,18 @@ class Model(nn.Module):
             module.register_buffer(name, value, persistent=leaf.spec.holder is not Holder.KEY)
         self._param_slots: Final = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
         self._state_slots: Final = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
+        for module in self.modules():
+            if isinstance(module, Module):
+                module.seal()
 
     def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
         """Give the submodule that holds a value, made if need be, and its name there."""
         *path, name = leaf.name.split(".")
         module: nn.Module = self
-        for part in path:
+        for depth, part in enumerate(path):
             if not hasattr(module, part):
-                module.add_module(part, _Site())
+                inside = ".".join(path[: depth + 1])
+                module.add_module(part, Site((self.blueprint.name, inside)))
             module = module.get_submodule(part)
         return module, name
 
@@ -88,10 +96,20 @@ class Model(nn.Module):
     @property
     def home(self) -> Home:
         """What a record of this model's tensors remembers of it."""
-        if not self._state_slots:
+        frozen = self.frozen
+        if not self._state_slots and not frozen:
             return self.blueprint.stateless_home[self.training]
         state = tuple([table[name] for table, name in self._state_slots])
-        return Home(self.blueprint, self.training, state)
+        return Home(self.blueprint, self.training, state, frozen)
+
+    @property
+    def frozen(self) -> frozenset[str]:
+        """The names of the parameters that require no gradient: no update moves them."""
+        params = self.flat_params()
+        if all(map(_requires_grad, params)):
+            return frozenset()
+        names = self.blueprint.param_names
+        return frozenset(n for n, p in zip(names, params, strict=True) if not p.requires_grad)
 
     def flat_params(self) -> list[torch.Tensor]:
         """Give the parameters in program order."""
@@ -106,21 +124,17 @@ class Model(nn.Module):
         cells = [Cell(table[name]) for table, name in self._state_slots]
         return self.blueprint.state_tree(cells), cells
 
-    def store_state(self, cells: list[Cell]) -> None:
-        """Take over what a call left in the cells."""
+    def storing_state(self, cells: Iterable[Cell]) -> Iterator[Change]:
+        """Return the changes that take over what a call has left in the cells."""
         for (table, name), cell in zip(self._state_slots, cells, strict=True):
-            table[name] = cell.value
+            yield partial(table.__setitem__, name, cell.value)
 
-    def store_params(self, values: list[torch.Tensor]) -> None:
-        """Make these the values of the parameters, which stay the same objects."""
+    def storing_params(self, values: Iterable[torch.Tensor]) -> Iterator[Change]:
+        """Return the changes that make these the values of the parameters, which stay the same
+        objects."""
         for parameter, value in zip(self.flat_params(), values, strict=True):
             if parameter is not value:
-                parameter.data = value
-
-    def store(self, params: Cell, state: list[Cell]) -> None:
-        """Take over what a call that may update the model left in its cells."""
-        self.store_params(tensors(params.value))
-        self.store_state(state)
+                yield storing(parameter, value)
 
     def load_state_dict(
         self,
@@ -145,14 +159,6 @@ class Model(nn.Module):
         return BoundFunction((self,), function)
 
 
-class _Site(nn.Module):
-    """The parameters of one call site, or of a model inside the model."""
-
-    def forward(self, *_: Any) -> Any:
-        """Sites have no meaning of their own; the model around them runs."""
-        raise TypeError("a site of a model cannot be called; call the model")
-
-
 class _Shared:
     """What runs a model: copies of it share that."""
 
@@ -170,6 +176,7 @@ def _shared_by(place: tuple[str, str]) -> _Shared:
     return _Shared(named(*place).runner)
 
 
+_requires_grad: Final = attrgetter("requires_grad")
 _COUNT: Final = ".num_batches_tracked"
 """The end of the name under which torch's batch norms count, for a `momentum` of None alone."""
 

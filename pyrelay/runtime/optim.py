@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, final
+from functools import partial
+from typing import Any, Final, TypeAlias, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -21,9 +22,14 @@ from ..diagnostics.diagnostic import RunError
 from ..diagnostics.wording import counted
 from ..ir.ops.descent import update_in_place
 from ..translate.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
+from .commit import Change, commit, setting
 from .model import Model
 from .records import Part
 from .structure import tensors
+
+_lists: Final[Any] = torch
+"""Where the functions on lists of tensors are, `_foreach_add_` and its kind, which torch's own
+optimisers call as well."""
 
 Tensors: TypeAlias = Sequence[torch.Tensor]
 
@@ -31,19 +37,57 @@ Tensors: TypeAlias = Sequence[torch.Tensor]
 @final
 @dataclass(slots=True)
 class Moments:
-    """What an optimiser remembers of one model: steps taken, and for each of its moments (velocity,
-    or means of gradient and square) a tensor like each parameter."""
+    """What an optimiser remembers of one model: the number of updates, how many of them each
+    parameter sat out while it was frozen, and for each of its moments (velocity, or means of
+    gradient and square) a tensor like each parameter."""
 
     step: int = 0
+    late: list[int] = field(default_factory=list[int])
     trees: list[list[torch.Tensor]] = field(default_factory=list[list[torch.Tensor]])
 
     def fit(self, model: Model, count: int) -> None:
         """Have `count` moments where the parameters are, zeros at first."""
         params = model.flat_params()
+        if not self.late:
+            self.late = [0] * len(params)
         while len(self.trees) < count:
             self.trees.append([torch.zeros_like(p, requires_grad=False) for p in params])
         for tree in self.trees:
             tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
+
+    def after(self, params: Tensors, count: int) -> list[int]:
+        """Return how many updates each parameter has sat out when `count` more are made."""
+        rows = zip(self.late, params, strict=True)
+        return [late if p.requires_grad else late + count for late, p in rows]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """The parameters that one step moves and that have taken equally many steps, with their
+    gradients and moments; `step` is the number of this step."""
+
+    params: list[torch.Tensor]
+    grads: list[torch.Tensor]
+    trees: list[list[torch.Tensor]]
+    step: int
+
+
+def _moving(params: Tensors, grads: Tensors, moments: Moments) -> list[Moving]:
+    """Return the parameters that require a gradient, by the number of steps they have taken."""
+    places: dict[int, list[int]] = {}
+    for place, (param, late) in enumerate(zip(params, moments.late, strict=True)):
+        if param.requires_grad:
+            places.setdefault(late, []).append(place)
+    return [
+        Moving(
+            [params[i] for i in found],
+            [grads[i] for i in found],
+            [[tree[i] for i in found] for tree in moments.trees],
+            moments.step + 1 - late,
+        )
+        for late, found in places.items()
+    ]
 
 
 @dataclass(eq=False)
@@ -68,15 +112,21 @@ class Optimizer(annotations.Optimizer, ABC):
         self, model: Model, params: Tensors, grads: Tensors, lr: float | None = None
     ) -> None:
         """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
-        `grads` are in the model's order."""
+        `grads` are in the model's order. Parameters that require no gradient stay.
+
+        An interrupt comes before or after the whole step.
+        """
         moments = self.moments(model)
-        moments.step += 1
+        rate = self.lr if lr is None else lr
         with torch.no_grad():
-            self.step(params, grads, moments, self.lr if lr is None else lr)
+            changes = [c for m in _moving(params, grads, moments) for c in self.changes(m, rate)]
+            changes.append(setting(moments, "late", moments.after(params, 1)))
+            changes.append(setting(moments, "step", moments.step + 1))
+            commit(changes)
 
     @abstractmethod
-    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
-        """Take one step in place, the number `moments.step`, moving `moments` along."""
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes to parameters and moments, in place, that one step is."""
 
     def moments(self, model: Model) -> Moments:
         """Give what it remembers of a model."""
@@ -89,10 +139,13 @@ class Optimizer(annotations.Optimizer, ABC):
     def state_dict(self, model: Model) -> dict[str, Any]:
         """Give what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
         rate, the number of steps taken, and its moments, each a tensor for every parameter, by
-        name. As torch's, the tensors are its own, not copies."""
+        name; with `late`, the steps that parameters sat out while they were frozen. As torch's,
+        the tensors are its own, not copies."""
         found, names = self.moments(model), model.blueprint.param_names
         moments = [dict(zip(names, tree, strict=True)) for tree in found.trees]
-        return {"lr": self.lr, "step": found.step, "moments": moments}
+        state = {"lr": self.lr, "step": found.step, "moments": moments}
+        late = {n: count for n, count in zip(names, found.late, strict=True) if count}
+        return {**state, "late": late} if late else state
 
     def load_state_dict(self, model: Model, state: Mapping[str, Any]) -> None:
         """Go on with a model where what `state_dict` gave left off. Raises RunError where it is no
@@ -104,18 +157,23 @@ class Optimizer(annotations.Optimizer, ABC):
         """Give the learning rate and the memory of a model to compiled code."""
         return memory(model, self.moments(model), self.rule, self.lr)
 
-    def take_back(self, model: Model, lent: tuple[Any, ...]) -> None:
-        """Remember what compiled code has left."""
+    def taking_back(self, model: Model, lent: tuple[Any, ...]) -> list[Change]:
+        """Return the changes that remember what compiled code has left of what it was lent."""
         _, step, trees = lent
-        found = self.moments(model)
-        found.step = int(step)
-        found.trees[: len(trees)] = [tensors(tree) for tree in trees]
+        found, params = self.moments(model), model.flat_params()
+        taken = int(step) - _steps(found, params)
+        kept = found.trees[len(trees) :]
+        return [
+            setting(found, "late", found.after(params, taken)),
+            setting(found, "step", found.step + taken),
+            setting(found, "trees", [*map(tensors, trees), *kept]),
+        ]
 
 
 def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
     """Give copies of saved moments, in the order of the model's parameters. Raises RunError."""
     name, params = model.blueprint.name, model.flat_params()
-    if set(state) != {"lr", "step", "moments"}:
+    if set(state) - {"late"} != {"lr", "step", "moments"}:
         raise RunError(WrongOptimizerState(name, f"it has {_keys(state)}, not lr, step, moments"))
     saved: list[Mapping[str, torch.Tensor]] = list(state["moments"])
     if len(saved) != count:
@@ -133,7 +191,8 @@ def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
         [tree[n].detach().to(p, copy=True) for n, p in zip(names, params, strict=True)]
         for tree in saved
     ]
-    return Moments(int(state["step"]), trees)
+    late: Mapping[str, int] = state.get("late", {})
+    return Moments(int(state["step"]), [int(late.get(n, 0)) for n in names], trees)
 
 
 def _keys(state: Mapping[str, Any]) -> str:
@@ -145,7 +204,13 @@ def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tu
     device = next((p.device for p in model.flat_params()), None)
     trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
     rate = torch.scalar_tensor(float(lr), dtype=torch.float64, device=device)
-    return rate, moments.step, tuple(trees)
+    return rate, _steps(moments, model.flat_params()), tuple(trees)
+
+
+def _steps(moments: Moments, params: Tensors) -> int:
+    """Return how many steps the parameters that move have taken."""
+    late = [n for n, p in zip(moments.late, params, strict=True) if p.requires_grad]
+    return moments.step - min(late, default=0)
 
 
 def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
@@ -169,21 +234,26 @@ class SGD(Optimizer):
         """What it computes, all but the learning rate."""
         return SGDRule(self.momentum, self.weight_decay, self.nesterov)
 
-    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
-        """Take one step in place."""
-        if not self.weight_decay and not self.momentum:
-            descend(params, grads, lr)
-            return
-        for position, (param, grad) in enumerate(zip(params, grads, strict=True)):
-            if self.weight_decay:
-                grad = grad.add(param, alpha=self.weight_decay)
-            if self.momentum:
-                grad = self._with_momentum(grad, moments.trees[0][position])
-            param.add_(grad, alpha=-lr)
-
-    def _with_momentum(self, grad: torch.Tensor, velocity: torch.Tensor) -> torch.Tensor:
-        velocity.mul_(self.momentum).add_(grad)
-        return grad.add(velocity, alpha=self.momentum) if self.nesterov else velocity
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes that one step is."""
+        params, grads = moving.params, moving.grads
+        if self.weight_decay:
+            grads = _lists._foreach_add(grads, params, alpha=self.weight_decay)  # noqa: SLF001
+        if not self.momentum:
+            return [partial(_lists._foreach_add_, params, grads, alpha=-lr)]
+        velocity = direction = moving.trees[0]
+        found: list[Change] = [
+            partial(_lists._foreach_mul_, velocity, self.momentum),
+            partial(_lists._foreach_add_, velocity, grads),
+        ]
+        if self.nesterov:
+            direction = [torch.empty_like(p) for p in params]
+            found += [
+                partial(_lists._foreach_copy_, direction, velocity),
+                partial(_lists._foreach_mul_, direction, self.momentum),
+                partial(_lists._foreach_add_, direction, grads),
+            ]
+        return [*found, partial(_lists._foreach_add_, params, direction, alpha=-lr)]
 
 
 @final
@@ -202,29 +272,37 @@ class Adam(Optimizer):
         beta1, beta2 = self.betas
         return AdamRule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
 
-    def step(self, params: Tensors, grads: Tensors, moments: Moments, lr: float) -> None:
-        """Take one step in place."""
-        beta1, beta2 = self.betas
-        rate = lr / (1 - beta1**moments.step)
-        scale = (1 - beta2**moments.step) ** 0.5
-        rows = zip(params, grads, *moments.trees[:2], strict=True)
-        for param, grad, first, second in rows:
-            if self.weight_decay and self.decoupled:
-                param.mul_(1 - lr * self.weight_decay)
-            elif self.weight_decay:
-                grad = grad.add(param, alpha=self.weight_decay)
-            first.lerp_(grad, 1 - beta1)
-            second.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-            below = second.sqrt().div_(scale).add_(self.eps)
-            param.addcdiv_(first, below, value=-rate)
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes that one step is."""
+        (beta1, beta2), params, grads = self.betas, moving.params, moving.grads
+        first, second = moving.trees[:2]
+        found: list[Change] = []
+        if self.weight_decay and self.decoupled:
+            found.append(partial(_lists._foreach_mul_, params, 1 - lr * self.weight_decay))
+        elif self.weight_decay:
+            grads = _lists._foreach_add(grads, params, alpha=self.weight_decay)  # noqa: SLF001
+        below = [torch.empty_like(p) for p in params]
+        return [
+            *found,
+            partial(_lists._foreach_lerp_, first, grads, 1 - beta1),
+            partial(_lists._foreach_mul_, second, beta2),
+            partial(_lists._foreach_addcmul_, second, grads, grads, value=1 - beta2),
+            partial(_lists._foreach_copy_, below, second),
+            partial(_lists._foreach_sqrt_, below),
+            partial(_lists._foreach_div_, below, (1 - beta2**moving.step) ** 0.5),
+            partial(_lists._foreach_add_, below, self.eps),
+            partial(_lists._foreach_addcdiv_, params, first, below, -lr / (1 - beta1**moving.step)),
+        ]
 
 
 def descend(params: Tensors, grads: Sequence[Part], lr: float) -> None:
-    """Move parameters against their gradients by one step of plain descent, in place.
+    """Move parameters against their gradients by one step of plain descent, in place; those that
+    require no gradient stay.
 
     An interrupt comes before or after the whole update.
     """
-    update_in_place(torch, params, grads, lr)
+    moving = [(p, g) for p, g in zip(params, grads, strict=True) if p.requires_grad]
+    update_in_place(torch, [p for p, _ in moving], [g for _, g in moving], lr)
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:

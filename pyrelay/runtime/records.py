@@ -107,6 +107,16 @@ class TensorRecord(Mapping[str, torch.Tensor]):
 class Params(TensorRecord):
     """The parameters of a model, as a value."""
 
+    def descended(self, grads: Any, lr: Any) -> Params:
+        """Return the parameters after a step of plain descent, which leaves the frozen ones."""
+        frozen = self.home.frozen
+        moved = self - grads * lr
+        if not frozen:
+            return moved
+        pairs = zip(self._names, tensors(self.tree), tensors(moved.tree), strict=True)
+        kept = [old if name in frozen else new for name, old, new in pairs]
+        return Params(self.home, with_tensors(self.tree, kept))
+
 
 Part: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
 """A tensor, or two matrices whose product it is."""

@@ -38,7 +38,7 @@ from .borrowing import Arguments, Source, host_values
 from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
-from .given_models import check_model, check_models
+from .given_models import check_model, check_models, expect_trainable
 from .leaves import Reader, leaf_reader
 from .model import Model
 from .parameters import Parameters, signature_of
@@ -137,6 +137,7 @@ class Runner:
         """Give a transform of the function in the parameters of models, at arguments, which a tuple
         holds, or a list; anything else is the only one."""
         bound = self._parameters.bind(self._parameters.apart(args), {})
+        expect_trainable(models)
         compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
         result = self._run(compiled, models, bound)
         if compiled.parts is None:
@@ -159,9 +160,13 @@ class Runner:
     def _run(self, compiled: Compiled, models: tuple[Source, ...], args: Arguments) -> Any:
         host, finish = host_values(models, args, compiled.updated)
         try:
-            return compiled.entry(host)
-        finally:
-            finish()
+            try:
+                return compiled.entry(host)
+            finally:
+                finish()
+        except KeyboardInterrupt:
+            finish()  # it may have come before the first time was over
+            raise
 
     # Entries.
 
@@ -177,7 +182,7 @@ class Runner:
             args.types,
             transformed,
             tuple([_mode(m) for m in models]),
-            tuple([(v.blueprint, v.training) for v in args.values if isinstance(v, Model)]),
+            tuple([_mode(v) for v in args.values if isinstance(v, Model)]),
         )
         known = self._compiled.get(key)
         if known is not None and known.is_valid(args):
@@ -410,15 +415,16 @@ def _checked(program: Program) -> Report:
     return Report(program.warnings)
 
 
-def _mode(source: Source) -> tuple[Blueprint, bool]:
-    if isinstance(source, Model):
-        return source.blueprint, source.training
-    return source.home.blueprint, source.home.training
+def _mode(source: Source) -> tuple[Blueprint, bool, frozenset[str]]:
+    """Return what a program depends on of a model: its tree, its mode, its frozen parameters."""
+    model = source if isinstance(source, Model) else source.home
+    return model.blueprint, model.training, model.frozen
 
 
 def _use(source: Source) -> ModelUse:
-    blueprint, training = _mode(source)
-    return ModelUse(blueprint.spec.definition, training, blueprint.spec.statics)
+    blueprint, training, frozen = _mode(source)
+    spec = blueprint.spec
+    return ModelUse(spec.definition, training, spec.statics, frozen=frozen)
 
 
 def _with_grads(

@@ -147,12 +147,13 @@ class DerivedFunction:
 @dataclass(frozen=True, slots=True)
 class ModelUse:
     """Which model a name stands for, in which mode, and with which static arguments; `optimizer` is
-    what updates it anywhere in the program."""
+    what updates it anywhere in the program, `frozen` the names of the parameters that stay."""
 
     definition: Definition
     training: bool = False
     statics: tuple[tuple[str, StaticValue], ...] = ()
     optimizer: OptimizerUse | None = None
+    frozen: frozenset[str] = frozenset()
 
 
 def function_of(value: Any) -> Definition | DerivedFunction | Op | None:

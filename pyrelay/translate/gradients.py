@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
 from ..diagnostics.catalogue.language import Unsupported
+from ..diagnostics.catalogue.model import AllFrozen
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.sites import ModelNotMentioned
 from ..ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var
@@ -97,8 +98,13 @@ def _by_name(cx: Context, definition: Definition, given: Sequence[ast.expr]) -> 
     return {p.name: node for p, node in zip(values, given, strict=False)}
 
 
+def _named(node: ast.expr) -> list[ast.expr]:
+    """Return the names of the models in the first argument of a transform."""
+    return node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+
+
 def _names_models(cx: Context, node: ast.expr) -> bool:
-    names = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    names = _named(node)
     entries = [cx.env.find(n.id) if isinstance(n, ast.Name) else None for n in names]
     return bool(entries) and all(isinstance(e, Bound) and e.model is not None for e in entries)
 
@@ -170,7 +176,10 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     update = _update_inside(cx, bound)
     if update is not None:
         return cx.refuse(update)
-    models = _models(cx, named.elts if isinstance(named, ast.Tuple | ast.List) else [named])
+    models = _models(cx, _named(named))
+    for name, model in zip(_named(named), models, strict=True):
+        if model.instance.frozen and cx.program.spec(model.instance).is_frozen:
+            cx.program.report(AllFrozen(model.instance.definition.name, cx.span(name)))
     given = bound["args"]
     if not isinstance(given, ast.Tuple | ast.List):
         return cx.refuse(_apart(cx, node, [given], rule))

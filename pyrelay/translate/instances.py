@@ -8,6 +8,7 @@ mentions models gets their parts in front of its own arguments.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..diagnostics.catalogue.signatures import (
@@ -98,9 +99,15 @@ def _new_site(cx: Context, instance: Instance, operator: str, span: Span) -> Mod
     if cx.sites is None or cx.own is None:
         raise NotSupplied
     name = cx.sites.name((span, operator), cx.wanted, operator, cx.layers)
+    instance = replace(instance, frozen=_inside(cx.own.instance.frozen, name))
     place, state_place = cx.sites.add_model(SubSite(name, instance, span))
     params = field_of(cx.own.params, place, span)
     return ModelParts(params, field_of(cx.own.state, state_place, span), instance)
+
+
+def _inside(frozen: frozenset[str], site: str) -> frozenset[str]:
+    """Return the names among `frozen` that belong to a model inside, as they are within it."""
+    return frozenset(n.removeprefix(f"{site}.") for n in frozen if n.startswith(f"{site}."))
 
 
 def function_operands(

@@ -29,7 +29,8 @@ class Instance:
     """One translation of a definition: its static arguments, and the models it works with.
 
     `training` is the mode of a model; `models` are its explicit parameters `Model[net]`, `implicit`
-    the models it mentions, each with mode and static arguments.
+    the models it mentions, each with mode and static arguments. `frozen` are the dotted names of
+    the parameters of a model that require no gradient.
     """
 
     definition: Definition
@@ -37,6 +38,7 @@ class Instance:
     training: bool = False
     models: tuple[tuple[str, PassedModel], ...] = ()
     implicit: tuple[Instance, ...] = ()
+    frozen: frozenset[str] = frozenset()
 
 
 @final
@@ -51,12 +53,14 @@ class PassedModel:
 @final
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
-    """A hidden value: its name within its model, where it lives, and how it starts."""
+    """A hidden value: its name within its model, where it lives, and how it starts. One that is
+    frozen is updated by nothing."""
 
     name: str
     holder: Holder
     init: Init
     span: Span
+    is_frozen: bool = False
 
 
 @final
@@ -89,6 +93,18 @@ class ModelSpec:
                 return True
             pending += part.model.state
         return False
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether no parameter requires a gradient, here or in a model inside."""
+        pending = list(self.params)
+        while pending:
+            part = pending.pop()
+            if isinstance(part, SubModelSpec):
+                pending += part.model.params
+            elif not part.is_frozen:
+                return False
+        return True
 
 
 def no_state(spec: ModelSpec, span: Span) -> Tuple:

@@ -26,6 +26,7 @@ from ..ir.expr import (
 )
 from ..ir.op import Hidden, Holder, Init, Missing, Op, Param, Role
 from ..ir.ops.compare import equal
+from ..ir.ops.model import frozen
 from ..ir.ops.model import param as param_op
 from ..ir.ops.random import fold_in
 from ..ir.placeholder import placeholder
@@ -281,8 +282,11 @@ class _Site:
         if "init" in self.given.args and weights and hidden is weights[0]:
             init = init_value(cx, self.given.args["init"], hidden.init)
         name = site if self.op is param_op else f"{site}.{hidden.name}"
-        place = cx.sites.add(ValueSpec(name, hidden.holder, init, self.span))
+        is_frozen = hidden.holder is Holder.PARAMETER and name in cx.own.instance.frozen
+        place = cx.sites.add(ValueSpec(name, hidden.holder, init, self.span, is_frozen))
         record = cx.own.params if hidden.holder is Holder.PARAMETER else cx.own.state
+        if is_frozen:
+            return lambda: Call(frozen, (field_of(record, place, self.span),), {}, span=self.span)
         return lambda: field_of(record, place, self.span)
 
     def _key(self, cell: Callable[[], Expr], before: list[Binding]) -> Expr:

@@ -12,6 +12,7 @@ from .definition import ModelUse
 from .environment import Bound
 from .instances import complete_statics
 from .models import Instance, PassedModel
+from .optimizers import OptimizerUse
 from .places import ParameterPlace, Place
 from .signature import Signature
 
@@ -57,7 +58,14 @@ def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
     return entry.places if isinstance(entry, Bound) else ()
 
 
+def use_of(instance: Instance, optimizer: OptimizerUse | None) -> ModelUse:
+    """Return the use of an explicit model that a function is translated for."""
+    return ModelUse(
+        instance.definition, instance.training, instance.statics, optimizer, instance.frozen
+    )
+
+
 def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
     """Give the translation of a model that a use means."""
     statics = complete_statics(cx.program, use.definition, dict(use.statics), span)
-    return Instance(use.definition, statics, use.training)
+    return Instance(use.definition, statics, use.training, frozen=use.frozen)

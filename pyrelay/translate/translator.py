@@ -45,6 +45,7 @@ from .models import (
 from .number_places import filled
 from .optimizers import STAND_IN, OptimizerGuard, OptimizerUse
 from .ownership import writes_items
+from .passed_models import use_of
 from .places import ParameterPlace, Updaters
 from .requirements import find_requirements
 from .scope import Guard, Place
@@ -230,7 +231,7 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
     for model, mentioned in program.requirements(definition).items():
         use = uses.get(model, ModelUse(model, statics=tuple(mentioned.items())))
         completed = complete_statics(program, model, dict(use.statics), span)
-        found.append(Instance(model, completed, use.training))
+        found.append(Instance(model, completed, use.training, frozen=use.frozen))
     explicit: list[tuple[str, PassedModel]] = []
     passed = list(given.models)
     for parameter in signature.values:
@@ -248,6 +249,7 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
         own is not None and own.training,
         tuple(explicit),
         tuple(found),
+        own.frozen if own is not None else frozenset(),
     )
 
 
@@ -268,7 +270,7 @@ def _model_instance(
             return None
         use = ModelUse(named)
     statics = complete_statics(program, use.definition, dict(use.statics), parameter.span)
-    return Instance(use.definition, statics, use.training)
+    return Instance(use.definition, statics, use.training, frozen=use.frozen)
 
 
 def _translate_instance(program: Program, instance: Instance) -> None:
@@ -369,7 +371,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 optimizer = model.optimizer if model else None
                 rule = optimizer.rule if optimizer else None
                 cx.program.model_vars.append(ModelVar(name, var, "model", instance, rule))
-                use = ModelUse(instance.definition, instance.training, instance.statics, optimizer)
+                use = use_of(instance, optimizer)
                 place = ParameterPlace(name, parameter.name)
                 cx.env.set(parameter.name, Bound(atom=var, model=use, places=(place,)))
         found.append(var)

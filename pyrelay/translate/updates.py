@@ -44,21 +44,31 @@ _UPDATE: Final = Callee(
 
 
 def map_params(
-    spec: ModelSpec, records: tuple[Expr, ...], leaf: Callable[..., Expr], span: Span
+    spec: ModelSpec,
+    records: tuple[Expr, ...],
+    leaf: Callable[..., Expr],
+    span: Span,
+    frozen: Callable[..., Expr] | None = None,
 ) -> Steps[Expr]:
-    """Give the record of `leaf(a, b, ...)` over records shaped like the parameters of a model."""
+    """Return the record of `leaf(a, b, ...)` over records shaped like the parameters of a model; of
+    `frozen(a, b, ...)` at the parameters that require no gradient."""
     fields: list[Expr] = []
     for place, part in enumerate(spec.params):
         inside = tuple(field_of(r, place, span) for r in records)
         if isinstance(part, SubModelSpec):
-            fields.append((yield map_params(part.model, inside, leaf, span)))
+            fields.append((yield map_params(part.model, inside, leaf, span, frozen)))
+        elif part.is_frozen and frozen is not None:
+            fields.append(frozen(*inside))
         else:
             fields.append(leaf(*inside))
     return Tuple(tuple(fields), span=span)
 
 
 def sgd_tree(spec: ModelSpec, params: Expr, grads: Expr, rate: Expr, span: Span) -> Expr:
-    """Give the parameters after a step of plain descent."""
+    """Return the parameters after a step of plain descent, which leaves those that are frozen."""
+
+    def kept(param: Expr, _: Expr) -> Expr:
+        return param
 
     def leaf(param: Expr, grad: Expr) -> Expr:
         return Call(sgd_step, (param, grad, again(step)), {}, span=span)
@@ -68,7 +78,7 @@ def sgd_tree(spec: ModelSpec, params: Expr, grads: Expr, rate: Expr, span: Span)
     tree, given, step = (
         atom(e, n, into(bindings)) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
     )
-    return let(bindings, run(map_params(spec, (tree, given), leaf, span)))
+    return let(bindings, run(map_params(spec, (tree, given), leaf, span, kept)))
 
 
 def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -174,7 +184,12 @@ class _Step:
             self._bind(found[-1], call)
             return found[-1]
 
-        run(map_params(self._spec, records, leaf, self._span))
+        def kept(param: Expr, _: Expr, *moments: Expr) -> Expr:
+            found.append(Var("kept", span=self._span))
+            self._bind(found[-1], Tuple((param, *moments), span=self._span))
+            return found[-1]
+
+        run(map_params(self._spec, records, leaf, self._span, kept))
         return found
 
     def _call(

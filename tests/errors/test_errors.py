@@ -59,6 +59,8 @@ WITHOUT_A_PLACE = {
     "model/seed_of_text",
     "model/sgd_of_a_model",
     "model/trees_of_two_structures",
+    "model/hook_of_a_site",
+    "model/pruned_site",
     "model/update_by_a_value",
 }
 """The mistakes that are just this: that there is no text to point at; those of whole files; and

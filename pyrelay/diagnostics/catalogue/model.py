@@ -370,3 +370,50 @@ class WrongOptimizerState:
             primary=None,
             help="give what `optimizer.state_dict(model)` gave for the same network",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSite:
+    """A call site of a model is used as a layer of torch that can be hooked or rebuilt.
+
+    The sites of a model hold its parameters; they are no layers that run one after the other, since
+    the whole definition is compiled into one program. A hook of a site would never fire, and a site
+    without its parameter, as `weight_norm`, `prune` and parametrizations leave it, has none to
+    compute with. Hooks of the model itself, and of its parameters, are torch's.
+    """
+
+    model: str
+    site: str
+    what: str
+    way: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        of = f"the model `{self.model}`" if not self.site else f"`{self.site}` of `{self.model}`"
+        return Diagnostic(
+            code="RL419",
+            title=f"{of} cannot {self.what}: its definition is compiled as a whole",
+            primary=None,
+            help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AllFrozen:
+    """A gradient is wanted in the parameters of a model, of which none requires a gradient.
+
+    `p.requires_grad_(False)` freezes a parameter: its gradient is zero and is not computed, and no
+    update moves it. Where all are frozen, there is nothing to differentiate in.
+    """
+
+    model: str
+    span: Span | None = None
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL420",
+            title=f"no parameter of this model of `{self.model}` requires a gradient",
+            primary=None if self.span is None else Label(self.span, "the gradient is wanted here"),
+            help="thaw what is to be trained: `model.requires_grad_(True)`",
+        )

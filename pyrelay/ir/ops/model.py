@@ -24,7 +24,7 @@ from ..op import (
     operand,
 )
 from ..rules import same_as_operand
-from ..types import UNKNOWN, TensorType, Type, float32, float64, int64
+from ..types import UNKNOWN, TensorType, Type, TypeHole, float32, float64, int64
 from . import moving, philox
 
 KEY_INIT: Final = "key"
@@ -114,6 +114,30 @@ initial: Final = Op(
 
 def _param_value(call: RuleCall) -> TensorType:
     return TensorType(call.attrs["shape"], call.attrs["dtype"] or float32)
+
+
+def _frozen_type(call: RuleCall) -> Type:
+    """Return the type of the parameter, which the operator that uses it decides."""
+    ty = call.solver.resolve(call.types[0])
+    return ty if isinstance(ty, TypeHole) else call.tensor(0)
+
+
+frozen: Final = Op(
+    name="frozen",
+    doc="A parameter that requires no gradient: the same elements, held constant by every "
+    "derivative.",
+    params=(operand("param"),),
+    promotion=Promotion.NONE,
+    type_rule=_frozen_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=View(lambda torch, value: value, moving.unmoved),
+    grad=NoGradient("held constant"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((TensorSpec((3, 4)),)), Sample((TensorSpec((0, 4)),))),
+)
 
 
 param: Final = Op(

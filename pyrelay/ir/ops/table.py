@@ -299,6 +299,7 @@ ALL: Final[tuple[Op, ...]] = (
     optim.adam_step,
     model.initial,
     model.param,
+    model.frozen,
 )
 """Every operator that a program may call."""
 

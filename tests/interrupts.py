@@ -1,0 +1,57 @@
+"""Interrupts at every place where Python can raise one, instead of at a time.
+
+Python looks for Ctrl-C between its instructions. `each_interrupt` runs a function again and again,
+and raises KeyboardInterrupt at the first event of the tracer, then at the second, and so on.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, TypeVar, final
+
+T = TypeVar("T")
+
+
+@final
+class _Tracer:
+    """Counts the events of a thread; raises KeyboardInterrupt at one of them."""
+
+    def __init__(self, at: int | None, *, instructions: bool) -> None:
+        self.count = 0
+        self._at = at
+        self._instructions = instructions
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> _Tracer:
+        frame.f_trace_opcodes = self._instructions
+        if event in ("line", "opcode", "return"):
+            self.count += 1
+            if self.count == self._at:
+                raise KeyboardInterrupt
+        return self
+
+
+def each_interrupt(
+    make: Callable[[], T], run: Callable[[T], object], *, instructions: bool = False, every: int = 1
+) -> Iterator[T]:
+    """Yield what `make` gives after each interrupted `run` of it: interrupted at each line, or each
+    of Python's instructions, or every so many of these."""
+    whole = _traced(lambda: run(made), None, instructions=instructions) if (made := make()) else 0
+    for at in range(1, whole + 1, every):
+        found = make()
+        _traced(lambda subject=found: run(subject), at, instructions=instructions)
+        yield found
+
+
+def _traced(run: Callable[[], object], at: int | None, *, instructions: bool) -> int:
+    tracer = _Tracer(at, instructions=instructions)
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    try:
+        run()
+    except KeyboardInterrupt:
+        assert at is not None
+    finally:
+        sys.settrace(before)
+    return tracer.count

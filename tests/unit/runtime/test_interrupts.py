@@ -1,0 +1,213 @@
+"""Ctrl-C at any moment leaves a model and its optimiser after the last whole update."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from pyrelay import Dim, Float, Int, Model, Optimizer, Tensor, relay, relay_model
+from tests.interrupts import each_interrupt
+
+N = Dim("N")
+X = torch.linspace(-1.0, 1.0, 6).reshape(2, 3)
+
+
+@relay_model
+def net(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 2)]:
+    h = relay.linear(relay.batch_norm(x), out_features=3)
+    return relay.linear(relay.tanh(h), out_features=2)
+
+
+@relay
+def loss(x: Tensor[Float, (N, 3)]) -> Float:
+    return (net(x) ** 2).mean()
+
+
+@relay
+def fit(model: Model[net], optimizer: Optimizer, x: Tensor[Float, (N, 3)], steps: Int) -> Float:
+    value = 0.0
+    for _ in range(steps):
+        value, grads = relay.value_and_grad(model, loss, (x,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+    return value
+
+
+@relay
+def fit_plainly(model: Model[net], x: Tensor[Float, (N, 3)], steps: Int) -> Float:
+    value = 0.0
+    for _ in range(steps):
+        value, grads = relay.value_and_grad(model, loss, (x,))
+        relay.update_model_params(model, grads, lr=0.1)
+    return value
+
+
+@relay
+def fit_two(
+    one: Model[net], two: Model[net], optimizer: Optimizer, x: Tensor[Float, (N, 3)], steps: Int
+) -> Float:
+    value = 0.0
+    for _ in range(steps):
+        value, grads = relay.value_and_grad(one, loss, (x,))
+        relay.update_model_params(one, grads, optimizer=optimizer)
+        value, grads = relay.value_and_grad(two, loss, (x,))
+        relay.update_model_params(two, grads, optimizer=optimizer)
+    return value
+
+
+@relay
+def fit_stream(
+    model: Model[net], optimizer: Optimizer, data: Iterable[Tensor[Float, (N, 3)]]
+) -> Float:
+    value = 0.0
+    for x in data:
+        value, grads = relay.value_and_grad(model, loss, (x,))
+        relay.update_model_params(model, grads, optimizer=optimizer)
+    return value
+
+
+CALLS: dict[str, Any] = {"fit": fit, "two": fit_two, "stream": fit_stream}
+MAKERS = {
+    "sgd": lambda: relay.optim.sgd(0.1),
+    "nesterov": lambda: relay.optim.sgd(0.1, 0.9, 0.1, nesterov=True),
+    "adam": lambda: relay.optim.adam(0.1, weight_decay=0.1),
+    "adamw": lambda: relay.optim.adamw(0.1),
+}
+# An interrupt that comes while a generator is closed is dropped by Python, and the call goes on.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+State = list[torch.Tensor]
+
+
+def state(model: Any, optimizer: Any = None) -> State:
+    """Return the parameters, and the moments and the step count of the optimiser, as copies."""
+    found = [p.detach().clone() for p in model.parameters()]
+    if optimizer is None:
+        return found
+    memory = optimizer.state.get(model)
+    trees = [] if memory is None else memory.trees
+    moments = [[t.clone() for t in tree] for tree in trees]
+    moments += [[torch.zeros_like(t) for t in found]] * (optimizer.rule.moments - len(trees))
+    count = torch.tensor(0.0 if memory is None else float(memory.step))
+    return [*found, *(t for tree in moments for t in tree), count]
+
+
+def step(model: Any, optimizer: Any) -> None:
+    grads = relay.grad(model, loss, (X,))
+    relay.update_model_params(model, grads, optimizer=optimizer)
+
+
+def wholes(make: Any, steps: int) -> list[State]:
+    """Return the states after no step, after one, and so on."""
+    model, optimizer = relay.create_model(net, seed=0), make()
+    found = [state(model, optimizer)]
+    for _ in range(steps):
+        step(model, optimizer)
+        found.append(state(model, optimizer))
+    return found
+
+
+def which(found: State, known: Sequence[State]) -> int:
+    """Return which of the known states this is."""
+    for place, each in enumerate(known):
+        if all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, each, strict=True)):
+            return place
+    raise AssertionError("the model is between two updates")
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_update_of_a_script_is_whole_or_not_made(name: str) -> None:
+    make = MAKERS[name]
+    known = wholes(make, 2)
+
+    model, optimizer = relay.create_model(net, seed=0), make()
+    step(model, optimizer)
+    grads = relay.grad(model, loss, (X,))
+    start = [p.detach().clone() for p in model.parameters()]
+    memory = copy.deepcopy(optimizer.state_dict(model))
+
+    def begun() -> Any:
+        for parameter, value in zip(model.parameters(), start, strict=True):
+            parameter.data = value.clone()
+        optimizer.load_state_dict(model, memory)
+        return model, optimizer, grads
+
+    def update(given: Any) -> None:
+        model, optimizer, grads = given
+        relay.update_model_params(model, grads, optimizer=optimizer)
+
+    found = [
+        which(state(model, optimizer), known)
+        for model, optimizer, _ in each_interrupt(begun, update, instructions=name == "adam")
+    ]
+    assert set(found) == {1, 2}
+
+
+MODELS = [relay.create_model(net, seed=0) for _ in range(2)]
+START = copy.deepcopy(MODELS[0].state_dict())
+
+
+def new(make: Any, count: int = 1) -> Any:
+    """Return models as they are at first, and an optimiser."""
+    for model in MODELS[:count]:
+        model.load_state_dict(START, assign=False)
+    return (*MODELS[:count], make())
+
+
+@pytest.mark.parametrize("name", ["nesterov", "adam"])
+def test_a_program_leaves_the_last_whole_update(name: str) -> None:
+    make = MAKERS[name]
+    known = wholes(make, 2)
+    CALLS["fit"](*new(make), X, 1)
+    found = [
+        which(state(model, optimizer), known)
+        for model, optimizer in each_interrupt(
+            lambda: new(make), lambda g: CALLS["fit"](*g, X, 2), every=2
+        )
+    ]
+    assert set(found) == {0, 1, 2}
+
+
+def test_a_program_that_descends_in_place_leaves_the_last_whole_update() -> None:
+    known = [s[:-1] for s in wholes(MAKERS["sgd"], 3)]
+    fit_plainly(MODELS[0], X, 1)
+    found = [
+        which(state(model), known)
+        for model, _ in each_interrupt(
+            lambda: new(MAKERS["sgd"]), lambda g: fit_plainly(g[0], X, 3)
+        )
+    ]
+    assert set(found) == {0, 1, 2, 3}
+
+
+def test_a_program_with_two_models_leaves_both_after_whole_updates() -> None:
+    make = MAKERS["adam"]
+    known = wholes(make, 2)
+
+    CALLS["two"](*new(make, 2), X, 1)
+    found = [
+        (which(state(one, optimizer), known), which(state(two, optimizer), known))
+        for one, two, optimizer in each_interrupt(
+            lambda: new(make, 2), lambda g: CALLS["two"](*g, X, 2), every=5
+        )
+    ]
+    assert set(found) == {(0, 0), (1, 0), (1, 1), (2, 1), (2, 2)}
+
+
+def test_a_stream_that_is_interrupted_leaves_the_last_whole_update() -> None:
+    make = MAKERS["adam"]
+    known = wholes(make, 3)
+
+    def batches() -> Iterable[torch.Tensor]:
+        yield from (X, X, X)
+
+    CALLS["stream"](*new(make), batches())
+    found = [
+        which(state(model, optimizer), known)
+        for model, optimizer in each_interrupt(
+            lambda: new(make), lambda g: CALLS["stream"](*g, batches()), every=4
+        )
+    ]
+    assert set(found) == {0, 1, 2, 3}
