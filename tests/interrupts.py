@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, TypeVar, final
 
+import torch
+
 T = TypeVar("T")
 
 
@@ -54,4 +56,5 @@ def _traced(run: Callable[[], object], at: int | None, *, instructions: bool) ->
         assert at is not None
     finally:
         sys.settrace(before)
+        torch.set_grad_enabled(mode=True)  # torch.no_grad() may have been left without its end
     return tracer.count

@@ -135,7 +135,7 @@ frozen: Final = Op(
     grad=NoGradient("held constant"),
     hidden=(),
     hyper=(),
-    torch_name=None,
+    torch_name="detach",
     samples=lambda: (Sample((TensorSpec((3, 4)),)), Sample((TensorSpec((0, 4)),))),
 )
 
