@@ -331,7 +331,7 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
         time, batch, size = (3, 2, 5) if small else (20, 32, 256)
         reference = Unrolled(size, size).to(device)
         model = relay.create_model(unrolled, seed=0, dims={D: size, H: size}).to(device)
-        names = {f"lstm_cell.{o}": f"lstm_cell_1.{n}" for o, n in CELL_NAMES.items()}
+        names = {f"lstm_cell.{o}": f"lstm_cell.{n}" for o, n in CELL_NAMES.items()}
         model.load_state_dict(reference.state_dict(), rename=names)
         xs, start = torch.randn(time, batch, size), torch.zeros(batch, size)
         args = xs.to(device), start.to(device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..diagnostics.catalogue.call import WrongArgument
@@ -36,8 +36,14 @@ def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
     raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
 
 
-def check_models(function: Definition, translation: Translation, given: Sequence[ModelUse]) -> None:
-    """Stop if a program wants other implicit models than it has. Raises RunError."""
+def check_models(
+    function: Definition,
+    translation: Translation,
+    given: Sequence[ModelUse],
+    passed: Collection[Definition] = (),
+) -> None:
+    """Stop if a program wants other implicit models than it has; those of `passed` it may have as
+    arguments alone. Raises RunError."""
     head, name = function.source.head, function.name
     wanted = [spec.definition for spec in translation.implicit]
     there = [use.definition for use in given]
@@ -46,7 +52,7 @@ def check_models(function: Definition, translation: Translation, given: Sequence
         raise RunError(DefinitionCalled(name, head))
     if missing and len(there) < len(wanted):
         raise RunError(ModelMissing(name, missing[0].name, head))
-    extra = [d for d in there if d not in wanted]
+    extra = [d for d in there if d not in wanted and d not in passed]
     if extra:
         used = ", ".join(f"`{d.name}`" for d in wanted) or "nothing"
         is_old = extra[0].name in [d.name for d in wanted]

@@ -41,6 +41,7 @@ from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
 from .leaves import Reader, leaf_reader
 from .model import Model
+from .models_in_front import passed, with_models_in_front, without
 from .parameters import Parameters, signature_of
 from .program import Program
 from .programs import exporter, program_of, translated
@@ -138,7 +139,11 @@ class Runner:
         holds, or a list; anything else is the only one."""
         bound = self._parameters.bind(self._parameters.apart(args), {})
         expect_trainable(models)
-        compiled = self._entry(models, bound, transformed(rule, len(models), single, has_aux))
+        found = passed(models, bound.values)
+        wanted = transformed(rule, len(models), single, has_aux, found)
+        compiled = self._entry(models, bound, wanted)
+        if found:
+            bound = bound._replace(values=without(bound.values, found))
         result = self._run(compiled, models, bound)
         if compiled.parts is None:
             return _with_grads(rule, result, models, single=single, has_aux=has_aux)
@@ -264,7 +269,14 @@ class Runner:
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
         translation = self._translation(models, args)
-        check_models(self._base, translation, [_use(m) for m in models])
+        given = [_use(m) for m in models]
+        if transformed is None:
+            check_models(self._base, translation, given)
+        else:
+            among = {given[number].definition for _, number in transformed.passed}
+            check_models(self._base, translation, given, among)
+            definitions = [use.definition for use in given]
+            translation = with_models_in_front(translation, definitions, transformed.passed)
         program = _program(translation, transformed)
         numbers = self._numbers(translation, program, transformed)
         parameters = parameters_of(program.function, translation.signature)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import final
 
 from ..ir.expr import Rule
+from .models_in_front import Passed
 
 
 @final
@@ -21,6 +22,8 @@ class Transformed:
     wrt: tuple[int, ...]
     single: bool
     has_aux: bool
+    passed: Passed = ()
+    """The models among the arguments."""
 
     @property
     def path(self) -> tuple[int, ...] | None:
@@ -32,6 +35,8 @@ class Transformed:
 
 
 @lru_cache(maxsize=256)
-def transformed(rule: Rule, models: int, single: bool, has_aux: bool) -> Transformed:
-    """Give a transform in the parameters of all the models of a call."""
-    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux)
+def transformed(
+    rule: Rule, models: int, single: bool, has_aux: bool, passed: Passed = ()
+) -> Transformed:
+    """Return a transform in the parameters of all the models of a call."""
+    return Transformed(rule, tuple(2 * i for i in range(models)), single, has_aux, passed)

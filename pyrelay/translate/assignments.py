@@ -24,7 +24,9 @@ from .context import Context
 from .creation import created, created_place
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
+from .functions import model_operand
 from .growth import assign_grown, extend_grown, hold_lists
+from .instances import makes_site
 from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
 from .optional_parts import inner_displays
@@ -91,6 +93,8 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
         yield assign_grown(cx, target, value, code)
         return
     known = static_value(cx, value)
+    if known is not None and makes_site(cx, known.value):
+        known = None
     if known is not None and not _is_value(known):
         if isinstance(known.value, OptimizerUse) and isinstance(value, ast.Call):
             renew(cx, known.value, code, cx.span(value))
@@ -98,7 +102,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
         return
     shared, model = list(shared_by(cx, value)), _model_of(cx, value)
     cx.wanted = target.id if target.id in cx.once else None
-    expr = yield cx.walk(cx, value)
+    expr = model_operand(cx, value) or (yield cx.walk(cx, value))
     cx.wanted = None
     record = record_at(cx, value, expr)
     if makes_optimizer(cx, value):  # one with a mistake, which has been reported

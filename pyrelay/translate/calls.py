@@ -42,7 +42,7 @@ from .data_class import refusal
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
 from .functions import definition_call, derived_call, local_call, model_call
-from .gradients import RULES, gradient_call
+from .gradients import RULES, gradient_call, operands
 from .habits import NOT_YET, OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
 from .mentions import refuse_value
@@ -83,8 +83,17 @@ def call(cx: Context, node: ast.Call) -> Steps[Expr]:
                 cx.span(node.keywords[0]), "a keyword argument of a function value", instead
             )
         )
-    args = yield cx.expressions(node.args)
+    args = yield operands(cx, _differentiated(cx, node.func) or node.func, node.args)
     return Call(callee, args, span=cx.span(node))
+
+
+def _differentiated(cx: Context, node: ast.expr) -> ast.expr | None:
+    """Return the function that `relay.grad(f)` and its kind are of; None for anything else."""
+    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+    intrinsic = None if known is None else meaning(known.value)
+    if not isinstance(node, ast.Call) or intrinsic not in RULES or not node.args:
+        return None
+    return node.args[0]
 
 
 def _callee(cx: Context, node: ast.Call) -> Steps[Expr]:

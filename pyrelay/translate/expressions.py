@@ -27,6 +27,7 @@ from .closures import local_function
 from .conditions import as_value, branch, tells
 from .context import Context
 from .environment import Bound
+from .functions import model_function
 from .growth import grown_value, turned
 from .lists import comprehension, display
 from .mentions import lift, unit, value_of
@@ -71,6 +72,8 @@ def _name(cx: Context, node: ast.Name) -> Steps[Expr]:
     if grown is not None:
         return turned(grown, span)
     entry = cx.local(node.id, span)
+    if entry is not None and entry.model is not None:
+        return model_function(cx, node.id, entry.model, span)
     if entry is not None:
         return value_of(cx, entry, node.id, span)
     found = cx.captured_value(node.id, span)

@@ -10,7 +10,7 @@ from ..annotations import ModelAnnotation
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
-from ..ir.expr import Call, Expr, GlobalVar, RefRead
+from ..ir.expr import Call, Expr, Function, GlobalVar, RefRead, Var
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import Type
@@ -18,7 +18,7 @@ from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
 from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, ModelUse
-from .environment import LocalFunction, Static
+from .environment import Bound, LocalFunction, Static
 from .instances import function_operands
 from .mentions import lift, mention
 from .optimizers import STAND_IN, OptimizerUse
@@ -104,7 +104,8 @@ def _apply(
     written: dict[str, Expr] = {}
     for name, argument in bound.items():
         if name in values:
-            written[name] = yield cx.expression(argument)
+            model = None if values[name].model is None else model_operand(cx, argument)
+            written[name] = (yield cx.expression(argument)) if model is None else model
 
     def call(args: Mapping[str, Expr]) -> Expr:
         operands = tuple(
@@ -164,6 +165,22 @@ def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[E
     function = cx.program.function_name(parts.instance)
     hidden = (parts.params, parts.state)
     return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
+
+
+def model_function(cx: Context, name: str, use: ModelUse, span: Span) -> Function:
+    """Return an explicit model as a function value, which reads its parameters when called."""
+    parts = explicit_parts(cx, name, use, span)
+    signature = cx.program.signature(use.definition)
+    callee = GlobalVar(cx.program.function_name(parts.instance), span=span)
+    params = tuple(Var(p.name, span=span) for p in signature.values)
+    call = Call(callee, (parts.params, parts.state, *params), span=span)
+    return Function(params, call, span=span)
+
+
+def model_operand(cx: Context, node: ast.expr) -> Expr | None:
+    """Return the explicit model that a name stands for, to be passed on as the model it is."""
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    return entry.atom if isinstance(entry, Bound) and entry.model is not None else None
 
 
 def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunction) -> Steps[Expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar, final
 
@@ -11,18 +11,31 @@ from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.model import AllFrozen
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.catalogue.sites import ModelNotMentioned
-from ..ir.expr import Call, Expr, GlobalVar, Rule, Transform, Var
+from ..diagnostics.source import Span
+from ..ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    RefCreate,
+    RefRead,
+    Rule,
+    Transform,
+    Tuple,
+    Var,
+)
 from ..ir.intrinsics import Intrinsic
 from ..ir.placeholder import placeholder
-from ..ir.traverse import Steps, run
+from ..ir.traverse import Steps, let, post_order, run
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
 from .closures import local_function
-from .context import Context, ModelParts
+from .context import Context, ModelParts, field_of
 from .definition import Definition, DerivedFunction, Kind, meaning
 from .environment import Bound, LocalFunction
-from .flow import Nested
-from .functions import explicit_parts
+from .flow import Nested, reads
+from .functions import explicit_parts, model_field, model_operand
 from .instances import function_operands
 from .mentions import lift, mention
 from .passed_models import model_arguments, model_named, pass_on
@@ -183,15 +196,114 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
     given = bound["args"]
     if not isinstance(given, ast.Tuple | ast.List):
         return cx.refuse(_apart(cx, node, [given], rule))
-    function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts)
     single = not isinstance(named, ast.Tuple | ast.List)
-    options = _Options(rule, wrt, single, _flag(cx, bound.get("has_aux")))
-    args = yield cx.expressions(given.elts)
+    has_aux = _flag(cx, bound.get("has_aux"))
+    whole = _whole(cx, bound["f"], _named(named), models, given.elts)
+    if whole is not None:
+        places = tuple(range(len(models)))
+        span = cx.span(node)
+        transform = Transform(rule, whole.function, places, single, has_aux, span=span)
+        args = yield operands(cx, bound["f"], given.elts, whole.passed)
+        return Call(transform, (*(m.params for m in models), *args), span=span)
+    function, hidden, wrt = yield supplied(cx, bound["f"], models, given.elts, _named(named))
+    options = _Options(rule, wrt, single, has_aux)
+    args = yield operands(cx, bound["f"], given.elts)
     span = cx.span(node)
     transform = Transform(
         options.rule, function, options.wrt, options.single, options.has_aux, span=span
     )
     return Call(transform, (*hidden, *args), span=span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    """A function of the parameters of models and of the arguments that are not among these; and
+    which of the arguments written are the models."""
+
+    function: Function
+    passed: Collection[int]
+
+
+def _whole(
+    cx: Context,
+    node: ast.expr,
+    names: Sequence[ast.expr],
+    models: Sequence[ModelParts],
+    given: Sequence[ast.expr],
+) -> _Whole | None:
+    """Return a relay function as one of the parameters of the models that it is passed, which its
+    other mentions of their definitions mean too; None where it is passed none of them."""
+    known = static_value(cx, node)
+    function = None if known is None else meaning(known.value)
+    if not isinstance(function, Definition) or len(names) != len(models):
+        return None
+    atoms = [model_operand(cx, name) for name in names]
+    values = cx.program.signature(function).values
+    passed: dict[int, int] = {}
+    for place, (argument, parameter) in enumerate(zip(given, values, strict=False)):
+        atom = None if parameter.model is None else model_operand(cx, argument)
+        if atom is not None and atom in atoms:
+            passed[place] = atoms.index(atom)
+    if not passed:
+        return None
+    span = cx.span(node)
+    params = [Var(f"{m.instance.definition.name}_params", span=span) for m in models]
+    inside = [replace(m, params=p) for m, p in zip(models, params, strict=True)]
+    bound = _by_name(cx, function, given)
+    uses = model_arguments(cx, bound, cx.program.signature(function))
+    name, hidden = with_models(cx, inside, lambda: function_operands(cx, function, span, {}, uses))
+    pass_on(cx, bound, name, uses)
+    required = cx.program.requirements(function)
+    for number, model in enumerate(models):
+        if number not in passed.values() and model.instance.definition not in required:
+            _not_mentioned(cx, function, model, span)
+    args: list[Expr] = []
+    own: list[Var] = []
+    for place, argument in enumerate(given):
+        if place in passed:
+            args.append(_anew(cx, argument, inside[passed[place]], span))
+        else:
+            own.append(Var("argument", span=span))
+            args.append(own[-1])
+    call = Call(GlobalVar(name, span=span), (*hidden, *args), span=span)
+    return _Whole(Function((*params, *own), call, span=span), passed)
+
+
+def _anew(cx: Context, node: ast.expr, model: ModelParts, span: Span) -> Expr:
+    """Return an explicit model whose cell is a new one, with the parameters given."""
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    content = model.params
+    assert isinstance(node, ast.Name)
+    if isinstance(entry, Bound) and entry.model is not None and entry.model.optimizer is not None:
+        memory = field_of(RefRead(model_field(cx, node.id, 0, span), span=span), 1, span)
+        content = Tuple((content, memory), span=span)
+    return Tuple((RefCreate(content, span=span), model.state), span=span)
+
+
+def _not_mentioned(cx: Context, function: Definition, model: ModelParts, span: Span) -> None:
+    definition = model.instance.definition
+    cx.program.report(ModelNotMentioned(span, function.name, definition.name))
+    cx.program.guesses = True
+
+
+def operands(
+    cx: Context, function: ast.expr, given: Sequence[ast.expr], left_out: Collection[int] = ()
+) -> Steps[tuple[Expr, ...]]:
+    """Translate the arguments of a function, but for those at the places left out; models are
+    passed on where its parameters are models, and are function values elsewhere."""
+    known = static_value(cx, function)
+    found = None if known is None else meaning(known.value)
+    definition = found.definition if isinstance(found, DerivedFunction) else found
+    values = cx.program.signature(definition).values if isinstance(definition, Definition) else ()
+    taken = {i for i, p in enumerate(values) if p.model is not None}
+    translated: list[Expr] = []
+    for place, node in enumerate(given):
+        if place in left_out:
+            continue
+        model = model_operand(cx, node) if place in taken else None
+        translated.append((yield cx.expression(node)) if model is None else model)
+    return tuple(translated)
 
 
 def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | None:
@@ -244,7 +356,11 @@ def _models(cx: Context, nodes: Sequence[ast.expr]) -> list[ModelParts]:
 
 
 def supplied(
-    cx: Context, node: ast.expr, models: Sequence[ModelParts], given: Sequence[ast.expr] = ()
+    cx: Context,
+    node: ast.expr,
+    models: Sequence[ModelParts],
+    given: Sequence[ast.expr] = (),
+    names: Sequence[ast.expr] = (),
 ) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
     """Translate a function that models are supplied to: give it with the parts of all models it
     needs as leading parameters, these operands, and the indices of the models' parameters. It is
@@ -263,7 +379,7 @@ def supplied(
         instead = "name a relay function, or write a `def` or lambda here"
         cx.program.report(Unsupported(cx.span(node), what, instead))
         return placeholder(cx.span(node)), (), ()
-    return (yield _supplied_local(cx, syntax, models))
+    return (yield _supplied_local(cx, syntax, models, names))
 
 
 def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]) -> T:
@@ -302,15 +418,15 @@ def _supplied_definition(
         if definition in order:
             wrt.append(2 * order.index(definition))
         else:
-            cx.program.report(ModelNotMentioned(span, function.name, definition.name))
-            cx.program.guesses = True
+            _not_mentioned(cx, function, model, span)
     return GlobalVar(name, span=span), hidden, tuple(wrt)
 
 
 def _supplied_local(
-    cx: Context, syntax: Nested, models: Sequence[ModelParts]
+    cx: Context, syntax: Nested, models: Sequence[ModelParts], names: Sequence[ast.expr]
 ) -> Steps[tuple[Expr, tuple[Expr, ...], tuple[int, ...]]]:
-    """Translate a nested function once more, with the models as its leading parameters."""
+    """Translate a nested function once more, with the models as its leading parameters. Where it
+    captures a model by one of the `names`, it means these parameters too."""
     span = cx.span(syntax.body) if isinstance(syntax, ast.Lambda) else cx.span(syntax)
     leading: list[Var] = []
     inside: list[ModelParts] = []
@@ -319,9 +435,43 @@ def _supplied_local(
         params, state = Var(f"{name}_params", span=span), Var(f"{name}_state", span=span)
         leading += [params, state]
         inside.append(ModelParts(params, state, model.instance))
+    mark = cx.env.mark()
+    cells = _captured(cx, syntax, inside, names, span)
     # The walk runs to its end while the models are in place.
     function = with_models(cx, inside, lambda: run(local_function(cx, syntax)))
+    cx.env.undo(mark)
     yield from ()
-    full = replace(function, params=(*leading, *function.params), span=span)
+    body = let(cells, function.body)
+    mentioned = {node for node in post_order(body) if isinstance(node, Var)}
+    for model in inside:
+        if model.params not in mentioned:
+            cx.program.report(
+                ModelNotMentioned(span, function.name or "lambda", model.instance.definition.name)
+            )
+            cx.program.guesses = True
+    full = replace(function, params=(*leading, *function.params), body=body, span=span)
     hidden = tuple(e for m in models for e in (m.params, m.state))
     return full, hidden, tuple(range(0, 2 * len(models), 2))
+
+
+def _captured(
+    cx: Context,
+    syntax: Nested,
+    models: Sequence[ModelParts],
+    names: Sequence[ast.expr],
+    span: Span,
+) -> list[Binding]:
+    """Let the names by which a nested function captures models mean new cells with their
+    parameters; return the bindings that make the cells."""
+    found: list[Binding] = []
+    known = reads(syntax)
+    for model, named in zip(models, names, strict=False):
+        atom = model_operand(cx, named)
+        for name in sorted(known):
+            entry = cx.env.find(name)
+            if atom is None or not isinstance(entry, Bound) or entry.atom is not atom:
+                continue
+            var = Var(name, span=span)
+            found.append(Binding(var, _anew(cx, ast.Name(name), model, span)))
+            cx.env.set(name, replace(entry, atom=var))
+    return found

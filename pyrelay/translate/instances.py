@@ -83,6 +83,30 @@ class NotSupplied(Exception):  # noqa: N818  control flow, not an error
     `relay.grad(model, f, args)`, which translates it again with the model."""
 
 
+def makes_site(cx: Context, value: Any) -> bool:
+    """Tell whether a mention of a Python object, as a value, is a site in the model around: of
+    another model, of a relay function that mentions one, or of a tuple of these."""
+    if cx.own is None:
+        return False
+    pending = [value]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, tuple):
+            pending += found
+            continue
+        definition = meaning(found)
+        if not isinstance(definition, Definition) or definition is cx.own.instance.definition:
+            continue
+        models = (
+            cx.program.requirements(definition)
+            if definition.kind is Kind.FUNCTION
+            else [definition]
+        )
+        if any(m not in cx.implicit and m is not cx.own.instance.definition for m in models):
+            return True
+    return False
+
+
 def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) -> ModelParts:
     """Give the parts, which must have the static arguments given at this mention, if there are."""
     have = dict(parts.instance.statics)
@@ -98,7 +122,7 @@ def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) 
 def _new_site(cx: Context, instance: Instance, operator: str, span: Span) -> ModelParts:
     if cx.sites is None or cx.own is None:
         raise NotSupplied
-    name = cx.sites.name((span, operator), cx.wanted, operator, cx.layers)
+    name = cx.sites.name((span, operator), cx.wanted, operator, cx.layers, is_model=True)
     instance = replace(instance, frozen=_inside(cx.own.instance.frozen, name))
     place, state_place = cx.sites.add_model(SubSite(name, instance, span))
     params = field_of(cx.own.params, place, span)

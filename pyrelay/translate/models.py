@@ -141,16 +141,25 @@ class Sites:
     _ordinals: Counter[str] = field(default_factory=Counter[str])
     _lexical: dict[SiteKey, str] = field(default_factory=dict["SiteKey", str])
 
-    def name(self, key: SiteKey, wanted: str | None, operator: str, layers: tuple[int, ...]) -> str:
-        """Give the name of a site: the wanted one, or the operator's with an ordinal; copies that
-        `relay.layers` makes are numbered."""
+    def name(
+        self,
+        key: SiteKey,
+        wanted: str | None,
+        callee: str,
+        layers: tuple[int, ...],
+        *,
+        is_model: bool = False,
+    ) -> str:
+        """Return the name of a site: the wanted one, or that of the operator or model called, with
+        an ordinal but for the first site of a model; copies that `relay.layers` makes are
+        numbered."""
         base = self._lexical.get(key)
         if base is None:
             base = wanted
             if base is None:
-                self._ordinals[operator] += 1
-                count = self._ordinals[operator]
-                base = f"{operator}_{count}" if count > 1 or not layers else operator
+                self._ordinals[callee] += 1
+                count = self._ordinals[callee]
+                base = f"{callee}_{count}" if count > 1 or not (layers or is_model) else callee
             self._lexical[key] = base
         return ".".join((base, *map(str, layers)))
 

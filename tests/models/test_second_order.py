@@ -122,14 +122,14 @@ def test_the_lstm_is_differentiated_twice(length: int) -> None:
     value, grads = lstm_stepped(model, inputs, start)
 
     def loss(w: dict[str, torch.Tensor]) -> torch.Tensor:
-        hidden = memory = start.to(w["lstm_cell_1.from_input.weight"].dtype)
+        hidden = memory = start.to(w["lstm_cell.from_input.weight"].dtype)
         for x in inputs:
             gates = torch.nn.functional.linear(
                 x.to(hidden.dtype),
-                w["lstm_cell_1.from_input.weight"],
-                w["lstm_cell_1.from_input.bias"],
+                w["lstm_cell.from_input.weight"],
+                w["lstm_cell.from_input.bias"],
             ) + torch.nn.functional.linear(
-                hidden, w["lstm_cell_1.from_state.weight"], w["lstm_cell_1.from_state.bias"]
+                hidden, w["lstm_cell.from_state.weight"], w["lstm_cell.from_state.bias"]
             )
             entry, forget, new, leave = gates.chunk(4, 1)
             memory = torch.sigmoid(forget) * memory + torch.sigmoid(entry) * torch.tanh(new)

@@ -55,10 +55,10 @@ def encode(x: Tensor[Float, (3,)]) -> Tensor[Float, (3,)]:
 
 def test_a_model_as_a_value_is_a_site() -> None:
     model = relay.create_model(encode)
-    assert sorted(model.state_dict()) == ["cell_1.linear_1.bias", "cell_1.linear_1.weight"]
+    assert sorted(model.state_dict()) == ["cell.linear_1.bias", "cell.linear_1.weight"]
     weight, bias = (
-        model.state_dict()["cell_1.linear_1.weight"],
-        model.state_dict()["cell_1.linear_1.bias"],
+        model.state_dict()["cell.linear_1.weight"],
+        model.state_dict()["cell.linear_1.bias"],
     )
     x = torch.tensor([0.1, -0.2, 0.3])
     h = torch.tanh(weight @ x + bias)

@@ -117,11 +117,35 @@ def test_a_model_mentioned_as_a_value_is_a_site() -> None:
         return f(f(x)) + cell(x)
 
     assert list(names(spec_of(net))) == [
-        "cell_1.linear_1.weight",
-        "cell_1.linear_1.bias",
-        "cell_2.linear_1.weight",
-        "cell_2.linear_1.bias",
+        "step.linear_1.weight",
+        "step.linear_1.bias",
+        "cell.linear_1.weight",
+        "cell.linear_1.bias",
     ]
+
+
+def test_another_name_of_a_model_is_one_site_however_often_it_is_called() -> None:
+    @relay_model
+    def net(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 4)]:
+        f = cell
+        g, h = cell, through
+        both = (cell, cell)
+        return f(x) * f(x) + g(g(x)) + h(h(x)) + both[0](x) * both[0](x) + both[1](x)
+
+    sites = dict.fromkeys(name.split(".linear")[0] for name in names(spec_of(net)))
+    assert list(sites) == ["f", "cell", "through.cell", "cell_2", "cell_3"]
+
+
+def test_a_model_whose_call_has_no_name_is_named_after_itself() -> None:
+    @relay_model
+    def net(x: Tensor[Float, (N, 4)]) -> Tensor[Float, (N, 4)]:
+        x = cell(x)
+        for _ in range(2):
+            x = cell(x)
+        return relay.tanh(cell(x))
+
+    sites = dict.fromkeys(name.split(".")[0] for name in names(spec_of(net)))
+    assert list(sites) == ["cell", "cell_2", "cell_3"]
 
 
 def test_a_function_that_mentions_a_model_is_a_site_in_a_model() -> None:
@@ -133,8 +157,8 @@ def test_a_function_that_mentions_a_model_is_a_site_in_a_model() -> None:
     assert list(names(spec_of(net))) == [
         "h.linear_1.weight",
         "h.linear_1.bias",
-        "through.cell_1.linear_1.weight",
-        "through.cell_1.linear_1.bias",
+        "through.cell.linear_1.weight",
+        "through.cell.linear_1.bias",
     ]
 
 
