@@ -1,5 +1,7 @@
 """pyrelay: annotated Python, compiled through Relay's functional typed IR."""
 
+__version__ = "0.1.0.dev0"
+
 from typing import Any as Any  # in annotations, one size that nothing is known of
 
 from . import dispatch as dispatch

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Union, cast, final
 
 from .ir import dims as ir_dims
 from .ir import types as ir_types
@@ -35,6 +35,9 @@ class TensorAnnotation(Joinable):
 
     items: tuple[Any, ...]
 
+    def __repr__(self) -> str:
+        return f"Tensor[{', '.join(map(_written, self.items))}]"
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,9 @@ class FnAnnotation(Joinable):
     params: tuple[Any, ...]
     result: Any
 
+    def __repr__(self) -> str:
+        return f"Fn[[{', '.join(map(_written, self.params))}], {_written(self.result)}]"
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,9 @@ class ModelAnnotation:
     """A model as it is annotated; `definition` is the decorated function, None for any model."""
 
     definition: Any
+
+    def __repr__(self) -> str:
+        return "Model" if self.definition is None else f"Model[{self.definition.__name__}]"
 
 
 @final
@@ -80,6 +89,27 @@ class RefAnnotation(Joinable):
     """A cell as it is annotated: `Ref[Float]`."""
 
     content: Any
+
+    def __repr__(self) -> str:
+        return f"Ref[{_written(self.content)}]"
+
+
+def _written(part: Any) -> str:
+    """Return a part of an annotation as it is written: a type, a size or a shape."""
+    match part:
+        case ir_dims.Dim():
+            return str(part)
+        case tuple():
+            parts = [_written(p) for p in cast("tuple[Any, ...]", part)]
+            return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+        case _ if part is ...:
+            return "..."
+        case _ if part is Any:
+            return "Any"
+        case _ if isinstance(part, type) and not hasattr(part, "__args__"):
+            return part.__name__
+        case _:
+            return repr(part)
 
 
 class Optimizer:

@@ -2,8 +2,8 @@
 
 Every option is a field of `Options` and reads the environment variable `PYRELAY_<NAME>`. The
 environment is read once, at first use; `with options(verify=True):` overrides for a block and for
-the tasks started in it. Unknown `PYRELAY_*` variables are warned about, with
-the name that was probably meant.
+the tasks started in it. A variable that is no option and looks like one is warned about at import,
+with the nearest name.
 """
 
 from __future__ import annotations
@@ -133,29 +133,38 @@ class Changes(TypedDict, total=False):
 
 
 class UnknownOption(UserWarning):
-    """A `PYRELAY_*` variable is set that means nothing."""
+    """An environment variable looks like an option of pyrelay and is none."""
 
 
 def from_environment(environ: Mapping[str, str]) -> Options:
-    """Give the options that environment variables set. Raises ValueError for a bad value."""
-    names = {PREFIX + f.name.upper(): f for f in dataclasses.fields(Options)}
+    """Return the options that environment variables set. Raises ValueError for a bad value."""
     found: dict[str, Any] = {}
-    for variable in sorted(environ):
-        if not variable.startswith(PREFIX):
-            continue
-        if variable in names:
-            option = names[variable]
+    for variable, option in _variables().items():
+        if variable in environ:
             found[option.name] = option.metadata["parse"](variable, environ[variable])
-        else:
-            message = f"{variable} is no option; {_meant(variable, tuple(names))}"
-            warnings.warn(message, UnknownOption, stacklevel=3)
     return Options(**found)
 
 
-def _meant(variable: str, names: tuple[str, ...]) -> str:
-    known = {name.removeprefix(PREFIX): name for name in names}
-    near = nearest(variable.removeprefix(PREFIX), known)
-    return f"did you mean {known[near]}?" if near else f"known are {', '.join(names)}"
+def _variables() -> dict[str, dataclasses.Field[Any]]:
+    return {PREFIX + f.name.upper(): f for f in dataclasses.fields(Options)}
+
+
+def warn_of_unknown(environ: Mapping[str, str], *, stacklevel: int = 2) -> None:
+    """Warn of variables that look like options and are none: those with the prefix, and those whose
+    whole name is nearly that of an option, such as `PYRELEY_VERIFY`."""
+    names = tuple(_variables())
+    for variable in sorted(environ):
+        has_prefix = variable.upper().startswith(PREFIX)
+        if variable in names or not (has_prefix or "REL" in variable):
+            continue
+        if has_prefix:
+            bare = [n.removeprefix(PREFIX) for n in names]
+            near = nearest(variable.upper().removeprefix(PREFIX), bare, PREFIX)
+        elif (near := nearest(variable.upper(), names, cutoff=0.85)) is None:
+            continue
+        meant = f"did you mean {near}?" if near else f"known are {', '.join(names)}"
+        message = f"{variable} is no option; {meant}"
+        warnings.warn(message, UnknownOption, stacklevel=stacklevel)
 
 
 def current() -> Options:
@@ -247,3 +256,6 @@ def no_compile() -> Generator[None, None, None]:
 def may_compile() -> bool:
     """Tell whether compiling is allowed here."""
     return _MAY_COMPILE.get()
+
+
+warn_of_unknown(os.environ, stacklevel=4)  # at the line that imports pyrelay

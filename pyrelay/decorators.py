@@ -21,13 +21,14 @@ from .diagnostics.source import NOWHERE
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
-from .ir.ops.table import ALIASES, ALL
+from .ir.ops.table import ALIASES, ALL, UNLISTED
 from .ir.types import DTYPES
 from .prelude import MEMBERS
 from .prelude.names import CONSTRUCTORS
 from .prelude.values import List, Nat, Rose
 from .runtime.function import RelayFunction as RelayFunction
 from .runtime.function import RelayModel as RelayModel
+from .runtime.function import Routine
 from .translate.decorated import decorated, expect_function
 from .translate.definition import Definition, Kind
 from .translate.habits import NOT_YET, OF_NAMESPACES, WITHOUT
@@ -46,12 +47,13 @@ R = TypeVar("R")
 
 
 @final
-class Operator:
+class Operator(Routine):
     """An operator of the namespace: a name in `@relay` code, and a function on tensors."""
 
     def __init__(self, op: Op) -> None:
         self.__relay__: Final = op
         self.__name__: str = op.name
+        self.__module__ = "pyrelay.relay"
         self.__doc__ = op.doc
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -72,13 +74,14 @@ class Operator:
 
 
 @final
-class Function:
+class Function(Routine):
     """A function of the namespace that is no operator: an intrinsic of the language and, called
     from a script, the function of `api` of the same name."""
 
     def __init__(self, intrinsic: Intrinsic) -> None:
         self.__relay__: Final = intrinsic
         self.__name__: str = intrinsic.value
+        self.__module__ = "pyrelay.relay"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function as a script does."""
@@ -104,12 +107,13 @@ class Function:
 
 
 @final
-class OptimizerFunction:
+class OptimizerFunction(Routine):
     """A function of `relay.optim`: gives an optimiser, in a script and in `@relay` code."""
 
     def __init__(self, maker: Maker) -> None:
         self.__relay__: Final = maker
         self.__name__: str = maker.name
+        self.__module__ = "pyrelay.relay.optim"
         self.__doc__ = maker.make.__doc__
         self.__wrapped__: Final = maker.make  # where `inspect` finds the signature
 
@@ -149,11 +153,14 @@ class Group:
     def __repr__(self) -> str:
         return f"<relay.{self._name}>"
 
+    def __dir__(self) -> list[str]:
+        return sorted(name for name in self.__dict__ if not name.startswith("_"))
+
     def __getattr__(self, name: str) -> Any:
-        raise _missing(self.__dict__, f"relay.{self.__dict__.get('_name')}", name)
+        raise _missing(dir(self), f"relay.{self.__dict__.get('_name')}", name)
 
 
-def _missing(members: dict[str, Any], owner: str, name: str) -> AttributeError:
+def _missing(members: Iterable[str], owner: str, name: str) -> AttributeError:
     """Return what to raise for a name that a namespace does not have. Python asks for names with
     underscores on its own account."""
     if name.startswith("_"):
@@ -166,10 +173,20 @@ def _missing(members: dict[str, Any], owner: str, name: str) -> AttributeError:
 
 @final
 class Namespace:
-    """The decorator and namespace `relay`."""
+    """The decorator and namespace `relay`.
+
+    `dir(relay)` lists what users call: operators, functions over functions and models, element
+    types, the prelude's functions, and the groups `optim` and `random`. Operators that syntax or
+    derivatives stand for can be named, as the text of a program does, and are not listed.
+    """
 
     def __init__(self, members: dict[str, Any]) -> None:
         self.__dict__.update(members)
+
+    def __dir__(self) -> list[str]:
+        return sorted(
+            n for n, v in self.__dict__.items() if getattr(v, "__relay__", None) not in UNLISTED
+        )
 
     if TYPE_CHECKING:
 
@@ -191,7 +208,7 @@ class Namespace:
         return "<pyrelay.relay>"
 
     def __getattr__(self, name: str) -> Any:
-        raise _missing(self.__dict__, "relay", name)
+        raise _missing(dir(self), "relay", name)
 
 
 def _relay_model(function: Callable[P, R]) -> RelayModel[P, R]:
@@ -327,13 +344,15 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
 
 
 @final
-class Equality:
+class Equality(Routine):
     """`relay.equal`: of tensors and numbers element by element, as an operator; of data, tuples,
     lists and strings, whether the whole values are equal."""
 
     def __init__(self, operator: Operator) -> None:
         self.__relay__: Final = operator.__relay__
         self.__name__: str = operator.__name__
+        self.__module__ = "pyrelay.relay"
+        self.__signature__: Final = operator.__signature__
         self._operator: Final = operator
 
     def __call__(self, input: Any, other: Any) -> Any:  # noqa: A002  torch's own name

@@ -6,14 +6,13 @@ import inspect
 import re
 from pathlib import Path
 
-from pyrelay.diagnostics.catalogue import entries
+from pyrelay.diagnostics.catalogue import by_code
 from pyrelay.diagnostics.diagnostic import Problem
 from pyrelay.ir.op import Missing, Op, Param
 from pyrelay.ir.op_signature import signature
 from pyrelay.ir.ops.table import ALIASES, ALL
 
 ERRORS = Path(__file__).parent / "errors"
-CODE = re.compile(r'code="(RL\d+)"')
 
 
 def operators_page() -> str:
@@ -68,12 +67,8 @@ def _cell(text: str) -> str:
 
 def errors_page() -> str:
     """Give the page that explains every mistake, each with a program that makes it."""
-    found: dict[str, list[type[Problem]]] = {}
-    for entry in entries():
-        for code in sorted(set(CODE.findall(inspect.getsource(entry)))):
-            found.setdefault(code, []).append(entry)
     examples = _examples()
-    sections = [_section(code, found[code], examples.get(code)) for code in sorted(found)]
+    sections = [_section(code, found, examples.get(code)) for code, found in by_code().items()]
     return "\n".join((*_ERRORS, *sections))
 
 

@@ -45,8 +45,10 @@ def _run(args: argparse.Namespace) -> int:
 
             return show(args.target, args.stage)
         case "explain":
-            from .explain import explain
+            from .explain import explain, explain_code, is_code
 
+            if is_code(str(args.file)) and not args.file.exists():
+                return explain_code(str(args.file))
             return explain(args.file, args.function)
         case "run":
             from .run import run
@@ -90,9 +92,10 @@ def _parser() -> argparse.ArgumentParser:
     )
 
     explain = commands.add_parser(
-        "explain", help="tell what kernels a function becomes, what they cost, and why"
+        "explain",
+        help="what kernels a function becomes, what they cost, and why; or what an error means",
     )
-    explain.add_argument("file", type=Path)
+    explain.add_argument("file", type=Path, help="or the code of an error, such as RL204")
     explain.add_argument("function", nargs="?", help="all of the file by default")
 
     run = commands.add_parser("run", help="print the value of a function of a text")

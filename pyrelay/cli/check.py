@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 
 from ..decorators import RelayFunction, collected_refusals
 from ..diagnostics.diagnostic import (
@@ -27,6 +27,9 @@ from ..translate.definition import Definition
 from .annotate import annotated
 from .load import LoadError, forget, functions, load
 from .texts import is_text, load_text
+
+_Key: TypeAlias = tuple[str, str, tuple[str, int, int] | None]
+"""What makes two diagnostics the same mistake: the code, the title and the place."""
 
 _MOST_FIXES: Final = 1_000
 """Fixes that make each other necessary end here."""
@@ -91,14 +94,67 @@ def _checked(file: Path, *, fix: bool, strict: bool) -> _Checked:
     found, functions, unsaid = _mistakes(file, strict=strict)
     fixed: list[Diagnostic] = []
     if fix:
-        from .fix import apply_fixes  # libcst is slow to import
-
-        # What is put right may bring to light what was hidden by it.
-        while done := apply_fixes(found) if len(fixed) < _MOST_FIXES else []:
-            fixed += done
-            forget(file)
+        fixed, left = _fixed(file, found, strict=strict)
+        if fixed:
             found, functions, unsaid = _mistakes(file, strict=strict)
+        found = [_with_note(d, left) for d in found]
     return _Checked(file, found, fixed, functions, unsaid)
+
+
+def _fixed(
+    file: Path, found: Sequence[Diagnostic], *, strict: bool
+) -> tuple[list[Diagnostic], dict[_Key, str]]:
+    """Fix a file as far as it goes. What is put right may bring to light what was hidden by it.
+
+    Return the mistakes that are fixed, and those that are left because the file with the fix would
+    not check either, with the reason: a case that raises tells no type, so a function that calls
+    itself in all other cases would have none.
+    """
+    from .fix import apply_fixes  # libcst is slow to import
+
+    fixed: list[Diagnostic] = []
+    left: dict[_Key, str] = {}
+    one_by_one = False
+    while len(fixed) < _MOST_FIXES:
+        known = [d for d in found if d.fix is not None and _key(d) not in left]
+        batch = [d for d in known if not isinstance(d.fix, CaseFix)]
+        are_cases = not batch
+        if are_cases:
+            batch = known[:1] if one_by_one else known
+        before = _contents(batch)
+        done = apply_fixes(batch)
+        if not done and not (are_cases and one_by_one and batch):
+            break
+        forget(file)
+        after, _, _ = _mistakes(file, strict=strict)
+        untold = _untold(after) - _untold(found)
+        if not are_cases or (done and not untold):
+            fixed += done
+            found = after
+            continue
+        for path, content in before.items():
+            path.write_bytes(content)
+        forget(file)
+        if one_by_one:
+            left[_key(batch[0])] = next(iter(untold), "")
+        one_by_one = True
+    return fixed, left
+
+
+def _contents(diagnostics: Iterable[Diagnostic]) -> dict[Path, bytes]:
+    """Return what the files hold that fixes change."""
+    paths = {Path(d.fix.span.file.name) for d in diagnostics if d.fix is not None}
+    return {p: p.read_bytes() for p in sorted(paths) if p.is_file()}
+
+
+def _untold(found: Iterable[Diagnostic]) -> set[str]:
+    return {d.title for d in found if d.code == "RL222"}
+
+
+def _with_note(d: Diagnostic, left: Mapping[_Key, str]) -> Diagnostic:
+    why = left.get(_key(d))
+    note = f"not fixed: with a case that raises, {why}; annotate it first"
+    return replace(d, notes=(*d.notes, note)) if why else d
 
 
 def _mistakes(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[str]]:
@@ -145,12 +201,15 @@ def _mistakes_of_text(file: Path, *, strict: bool) -> tuple[list[Diagnostic], in
 
 def _each_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Drop repetitions: a mistake shows again in every function that reaches it."""
-    found: dict[tuple[str, str, tuple[str, int, int] | None], Diagnostic] = {}
+    found: dict[_Key, Diagnostic] = {}
     for d in diagnostics:
-        span = None if d.primary is None else d.primary.span
-        place = None if span is None else (span.file.name, span.start, span.end)
-        found.setdefault((d.code, d.title, place), d)
+        found.setdefault(_key(d), d)
     return list(found.values())
+
+
+def _key(d: Diagnostic) -> _Key:
+    span = None if d.primary is None else d.primary.span
+    return d.code, d.title, None if span is None else (span.file.name, span.start, span.end)
 
 
 def _write_text(checked: _Checked) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from .. import config
+from .. import __version__, config
 
 _PACKAGES = ("torch", "triton", "numpy", "lark", "rich", "safetensors", "optree", "libcst")
 
@@ -39,7 +39,7 @@ def _version(package: str) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    yield "pyrelay", f"{_version('pyrelay')} at {Path(__file__).parents[1]}"
+    yield "pyrelay", f"{__version__} at {Path(__file__).parents[1]}"
     yield "python", f"{platform.python_version()} at {sys.executable}"
     yield "platform", platform.platform()
     for package in _PACKAGES:

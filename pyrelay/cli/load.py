@@ -2,7 +2,7 @@
 
 A file inside a package is imported under its dotted name, so that its relative imports work; any
 other under its own name, with its folder on the path as Python does for scripts. What stands below
-`if __name__ == "__main__":` does not run.
+`if __name__ == "__main__":` does not run, and what the rest prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import linecache
 import sys
 import traceback
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -31,8 +32,11 @@ def load(file: Path) -> ModuleType:
     root, name = _root_and_name(path)
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
+    is_in_package = (path.parent / "__init__.py").is_file()
     try:
-        return importlib.import_module(name) if "." in name else _script(path, name)
+        # What a script prints is no part of what a command prints.
+        with redirect_stdout(sys.stderr):
+            return importlib.import_module(name) if is_in_package else _script(path, name)
     except (RelayError, LoadError):
         raise
     except (Exception, SystemExit) as error:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Self, TypeVar, final, overload
 
-from ..translate.definition import Definition, DerivedFunction, named
+from ..translate.definition import Definition, DerivedFunction, bottom, named, signature_of
 
 if TYPE_CHECKING:
     from ..diagnostics.diagnostic import Report
@@ -26,16 +26,36 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 
-class RelayFunction(Generic[P, R]):
+class Routine:
+    """An object that `help` shows as a function: with its signature and its own documentation.
+
+    What has `__get__` and no `__set__` is a routine to `inspect`; in a class body it stays itself.
+    """
+
+    if not TYPE_CHECKING:
+
+        def __get__(self, instance, owner=None):
+            return self
+
+
+class RelayFunction(Routine, Generic[P, R]):
     """A function of the language: call it, check it, look inside.
 
     `str(f)` is its typed program, `f.type` its type, `f.show(stage)` the program at a stage.
     """
 
     def __init__(self, definition: Definition | DerivedFunction) -> None:
+        function = bottom(definition).function
         self.__relay__: Final = definition
         self.__name__: str = definition.name
-        self.__doc__ = _documentation(definition)
+        self.__qualname__: str = definition.name
+        self.__module__ = function.__module__
+        self.__doc__ = function.__doc__
+        self.__signature__: Final = signature_of(definition)
+        if isinstance(definition, Definition):
+            self.__qualname__ = function.__qualname__
+            self.__wrapped__: Final = function  # where `inspect.getsource` finds the text
+            self.__annotations__ = function.__annotations__
         self._made: Runner | None = None
         self._transforms: Final[dict[object, RelayFunction[..., Any]]] = {}
 
@@ -169,8 +189,3 @@ class RelayModel(RelayFunction[P, R]):
             told = f"`{self.__name__}` is the definition of a model, and has no {name}"
             way = f"make an instance: model = relay.create_model({self.__name__})"
             raise AttributeError(f"{told}; {way}", name=name, obj=None)
-
-
-def _documentation(definition: Definition | DerivedFunction) -> str | None:
-    base = definition if isinstance(definition, Definition) else definition.definition
-    return base.function.__doc__

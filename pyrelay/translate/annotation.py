@@ -232,6 +232,8 @@ class AnnotationReader:
 
     def _generic(self, value: Any) -> Type:
         origin, args = typing.get_origin(value), typing.get_args(value)
+        if origin is typing.Annotated and args[0] is int and isinstance(args[1], Dim):
+            return SizeType(args[1])
         if origin is typing.Annotated:
             return self._tensor((meaning(args[0]) or args[0], *args[1:]))
         if origin is tuple:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pickle import PicklingError
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType, GenericAlias
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.diagnostic import CheckError
@@ -141,6 +141,43 @@ class DerivedFunction:
         while isinstance(base, DerivedFunction):
             base = base.base
         return base
+
+
+def bottom(meant: Definition | DerivedFunction) -> Definition:
+    """Return the definition that a function is, or that its transforms are of."""
+    return meant if isinstance(meant, Definition) else meant.definition
+
+
+def signature_of(meant: Definition | DerivedFunction) -> inspect.Signature:
+    """Return the signature of a function, with the annotations of its definition.
+
+    A transform takes the parameters of its function. The type of its result is annotated where the
+    annotations name it: a gradient has the types of the parameters it is taken in.
+    """
+    if isinstance(meant, Definition):
+        return inspect.signature(meant.function)
+    base = signature_of(meant.base)
+    gradient = _gradient_annotation(meant, base)
+    match meant.rule:
+        case Rule.GRAD if not meant.has_aux:
+            result = gradient
+        case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
+            result = GenericAlias(tuple, (base.return_annotation, gradient))
+        case _:
+            result = _NONE
+    return base.replace(return_annotation=result)
+
+
+def _gradient_annotation(meant: DerivedFunction, base: inspect.Signature) -> Any:
+    """Return the annotation of a gradient; none where its parameters are found by inference."""
+    names = meant.wrt or tuple(base.parameters)
+    if (meant.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
+        return _NONE
+    found = tuple(base.parameters[n].annotation for n in names)
+    return found[0] if meant.single else GenericAlias(tuple, found)
+
+
+_NONE: Final = inspect.Signature.empty
 
 
 @final

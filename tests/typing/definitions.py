@@ -1,6 +1,7 @@
 """Definitions as users write them: every form of annotation."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 from pyrelay import (
     Bool,
@@ -38,6 +39,11 @@ def other_dtypes(x: Tensor[float64, (N,)], y: Tensor[int32, (N, ...)]) -> Tensor
 @relay
 def higher_order(f: Fn[[Float], Float], g: Callable[[Float], Float], x: Float) -> Float:
     return f(g(x))
+
+
+@relay
+def sized(n: Annotated[int, N], k: Annotated[int, Dim("K")]) -> Tensor[Float, (N, K)]:
+    return relay.zeros((n, k)) * (n // 2)
 
 
 @relay

@@ -5,11 +5,22 @@ from __future__ import annotations
 import contextvars
 import dataclasses
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from pyrelay.config import Changes, Options, UnknownOption, current, from_environment, options
+from pyrelay.config import (
+    Changes,
+    Options,
+    UnknownOption,
+    current,
+    from_environment,
+    options,
+    warn_of_unknown,
+)
 
 
 def test_without_variables_the_defaults_hold() -> None:
@@ -38,10 +49,28 @@ def test_a_value_that_cannot_be_read_names_its_variable() -> None:
 
 
 def test_an_unknown_variable_is_warned_about_with_the_near_miss() -> None:
-    with pytest.warns(UnknownOption, match="did you mean PYRELAY_VERIFY"):
-        assert from_environment({"PYRELAY_VERFIY": "1"}) == Options()
+    for misspelt in ("PYRELAY_VERFIY", "PYRELEY_VERIFY", "PYRELAY_verify", "RELAY_VERIFY"):
+        with pytest.warns(UnknownOption, match=f"{misspelt} .* did you mean PYRELAY_VERIFY"):
+            warn_of_unknown({misspelt: "1"})
     with pytest.warns(UnknownOption, match="known are PYRELAY_VERIFY, "):
-        from_environment({"PYRELAY_QQ": "1"})
+        warn_of_unknown({"PYRELAY_QQ": "1"})
+    warn_of_unknown({"PYRELAY_VERIFY": "1", "RELEASE": "1", "RELAY_HOST": "1", "VERIFY": "1"})
+
+
+def test_the_warning_comes_once_at_the_line_that_imports_pyrelay(tmp_path: Path) -> None:
+    program = "import pyrelay\n\nwith pyrelay.options(verify=True):\n    pass\n"
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYRELAY_LOWERNG": "evaluator"},
+    )
+    told = "UnknownOption: PYRELAY_LOWERNG is no option; did you mean PYRELAY_LOWERING?"
+    assert done.stderr.count(told) == 1
+    assert "program.py:1: " in done.stderr
 
 
 def test_a_block_overrides_and_restores_also_after_an_exception() -> None:

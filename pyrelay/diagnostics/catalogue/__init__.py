@@ -26,7 +26,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
+import re
 
 from ..diagnostic import Problem
 
@@ -45,3 +47,15 @@ def entries() -> tuple[type[Problem], ...]:
             and issubclass(value, Problem)
         ]
     return tuple(found)
+
+
+def by_code() -> dict[str, list[type[Problem]]]:
+    """Return the entries that have each code, in the order of the codes. An entry writes its code
+    where it makes a diagnostic, so it is read off there."""
+    found: dict[str, list[type[Problem]]] = {}
+    for entry in entries():
+        for code in re.findall(r'code="(RL\d+)"', inspect.getsource(entry)):
+            known = found.setdefault(code, [])
+            if entry not in known:
+                known.append(entry)
+    return dict(sorted(found.items()))

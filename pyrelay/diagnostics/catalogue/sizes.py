@@ -67,7 +67,7 @@ class AssumptionRefused:
 
 @dataclass(frozen=True, slots=True)
 class UntoldSize:
-    """A size is computed with although nothing tells its value."""
+    """A size is used whose value cannot be found while the program runs."""
 
     span: Span
     name: str
@@ -77,8 +77,8 @@ class UntoldSize:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL236",
-            title=f"nothing tells the size {self.name}",
+            title=f"the value of the size {self.name} cannot be found",
             primary=Label(self.span, f"no parameter of `{self.function}` has {self.name} in it"),
             help=f"use it in the shape of a parameter, or pass it: "
-            f'`{self.name.lower()}: Dim("{self.name}")`',
+            f'`{self.name.lower()}: Annotated[int, Dim("{self.name}")]`',
         )

@@ -1,4 +1,4 @@
-"""Types that nothing in a program tells. Codes RL200 to RL299, with `types`."""
+"""Types that cannot be inferred. Codes RL200 to RL299, with `types`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..source import Span
 
 @dataclass(frozen=True, slots=True)
 class CannotInfer:
-    """The program does not say enough for the type of an expression to be found."""
+    """The type of an expression cannot be inferred from the program."""
 
     span: Span
     what: str
@@ -19,7 +19,7 @@ class CannotInfer:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL209",
-            title=f"the type of {self.what} cannot be found",
+            title=f"the type of {self.what} cannot be inferred",
             primary=Label(self.span, "its type depends on something that is never fixed"),
             help="annotate a parameter of the function around it",
         )
@@ -27,10 +27,10 @@ class CannotInfer:
 
 @dataclass(frozen=True, slots=True)
 class UntoldParameter:
-    """A parameter has no annotation, or one that leaves its type open, and its uses do not tell it.
+    """The type of a parameter cannot be inferred: it has no annotation, or an open one.
 
-    What is done with it is right for several types, and the function is not called where the types
-    of its arguments are known.
+    Its uses are valid for several types, and the function is not called where the types of its
+    arguments are known.
     """
 
     span: Span
@@ -44,8 +44,8 @@ class UntoldParameter:
         annotation = "an annotation that leaves it open" if is_open else "no annotation"
         return Diagnostic(
             code="RL221",
-            title=f"nothing tells the type of `{self.parameter}`",
-            primary=Label(self.span, "this is right for several types"),
+            title=f"the type of `{self.parameter}` cannot be inferred",
+            primary=Label(self.span, "several types are possible here"),
             secondary=(Label(self.declared, f"this has {annotation}"),),
             help=f"annotate `{self.parameter}`, or call `{self.function}` in a function where the "
             "types of the arguments are known",
@@ -54,10 +54,10 @@ class UntoldParameter:
 
 @dataclass(frozen=True, slots=True)
 class UntoldResult:
-    """A function gives something whose type nothing tells.
+    """The result type of a function cannot be inferred.
 
-    It is right for several types, such as a local function, and is not used where one is wanted;
-    or the function calls itself on every path.
+    Several types are possible, as for a local function that is returned; or the function calls
+    itself on every path.
     """
 
     span: Span
@@ -67,14 +67,15 @@ class UntoldResult:
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         advice = (
-            f"annotate what `{self.function}` gives, and give it a path that does not call it again"
+            f"annotate the result of `{self.function}`, and return on a path that does not call it "
+            "again"
             if self.is_recursive
-            else f"annotate what this is computed from, or use what `{self.function}` gives where "
-            "one type is wanted"
+            else f"annotate what this is computed from, or use the result of `{self.function}` "
+            "where one type is expected"
         )
         return Diagnostic(
             code="RL222",
-            title=f"nothing tells the type of what `{self.function}` gives",
-            primary=Label(self.span, "this is right for several types"),
+            title=f"the result type of `{self.function}` cannot be inferred",
+            primary=Label(self.span, "several types are possible here"),
             help=advice,
         )

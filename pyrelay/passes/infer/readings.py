@@ -315,7 +315,7 @@ def _element(site: Site, name: str) -> Type:
     if not (site.solver.settling and site.solver.guessing):
         raise Stuck(element)
     raise Clash(
-        f"`{name}` of a list without elements, whose type nothing tells",
+        f"`{name}` of a list without elements, whose type cannot be inferred",
         labels={0: "this is empty"},
         help="give it an element, or say what it would hold: `xs: List[Float] = []`",
     )

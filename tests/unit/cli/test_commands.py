@@ -10,6 +10,8 @@ from textwrap import dedent
 
 import pytest
 
+from pyrelay.cli import main
+
 RIGHT = """
     from pyrelay import Dim, Float, Tensor, relay
 
@@ -139,6 +141,35 @@ def test_json_holds_the_same_mistakes(folder: Path) -> None:
     assert first["code"].startswith("RL2")
     assert (first["primary"]["file"], first["primary"]["line"]) == ("wrong.py", 8)
     assert done.returncode == 1
+
+
+def test_what_a_script_prints_is_no_part_of_the_json(folder: Path) -> None:
+    (folder / "loud.py").write_text('print("loading")\n' + dedent(RIGHT))
+    done = run("check", "loud.py", "--json", cwd=folder)
+    assert json.loads(done.stdout)["checked"] == 1
+    assert done.stderr == "loading\n"
+
+
+@pytest.mark.parametrize("file", ["main.py", "__main__.py", "box/__main__.py", "two.parts.py"])
+def test_no_command_runs_what_only_a_script_runs(
+    file: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (folder / "box").mkdir()
+    (folder / "box" / "__init__.py").touch()
+    (folder / file).write_text(dedent(RIGHT))
+    target = str(folder / file)
+    for arguments in (["check", target], ["show", f"{target}:double"], ["explain", target]):
+        assert main(arguments) == 0
+    assert "script" not in capsys.readouterr().err
+
+
+def test_the_code_of_an_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "rl204"]) == 0
+    assert main(["explain", "RL999"]) == 2
+    told = capsys.readouterr()
+    assert told.out.startswith("RL204\n\nThe two ways through an `if`")
+    assert told.err == "no error has the code RL999\n"
 
 
 def test_a_program_is_shown_at_a_stage(folder: Path) -> None:

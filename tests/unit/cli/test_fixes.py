@@ -35,3 +35,54 @@ def test_a_file_is_fixed_and_then_right(
     assert checked
     for function in checked.values():
         assert not function.check().warnings
+
+
+UNFOUNDED = """
+from dataclasses import dataclass
+
+from pyrelay import Float, relay
+
+
+@dataclass(frozen=True)
+class Leaf:
+    value: Float
+
+
+@dataclass(frozen=True)
+class Node:
+    left: "Tree"
+    right: "Tree"
+
+
+Tree = Leaf | Node
+
+
+@relay
+def total(tree: Tree):
+    match tree:
+        case Node(left, right):
+            return total(left) + total(right)
+
+
+@relay
+def depth(tree: Tree) -> int:
+    match tree:
+        case Node(left, right):
+            return 1 + max(depth(left), depth(right))
+"""
+
+
+def test_a_case_is_not_added_where_the_type_of_the_result_would_be_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trees.py"
+    file.write_text(UNFOUNDED)
+    assert check(file, as_json=False, fix=True) == 1
+    assert (
+        file.read_text()
+        == UNFOUNDED
+        + '        case Leaf(value):\n            raise NotImplementedError("Leaf(value)")\n'
+    )
+    told = capsys.readouterr().out
+    assert "not fixed: with a case that raises, the result type of `total`" in told
+    assert told.endswith("2 functions checked, 1 error, 0 warnings, 1 fixed\n")

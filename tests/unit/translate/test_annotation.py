@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -17,6 +17,7 @@ from pyrelay.translate.annotation import AnnotationReader
 N, M = Dim("N"), Dim("M")
 Image = Tensor[Float, (N, 28)]
 NAMESPACE = {
+    "Annotated": Annotated,
     "Any": Any,
     "Bool": Bool,
     "Callable": Callable,
@@ -61,6 +62,8 @@ def read(text: str) -> tuple[Any, list[Any]]:
         ("bool", "Bool"),
         ("None", "None"),
         ("N", 'Dim("N")'),
+        ("Annotated[int, N]", 'Dim("N")'),
+        ("Annotated[int, pyrelay.Dim('K')]", 'Dim("K")'),
         ("pyrelay.Dim('K') + 1", 'Dim("K + 1")'),
         ("tuple[Float, tuple[Int, Bool]]", "tuple[Float, tuple[Int, Bool]]"),
         ("Fn[[Float, Int], Bool]", "Fn[[Float, Int], Bool]"),
