@@ -27,8 +27,8 @@ def operators_page() -> str:
 _OPERATORS = (
     "# Every operator",
     "",
-    "Behind a call stand its other names and, in brackets, torch's if it is another one.",
-    "`In a model` tells what weights are made of where they are not given.",
+    "Each call is followed by its aliases and, in brackets, by torch's name where that differs.",
+    "`In a model` lists the hyper-parameters from which omitted weights are created.",
     "",
     "| call | value |",
     "|---|---|",
@@ -73,10 +73,10 @@ def errors_page() -> str:
 
 
 _ERRORS = (
-    "# Every mistake",
+    "# Error reference",
     "",
-    "RL1xx are mistakes of the language, RL2xx of types, sizes and cases, RL3xx of derivatives,",
-    "RL4xx of models, RL5xx of calls and of programs while they run, RL6xx of texts.",
+    "RL1xx are errors of the language, RL2xx of types, sizes and cases, RL3xx of derivatives,",
+    "RL4xx of models, RL5xx of calls and at run time, RL6xx of the text format.",
     "",
 )
 

@@ -200,7 +200,8 @@ class SizeNotShown:
             title=f"nothing shows the size `{self.name}` when the program runs",
             primary=Label(self.span, "its value is needed here"),
             secondary=(Label(self.place, f"`{self.holder}` has it only in its type"),),
-            help=f'take the size as a parameter, `n: Annotated[int, Dim("{self.name}")]`, or read it off a tensor '
+            help=f'take the size as a parameter, `n: Annotated[int, Dim("{self.name}")]`, or read '
+            "it off a tensor "
             "that has it",
         )
 

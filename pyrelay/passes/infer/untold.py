@@ -1,4 +1,4 @@
-"""Sizes that a function computes with although nothing tells their value."""
+"""Sizes that a function uses and whose values cannot be found while it runs."""
 
 from __future__ import annotations
 
