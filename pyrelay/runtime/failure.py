@@ -62,8 +62,8 @@ def located(error: Exception, span: Span, call: Call | None = None) -> Exception
 
 
 def too_deep(span: Span, function: str, limit: int) -> TooDeep:
-    """Return the mistake of a call that makes too many wait. In derived code the function has a name
-    of its own, and the text of the call that of the user."""
+    """Return the mistake of a call that makes too many wait. In derived code the function has its
+    own name, and the text of the call that of the user."""
     called = _CALL.match(span.text)
     return TooDeep(span, function if called is None else called[1], limit)
 
@@ -134,14 +134,19 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
             return CheckFailed(span, str(error))
         case ProgramFailed():
             return Raised(span, str(error))
-        case IndexError():
-            return IndexOutOfRange(span, message, _valid_indices(call))
-        case RuntimeError() if "ZeroDivisionError" in message:
-            return DivisionByZero(span)
-        case RuntimeError() if any(words in message for words in _OUT_OF_RANGE):
-            return IndexOutOfRange(span, message, _valid_indices(call))
         case _:
-            return OperatorFailed(span, f"{type(error).__name__}: {message}")
+            return _of_torch(error, message, span, call)
+
+
+def _of_torch(error: Exception, message: str, span: Span, call: Call | None) -> Problem:
+    """Return the problem of an error that torch raises, which only its message tells apart."""
+    is_runtime = isinstance(error, RuntimeError)
+    if is_runtime and "ZeroDivisionError" in message:
+        return DivisionByZero(span)
+    is_index = is_runtime and any(words in message for words in _OUT_OF_RANGE)
+    if is_index or isinstance(error, IndexError):
+        return IndexOutOfRange(span, message, _valid_indices(call))
+    return OperatorFailed(span, f"{type(error).__name__}: {message}")
 
 
 _OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
