@@ -127,12 +127,33 @@ def minimum(left: Dim, right: Dim) -> Dim:
 
 
 def relation(left: Dim, right: Dim) -> tuple[Dim, str, Dim]:
-    """Give what `left == right` says as it is best read: `max(n - 5, 0) == n - 5` is `n >= 5`."""
+    """Give what `left == right` says as it is best read: `max(n - 5, 0) == n - 5` is `n >= 5`,
+    and `2*(n // 2) == n` is `n % 2 == 0`."""
     for whole, clamped in ((left, right), (right, left)):
         if whole != clamped and positive_part(whole) == clamped:
             more = Dim(tuple((m, c) for m, c in whole.terms if c > 0))
             return more, ">=", more - whole
+    for whole, rounded in ((left, right), (right, left)):
+        divisor = _rounded_to(whole, rounded)
+        if divisor is not None:
+            return whole % divisor, "==", ZERO
     return left, "==", right
+
+
+def _rounded_to(whole: Dim, rounded: Dim) -> Dim | None:
+    """Return the divisor `d` of `whole // d * d`, if a dim is that of another."""
+    for monomial, coefficient in rounded.terms:
+        for atom in monomial:
+            if isinstance(atom, DimOp) and (atom.kind, atom.left) == ("floordiv", whole):
+                others = list(monomial)
+                others.remove(atom)
+                is_all = len(rounded.terms) == 1
+                return (
+                    atom.right
+                    if is_all and Dim(((tuple(others), coefficient),)) == atom.right
+                    else None
+                )
+    return None
 
 
 def positive_part(dim: Dim) -> Dim:

@@ -163,6 +163,13 @@ def dim(value: Any) -> Dim:
     return Dim.of(size(value))
 
 
+def factors(value: Any) -> tuple[Dim, Dim]:
+    """Return the two sizes of a product."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError("it is a pair of sizes")
+    return (dim(value[0]), dim(value[1]))
+
+
 def shape(value: Any) -> tuple[Dim, ...]:
     """Give a shape as a tuple of dims: the normal form of every size attribute."""
     items = value if isinstance(value, tuple | list) else (value,)

@@ -12,7 +12,8 @@ from functools import cached_property
 from typing import Any, Final, final
 
 from ..ir.build import Names
-from ..ir.dims import Dim, DimOp
+from ..ir.dims import Dim
+from ..ir.equations import uncovered as uncovered
 from ..ir.expr import Call, Expr, Function, type_of
 from ..ir.nested import leaves
 from ..ir.traverse import bound_vars, post_order
@@ -46,24 +47,6 @@ def needed(node: Expr) -> Iterator[Dim]:
     """Give the dims, other than plain numbers, whose value a node itself needs."""
     if isinstance(node, Call) and node.attrs:
         yield from (d for d in dims_in_attrs(node.attrs) if d.constant is None)
-
-
-def uncovered(dim: Dim, known: Iterable[Dim]) -> Iterator[Dim]:
-    """Give the parts of a dim, each one atom, that dims already known do not tell."""
-    known = frozenset(known)
-    pending = [dim]
-    while pending:
-        current = pending.pop()
-        if current in known:
-            continue
-        for atom in (a for monomial, _ in current.terms for a in monomial):
-            part = Dim.atom(atom)
-            if part in known:
-                continue
-            if isinstance(atom, DimOp):
-                pending += (atom.left, atom.right)
-            else:
-                yield part
 
 
 @final

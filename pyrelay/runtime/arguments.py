@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, NoReturn, TypeAlias, cast
@@ -17,10 +17,10 @@ from typing import Any, Final, NoReturn, TypeAlias, cast
 import numpy as np
 import torch
 
-from ..diagnostics.catalogue.call import WrongArgument, WrongParameters, WrongSize
+from ..diagnostics.catalogue.call import NoSizeFits, WrongArgument, WrongParameters, WrongSize
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
-from ..ir.dims import Dim, DimVar
+from ..ir.dims import Dim
 from ..ir.expr import Assumption, Function
 from ..ir.types import (
     ITERABLE,
@@ -42,6 +42,7 @@ from ..translate.number_places import Numbers
 from ..translate.scope import is_frozen
 from ..translate.signature import Signature
 from .agreement import Agreement
+from .argument_sizes import NoSize, ShownSizes
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
 from .schema import INT_RANGE, Leaf, Schema
@@ -109,8 +110,8 @@ class Binder:
 
     def finish(self, assumptions: Sequence[Assumption]) -> None:
         """Check sizes that are computed from others, and the assumptions. Raises RunError."""
-        for parameter, dim, position, actual in self._derived:
-            self._check_derived(parameter, dim, position, actual)
+        if self._derived:
+            self._solve()
         for assumption in assumptions:
             self._check_assumption(assumption)
 
@@ -269,17 +270,37 @@ class Binder:
             )
             self._wrong_size(parameter, dim, known, because, actual, position, way)
 
+    def _solve(self) -> None:
+        """Find the sizes that arguments show only inside larger dims, and check all of these."""
+        shown: dict[Dim, int] = {}
+        for parameter, dim, position, actual in self._derived:
+            known = shown.setdefault(dim, actual)
+            if known != actual:
+                self._wrong_size(parameter, dim, known, "", actual, position)
+        try:
+            sizes = ShownSizes({**{Dim.of(n): v for n, v in self.sizes.items()}, **shown})
+        except NoSize as none:
+            place = next(d for d in self._derived if d[1] == none.dim)
+            self._no_size(*place, none.name)
+        self.sizes.update(sizes.names)
+        for place in self._derived:
+            if place[1].names() <= self.sizes.keys():
+                self._check_derived(*place)
+
     def _check_derived(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
-        unknown = [a for a in dim.atoms() if isinstance(a, DimVar) and a.name not in self.sizes]
-        if unknown:
-            solved = solve_dim(dim, unknown[0], actual, self.sizes)
-            if solved is None:
-                self._wrong_size(parameter, dim, -1, " (no size fits)", actual, position)
-            self.sizes[unknown[0].name] = solved
-            return
-        wanted = dim.evaluate(self.sizes)
+        try:
+            wanted = dim.evaluate(self.sizes)
+        except ZeroDivisionError:
+            self._no_size(parameter, dim, position, actual, "")
         if wanted != actual:
             self._wrong_size(parameter, dim, wanted, self._why(dim), actual, position)
+
+    def _no_size(
+        self, parameter: Place, dim: Dim, position: int, actual: int, name: str
+    ) -> NoReturn:
+        known = {_plain(n): self.sizes[n] for n in sorted(dim.names()) if n in self.sizes}
+        place = (self.function, parameter.name, parameter.span)
+        raise RunError(NoSizeFits(*place, _plain(str(dim)), known, actual, position, _plain(name)))
 
     def _why(self, dim: Dim) -> str:
         known = ", ".join(f"{_plain(n)} is {self.sizes[n]}" for n in sorted(dim.names()))
@@ -327,20 +348,6 @@ class Binder:
 def _plain(text: str) -> str:
     """Give a type as it is declared: sizes that belong to one value are numbered inside."""
     return re.sub(r"'*#\d+", "", text)
-
-
-def solve_dim(dim: Dim, name: DimVar, actual: int, sizes: Mapping[str, int]) -> int | None:
-    """Give the size that makes `dim` equal `actual`, for a dim linear in that one unknown name."""
-    try:
-        at_zero = dim.evaluate({**sizes, name.name: 0})
-        slope = dim.evaluate({**sizes, name.name: 1}) - at_zero
-    except KeyError:
-        return None
-    if slope == 0 or (actual - at_zero) % slope:
-        return None
-    found = (actual - at_zero) // slope
-    fits = found >= 0 and dim.evaluate({**sizes, name.name: found}) == actual
-    return found if fits else None
 
 
 def describe(value: Any) -> str:

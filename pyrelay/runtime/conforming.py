@@ -25,7 +25,8 @@ from ..ir.types import (
 )
 from ..lower_torch.constants import torch_dtype
 from ..lower_torch.scalars import tensor_of
-from .arguments import describe, solve_dim
+from .argument_sizes import NoSize, solve_dim
+from .arguments import describe
 from .values import follow, size_paths
 
 
@@ -64,10 +65,14 @@ class Shapes:
             return
         self._dims.setdefault(dim, value)
         unknown = sorted(dim.names() - self._names.keys())
-        if len(unknown) == 1:
+        if len(unknown) != 1:
+            return
+        try:
             found = solve_dim(dim, DimVar(unknown[0]), value, self._names)
-            if found is not None:
-                self._names[unknown[0]] = found
+        except NoSize:
+            return  # the arguments were checked; what is known of this size is wrong
+        if found is not None:
+            self._names[unknown[0]] = found
 
     def size(self, dim: Dim) -> int | None:
         """Give the value of a size if it is known."""

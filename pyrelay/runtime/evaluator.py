@@ -47,8 +47,9 @@ from ..ir.traverse import Steps, run
 from ..lower_torch.apply import apply_op
 from ..lower_torch.constants import is_host_number, tensor_constant
 from . import dispatching
+from .argument_sizes import check_assumptions
 from .autocast import as_typed
-from .failure import check_assumption, located, too_deep
+from .failure import located, too_deep
 from .representation import NOTHING_KNOWN, Representations, representation
 from .values import Cell, follow, size_paths
 
@@ -75,7 +76,7 @@ def evaluate(
     evaluator = _Evaluator(module, device, representations, apply)
     function = module.functions[entry]
     with torch.set_grad_enabled(grad):
-        evaluator.check_assumptions(function, args)
+        check_assumptions(function, args)
         return as_typed(run, evaluator.call(_Closure(evaluator, function, None), args))
 
 
@@ -161,14 +162,6 @@ class _Evaluator:
         self._depth = 0
         """How many calls wait for each other."""
         self._constants: Final[dict[Constant, Any]] = {}
-
-    def check_assumptions(self, function: Function, args: Sequence[Any]) -> None:
-        """Stop if the sizes of arguments break an equation that the program needs."""
-        frame = _Frame(None)
-        for param, arg in zip(function.params, args, strict=True):
-            frame.bind(param, arg)
-        for needed in function.assumptions:
-            check_assumption(needed, frame.size)
 
     def call(self, callee: Any, args: Sequence[Any]) -> Steps[Any]:
         """Give the result of calling a function value."""

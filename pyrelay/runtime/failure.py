@@ -21,7 +21,9 @@ from ..diagnostics.catalogue.run import (
     ListIsEmpty,
     OperatorFailed,
     Raised,
+    SizeDividedByZero,
     SizesAreNotEqual,
+    SizeUndetermined,
     TooDeep,
     WrongElement,
 )
@@ -36,7 +38,7 @@ from ..ir.ops.cross_entropy import softmax_cross_entropy
 from ..ir.ops.embedding import embedding
 from ..ir.ops.failing import AssertionFailed, DepthExceeded, EmptyList, ProgramFailed
 from ..ir.ops.gathering import index_select, one_hot
-from ..ir.ops.sizes import SizesDiffer
+from ..ir.ops.sizes import SizeNotTold, SizesDiffer
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 from ..ir.types import TensorType
@@ -44,8 +46,13 @@ from ..ir.types import TensorType
 
 def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
     """Stop if sizes are not as the program needs them; `size` evaluates dims. Raises RunError."""
-    if size(needed.left) == size(needed.right):
-        return
+    try:
+        if size(needed.left) == size(needed.right):
+            return
+    except ZeroDivisionError:
+        raise RunError(SizeDividedByZero(needed.span, str(needed))) from None
+    except KeyError:
+        return  # about a size that no argument shows
     left, _, right = relation(needed.left, needed.right)
     actual = tuple((str(d), size(d)) for d in (left, right) if d.constant is None)
     raise RunError(AssumptionBroken(needed.span, str(needed), actual))
@@ -121,6 +128,8 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
     if type(error) in _BY_CLASS:
         return _BY_CLASS[type(error)](span)
+    if type(error) in _BY_MESSAGE:
+        return _BY_MESSAGE[type(error)](span, str(error))
     if isinstance(error, OverflowError) or "Overflow when unpacking long" in message:
         return IntegerTooBig(span)
     match error:
@@ -128,12 +137,8 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
             return WrongElement(span, position, wanted, actual, way)
         case DepthExceeded(function=function, limit=limit):
             return too_deep(span, function, limit)
-        case SizesDiffer(left=left, right=right):
-            return SizesAreNotEqual(span, left, right)
-        case AssertionFailed():
-            return CheckFailed(span, str(error))
-        case ProgramFailed():
-            return Raised(span, str(error))
+        case SizesDiffer() | SizeNotTold():
+            return _about_sizes(error, span)
         case _:
             return _of_torch(error, message, span, call)
 
@@ -152,9 +157,22 @@ def _of_torch(error: Exception, message: str, span: Span, call: Call | None) -> 
 _OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
 """What torch says of an index."""
 
+
+def _about_sizes(error: SizesDiffer | SizeNotTold, span: Span) -> Problem:
+    if isinstance(error, SizesDiffer):
+        return SizesAreNotEqual(span, error.left, error.right)
+    return SizeUndetermined(span, error.name, error.reason)
+
+
 _BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
     EmptyList: ListIsEmpty,
     Incomparable: FunctionsCompared,
     ZeroDivisionError: DivisionByZero,
 }
 """The exceptions that say all by being raised."""
+
+_BY_MESSAGE: Final[dict[type[Exception], Callable[[Span, str], Problem]]] = {
+    AssertionFailed: CheckFailed,
+    ProgramFailed: Raised,
+}
+"""The exceptions whose text the user wrote."""

@@ -36,6 +36,7 @@ from ..passes.pieces import join_pieces
 from ..passes.regions.pipeline import Regions, make_regions
 from ..passes.regions.segments import in_segments
 from ..passes.simplify import simplify
+from ..passes.solved_sizes import with_solved_sizes
 from .evaluator import evaluate
 from .host import CompiledProgram, Instead, compile_module
 from .kernels import Kernels
@@ -99,7 +100,9 @@ class Program:
     @cached_property
     def anf(self) -> Module:
         """The program in A-normal form."""
-        return self._step(Stage.ANF, self.typed, lambda m: blame_callers(to_anf(m)))
+        return self._step(
+            Stage.ANF, self.typed, lambda m: blame_callers(with_solved_sizes(to_anf(m)))
+        )
 
     @cached_property
     def derived(self) -> Module:

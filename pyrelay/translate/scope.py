@@ -191,6 +191,20 @@ def is_data(value: object) -> bool:
     return True
 
 
+def is_known(value: object) -> bool:
+    """Whether a value is data without named sizes, which are another number in each call."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, dims.Dim):
+            return False
+        if type(current) is tuple:
+            pending += current
+        elif is_frozen(current):
+            pending += (getattr(current, f.name) for f in fields(current))
+    return is_data(value)
+
+
 def is_frozen(value: object) -> TypeGuard[DataclassInstance]:
     """Tell whether a value is an instance of a frozen dataclass."""
     if not is_dataclass(value) or isinstance(value, type):

@@ -22,7 +22,7 @@ from .context import Context
 from .definition import meaning
 from .environment import Bound, Static
 from .optimizers import Maker, OptimizerUse, Recipe
-from .scope import MISSING, is_data, is_frozen_field, is_plain
+from .scope import MISSING, is_data, is_frozen_field, is_known, is_plain
 
 
 def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static | None:
@@ -90,7 +90,7 @@ def _string(
         return _computed(_joined, (yield _values(cx, node.values, local)), plain=False)
     parts = [node.value] if node.format_spec is None else [node.value, node.format_spec]
     values = yield _values(cx, parts, local)
-    if values is None or not is_data(values[0].value):
+    if values is None or not is_known(values[0].value):
         return None
     mark = f"!{CONVERSIONS[node.conversion]}" if CONVERSIONS[node.conversion] else ""
     return _computed(lambda v, spec="": f"{{{mark}:{spec}}}".format(v), values, plain=False)
@@ -197,6 +197,10 @@ def _computed(
 def _compared(compute: Callable[..., Any], values: list[Static] | None) -> Static | None:
     if values is None or not all(is_data(v.value) for v in values):
         return None
+    if compute not in (operator.is_, operator.is_not) and not all(
+        is_known(v.value) for v in values
+    ):
+        return None  # `N == 1` compares the number
     return _computed(compute, values, plain=False)
 
 

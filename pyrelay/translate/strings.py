@@ -16,7 +16,7 @@ from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.ops.text import format_
 from ..ir.traverse import Steps
 from .context import Context
-from .scope import is_data
+from .scope import is_known
 from .static import CONVERSIONS, static_value
 
 
@@ -76,7 +76,7 @@ def _format(cx: Context, node: ast.expr | None) -> Steps[Text]:
 def _value(cx: Context, node: ast.expr, conversion: str, spec: Text) -> Steps[Text]:
     known = static_value(cx, node)
     mark = f"!{conversion}" if conversion else ""
-    if known is not None and known.exact and is_data(known.value) and spec.known is not None:
+    if known is not None and known.exact and is_known(known.value) and spec.known is not None:
         return Text(_literal(_formatted(cx, node, known.value, mark, spec.known)))
     place = f"{{{mark}:{spec.template}}}" if spec.template else f"{{{mark}}}"
     return Text(place, ((yield cx.expression(node)), *spec.values))

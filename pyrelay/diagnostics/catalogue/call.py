@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..diagnostic import Diagnostic, Label
@@ -76,6 +77,36 @@ class WrongSize:
             f"{self.actual}, not {self.wanted}",
             primary=Label(self.declared, f"{dim} is {self.wanted}{self.because}"),
             help=self.way,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoSizeFits:
+    """A dimension has a length that its annotation cannot have.
+
+    `2*N` is even for every size `N`, so an argument of length 5 does not fit.
+    """
+
+    function: str
+    parameter: str
+    declared: Span
+    dim: str
+    known: Mapping[str, int]
+    actual: int
+    position: int
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        known = " and ".join(f"`{n}` is {v}" for n, v in self.known.items())
+        where = f" where {known}" if known else ""
+        no_size = f"`{self.dim}` is {self.actual} for no size `{self.name}`"
+        reason = no_size if self.name else f"`{self.dim}` has no value"
+        return Diagnostic(
+            code="RL561",
+            title=f"`{self.function}`: dimension {self.position} of `{self.parameter}` is "
+            f"{self.actual}, which is no `{self.dim}`",
+            primary=Label(self.declared, reason + where),
         )
 
 

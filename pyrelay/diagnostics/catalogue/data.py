@@ -183,26 +183,32 @@ class NoSuchField:
 
 @dataclass(frozen=True, slots=True)
 class SizeNotShown:
-    """A size is needed when the program runs, and stands only in a type.
+    """A size is needed when the program runs, and no value determines it.
 
     A value of a data type need not hold a tensor of that size, so the size cannot be read off it.
+    A size that stands inside a larger one, such as `N` in `2*N + 1`, is computed from it. That
+    takes one equation for each unknown size: `N*K` alone determines neither `N` nor `K`, and
+    `N // 2` rounds.
     """
 
     span: Span
     name: str
     holder: str
+    inside: str
     place: Span
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        where = f"`{self.holder}` has it only in its type"
+        if self.inside:
+            where = f"`{self.holder}` shows only `{self.inside}`"
         return Diagnostic(
             code="RL158",
             title=f"nothing shows the size `{self.name}` when the program runs",
             primary=Label(self.span, "its value is needed here"),
-            secondary=(Label(self.place, f"`{self.holder}` has it only in its type"),),
+            secondary=(Label(self.place, where),) if self.holder else (),
             help=f'take the size as a parameter, `n: Annotated[int, Dim("{self.name}")]`, or read '
-            "it off a tensor "
-            "that has it",
+            "it off a tensor that has it",
         )
 
 

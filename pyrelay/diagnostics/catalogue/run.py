@@ -126,6 +126,43 @@ class AssumptionBroken:
 
 
 @dataclass(frozen=True, slots=True)
+class SizeDividedByZero:
+    """A size that the program needs is divided by a size that is 0."""
+
+    span: Span
+    needed: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL515",
+            title="a size is divided by 0",
+            primary=Label(self.span, f"needs {self.needed}"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SizeUndetermined:
+    """A size that stands inside a larger one has no value, or could have any.
+
+    In `N*K` the size `N` is what is left after division by `K`. If `K` is 0, that says nothing of
+    `N`; if the division leaves a remainder, there is no such size.
+    """
+
+    span: Span
+    name: str
+    reason: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL514",
+            title=f"the size `{self.name}` cannot be found: {self.reason}",
+            primary=Label(self.span, "needed here"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SizesAreNotEqual:
     """Two sizes differ that must be equal.
 

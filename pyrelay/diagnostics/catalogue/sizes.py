@@ -49,6 +49,27 @@ class DimsMismatch:
 
 
 @dataclass(frozen=True, slots=True)
+class SizesUnsolved:
+    """Nothing determines the sizes that a call needs.
+
+    The sizes of a function are solved from the arguments of each call. That takes one linear
+    equation for each of them: `N*N == M` has no such solution.
+    """
+
+    span: Span
+    equation: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL227",
+            title="the sizes of this call cannot be determined",
+            primary=Label(self.span, f"nothing solves {self.equation}"),
+            help='take one of the sizes as a parameter, `n: Annotated[int, Dim("N")]`',
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class AssumptionRefused:
     """In strict mode, an equation between sizes that the types do not prove."""
 

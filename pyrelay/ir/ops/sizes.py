@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from .. import kinds
-from ..dims import Dim, product
+from ..dims import Dim, product, sum_of
 from ..op import (
     Effect,
     Host,
@@ -47,6 +47,53 @@ size: Final = Op(
     hyper=(),
     torch_name=None,
     samples=lambda: (Sample((), {"dim": 3}), Sample((), {"dim": 0})),
+)
+
+
+class SizeNotTold(ValueError):  # noqa: N818  becomes a diagnostic at the call
+    """No size solves an equation, or every size does."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+
+def _solved_size_type(call: RuleCall) -> Type:
+    total = sum_of(factor * dim for factor, dim in call.attrs["terms"])
+    return SizeType(total // call.attrs["divisor"])
+
+
+def _solved_size(name: str, terms: Sequence[tuple[int, int]], divisor: int) -> int:
+    total = sum(factor * value for factor, value in terms)
+    if divisor == 0:
+        raise SizeNotTold(name, f"it is {total} divided by 0")
+    if total % divisor or total // divisor < 0:
+        raise SizeNotTold(name, f"it is {total} divided by {divisor}, which is no size")
+    return total // divisor
+
+
+solved_size: Final = Op(
+    name="solved_size",
+    doc="A size that no value shows by itself, as the quotient of a sum of products of others.",
+    params=(
+        attribute("name", convert=kinds.text),
+        attribute("terms", convert=kinds.tuple_of(kinds.factors)),
+        attribute("divisor", convert=kinds.dim),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_solved_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_solved_size),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((), {"name": "n", "terms": ((1, 7), (-1, 1)), "divisor": 2}),
+        Sample((), {"name": "n", "terms": ((2, 6),), "divisor": 3}),
+    ),
 )
 
 

@@ -268,6 +268,7 @@ ALL: Final[tuple[Op, ...]] = (
     random.uniform,
     random.bernoulli,
     sizes.size,
+    sizes.solved_size,
     sizes.as_size,
     sizes.as_bound,
     sizes.shape,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.components import components
 from ...ir.expr import Call, Var
 from ...ir.traverse import free_globals, run
+from ...ir.types import as_arguments
 from .bodies import Body, Reader, Source, Step, callee_name
 
 if TYPE_CHECKING:
@@ -60,10 +61,19 @@ class CallGraph:
         return self._threaded[name]
 
     def is_loop(self, name: str) -> bool:
-        """Tell whether the function calls itself in tail position, and can also end."""
+        """Tell whether the function calls itself in tail position, at its own sizes, and can also
+        end. What a loop keeps of its iterations is a list, so all of it has one type."""
         body = self.source(name).body
         again, leave = self.ends(name, body)
-        return again and leave and _tail_size(body) <= MAX_TAIL
+        return again and leave and _tail_size(body) <= MAX_TAIL and self._keeps_sizes(name)
+
+    def _keeps_sizes(self, name: str) -> bool:
+        own = as_arguments(self.source(name).function.type_params)
+        return all(
+            not isinstance(step.value, Call) or step.value.type_args in ((), own)
+            for step, callee in self.calls(name)
+            if callee == name and step.tail
+        )
 
     def ends(self, name: str, body: Body) -> tuple[bool, bool]:
         """Tell whether a body in tail position can end in a call of the function itself, and

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
-from ...diagnostics.catalogue.sizes import AssumptionRefused
+from ...diagnostics.catalogue.sizes import AssumptionRefused, SizesUnsolved
 from ...diagnostics.catalogue.types import (
     BranchMismatch,
     ConditionMismatch,
@@ -36,6 +36,7 @@ from .generalise import annotated, declared, generalise, in_order, shared_params
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
+from .quotients import equation_text, unsolved
 from .size_checks import without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
@@ -287,11 +288,15 @@ def _infer_group(
     solver = generator.solver
     if generator.work.problems:
         return _independent(generator.work.problems)
-    unsolved = generator.work.unsolved()
-    if unsolved:
+    waiting = generator.work.unsolved()
+    if waiting:
         # A recursion that lacks its base case has no type; the case is what is missing.
         missing = [p for f in functions.values() for p in missing_cases(f, generator.adts)]
-        return missing or [_untold(generator, functions, unsolved[0].span)]
+        return missing or [_untold(generator, functions, waiting[0].span)]
+    open_size = unsolved(solver)
+    if open_size is not None:
+        dim, span = open_size
+        return [SizesUnsolved(span, equation_text(dim))]
     escaping = escaping_sizes(generator, functions.values())
     if escaping:
         return escaping

@@ -14,6 +14,7 @@ from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ...ir.types import UNIT, Type, dim_names
 from ..sizes import needed, shown, uncovered
+from ..solved_sizes import solvable
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -110,7 +111,8 @@ def _told_block(block: LetBlock, known: frozenset[Dim]) -> Steps[Expr]:
 def _is_untold(value: Expr, known: frozenset[Dim]) -> bool:
     if not isinstance(value, Call) or value.callee is not equal_sizes:
         return False
-    return any(True for d in needed(value) for _ in uncovered(d, known))
+    names = {u.name for d in needed(value) for u in uncovered(d, known) if u.name is not None}
+    return not solvable(names, known)
 
 
 def must_run(size: Expr, types: Mapping[Expr, Type], solver: Solver) -> bool:

@@ -39,6 +39,7 @@ from ...ir.types import (
 from .carried import Origin, Way
 from .dtypes import DTypes, Key
 from .optional import inner_of
+from .quotients import quotient_in, refuse_remainder
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -95,7 +96,8 @@ class Solver(DTypes):
         """The sizes that only the running program knows."""
         self.owner: Function | None = None
         """The local function in which what is being solved stands."""
-        self._equations: list[tuple[Dim, Dim, Span, Place | None]] = []
+        self.equations: list[tuple[Dim, Dim, Span, Place | None]] = []
+        """The equations that wait for holes, with their places."""
         self.assumptions: Final[list[Assumption]] = []
         self.settling = False
         self.guessing = False
@@ -310,8 +312,9 @@ class Solver(DTypes):
         if self._solve_hole(difference):
             return
         if difference.has_holes():
+            refuse_remainder(difference)
             assert self.span is not None
-            self._equations.append((left, right, self.span, self.place))
+            self.equations.append((left, right, self.span, self.place))
             return
         if difference.constant is not None or _never_zero(difference):
             raise Clash(f"{left} is not {right}")
@@ -341,14 +344,25 @@ class Solver(DTypes):
             rest = difference - Dim.atom(atom) * coefficient
             if atom in rest.atoms():
                 continue
-            self._dims[atom.number] = rest * -coefficient
-            self.filled.append(("dim", atom.number))
+            self.fill_dim(atom, rest * -coefficient)
             return True
-        return False
+        quotient = quotient_in(difference)
+        if quotient is None:
+            return False
+        found = quotient.dividend.exact_quotient(quotient.divisor)
+        if found is None:
+            return False
+        self.fill_dim(quotient.hole, found)
+        return True
+
+    def fill_dim(self, hole: DimHole, dim: Dim) -> None:
+        """Solve a hole."""
+        self._dims[hole.number] = dim
+        self.filled.append(("dim", hole.number))
 
     def retry_equations(self) -> None:
         """Look again at the equations that waited for holes. Raises Clash."""
-        waiting, self._equations = self._equations, []
+        waiting, self.equations = self.equations, []
         for left, right, span, place in waiting:
             self.span, self.place = span, place
             self.unify_dims(left, right)

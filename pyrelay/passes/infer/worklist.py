@@ -17,6 +17,7 @@ from ...prelude.library import OPTION
 from .constraints import Constraint, JoinConstraint
 from .maybe_none import Sources, maybe_none, must_wait, sources_of
 from .operators import StaticNeeded, WidthsMixed
+from .quotients import choose, divide
 from .solver import Endless, Place, Solver
 
 if TYPE_CHECKING:
@@ -57,8 +58,20 @@ class Worklist:
         while True:
             self._retry_equations()
             self._drain()
-            if not self._settle_one() and not self._guess_one():
+            settled = self._solve_size() or self._settle_one() or self._guess_one()
+            if not settled and not self._choose_size():
                 return
+
+    def _solve_size(self) -> bool:
+        return not self.problems and divide(self._solver)
+
+    def _choose_size(self) -> bool:
+        try:
+            return not self.problems and choose(self._solver)
+        except Clash as clash:
+            assert self._solver.span is not None
+            self.problems.append(DimsMismatch(self._solver.span, str(clash)))
+            return False
 
     def _guess_one(self) -> bool:
         """Settle a constraint by a guess, unless mistakes have been found: what is open may then

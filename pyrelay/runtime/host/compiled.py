@@ -14,15 +14,15 @@ import torch
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
 from ...dispatch.view import NOTHING, View
-from ...ir.expr import Call, Function, type_of
+from ...ir.expr import Call, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
+from ..argument_sizes import check_assumptions
 from ..autocast import as_typed
-from ..failure import check_assumption, has_index_range, located
+from ..failure import has_index_range, located
 from ..methods import is_transformed
 from ..representation import NOTHING_KNOWN, Representations
-from ..values import follow, size_paths
 from . import functions
 from .body import BodyWriter
 from .data import DataLayout
@@ -187,17 +187,6 @@ class CompiledProgram:
         if line is None or end_line is None or column is None or end_column is None:
             return NOWHERE
         return Span(file, file.offset(line, column), file.offset(end_line, end_column))
-
-
-def check_assumptions(function: Function, args: tuple[Any, ...]) -> None:
-    """Stop if the sizes of arguments break an equation that the program needs."""
-    sizes: dict[str, int] = {}
-    for param, arg in zip(function.params, args, strict=True):
-        for dim, path in size_paths(type_of(param)):
-            if dim.name is not None and dim.name not in sizes:
-                sizes[dim.name] = follow(arg, path)
-    for needed in function.assumptions:
-        check_assumption(needed, lambda dim: dim.evaluate(sizes))
 
 
 def _deep_argument(value: Any, ty: Type) -> Any:

@@ -32,7 +32,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
-from ...ir.ops.sizes import equal_sizes
+from ...ir.ops.sizes import equal_sizes, solved_size
 from ...ir.traverse import post_order, spine
 from ...ir.types import BOOL, Type, dim_names
 from . import syntax
@@ -172,8 +172,8 @@ class _Body(Expressions):
                 self._write(var, ref, new)
             case _ if is_atom(value):
                 self._second_name(var, value)
-            case Call(callee) if callee is equal_sizes:
-                # What needs the sizes to be equal has them compared again.
+            case Call(callee) if callee in (equal_sizes, solved_size):
+                # What needs the sizes has them compared, or computed, again.
                 self.around.known[var] = syntax.tuple_of([])
             case TupleGet(Var() as whole, 0) if whole in self.around.first:
                 self.around.known[var] = self.around.known[whole]
