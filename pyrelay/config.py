@@ -103,9 +103,7 @@ class Options:
     )
     max_depth: int = field(
         default=1_000_000,
-        metadata=_meta(
-            _count, "how many calls may wait for each other; loops and tail calls do not"
-        ),
+        metadata=_meta(_count, "how many calls may wait for each other"),
     )
     cache_dir: Path | None = field(
         default=None,

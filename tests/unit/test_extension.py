@@ -15,7 +15,7 @@ from pyrelay.ir.elements import Elements, Place, Source
 from pyrelay.ir.expr import Function, type_of
 from pyrelay.ir.lowering import MadeOf
 from pyrelay.ir.module import Module
-from pyrelay.ir.op import Op, Sample, TensorSpec
+from pyrelay.ir.op import Op, Pullback, Sample, TensorSpec
 from pyrelay.ir.ops import activation
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.rules import same_as_operand
@@ -113,7 +113,7 @@ def test_an_operator_may_be_made_of_others() -> None:
 
 @relay.operator(
     type_rule=same_as_operand(),
-    grad=lambda p: (p.g * grown(p.args[0]) * one(p.args[0]),),
+    grad=lambda p: _growth(p),
     samples=[Sample((TensorSpec((2, 3)),))],
 )
 def grown(x: torch.Tensor) -> torch.Tensor:
@@ -129,6 +129,10 @@ def grown(x: torch.Tensor) -> torch.Tensor:
 def one(x: torch.Tensor) -> torch.Tensor:
     """One everywhere."""
     return torch.ones_like(x)
+
+
+def _growth(p: Pullback) -> tuple[Value]:
+    return (p.g * grown(p.args[0]) * one(p.args[0]),)
 
 
 @relay

@@ -49,6 +49,7 @@ def run_steps(steps: HostSteps) -> Any:
 
 def _stop(stack: list[HostSteps], callee: HostSteps) -> None:
     """Stop the program at the call that waits innermost, for `callee`. Raises DepthExceeded."""
+    assert isinstance(callee, GeneratorType)
     error = DepthExceeded(callee.gi_code.co_name.removesuffix(STEPS), current().max_depth)
     innermost = stack[-1]
     stack.clear()  # the traceback would keep all of them
