@@ -350,8 +350,9 @@ def _plain(text: str) -> str:
     return re.sub(r"'*#\d+", "", text)
 
 
-def describe(value: Any) -> str:
-    """Give a value in the words of the annotations, as an error shows it."""
+def describe(value: Any, levels: int = 8) -> str:
+    """Return a value in the words of the annotations, as an error shows it, down to some levels of
+    tuples and lists: a list may contain itself."""
     if isinstance(value, torch.Tensor | np.ndarray):
         name = str(value.dtype).removeprefix("torch.")
         names = {"float32": "Float", "int64": "Int", "bool": "Bool"}
@@ -360,8 +361,8 @@ def describe(value: Any) -> str:
         return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
     if isinstance(value, str | bool | int | float):
         return f"the {type(value).__name__} {value!r}"
-    if isinstance(value, tuple | list):
-        return _describe_items(cast("Sequence[Any]", value))
+    if isinstance(value, tuple | list) and levels:
+        return _describe_items(cast("Sequence[Any]", value), levels - 1)
     if value is None or isinstance(value, Present):
         return repr(value)
     meaning = getattr(value, "__relay__", None)
@@ -370,13 +371,13 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def _describe_items(items: Sequence[Any]) -> str:
+def _describe_items(items: Sequence[Any], levels: int) -> str:
     """Give a tuple with what is in it, the first few; a list too, unless it holds numbers."""
     if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
         return "a list"
     is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]
     shown = [
-        type(v).__name__ if n else describe(v)
+        type(v).__name__ if n else describe(v, levels)
         for v, n in zip(items[:_SHOWN], is_number, strict=True)
     ]
     more = ["..."] if len(items) > _SHOWN else []

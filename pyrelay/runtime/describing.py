@@ -71,6 +71,8 @@ class Describer:
         """The names of the type parameters of the function."""
         self._seen: Final = seen
         self._data: Final = DataTypes(_ignore)
+        self._inside: Final[set[int]] = set()
+        """The lists that are being described."""
 
     def types(
         self, values: Sequence[Any], known: Container[str]
@@ -114,10 +116,14 @@ class Describer:
 
     def _list(self, value: Sequence[Any]) -> Described:
         element: Described | None = None
+        if id(value) in self._inside:
+            return ListOf(None)  # a list that contains itself, which its check refuses
+        self._inside.add(id(value))
         for each in value:
             element = self._describe(each)
             if is_whole(element):
                 break
+        self._inside.remove(id(value))
         return ListOf(element)
 
     def _instance(self, value: Any) -> Described | None:

@@ -47,14 +47,15 @@ def told_device(values: Sequence[Any]) -> torch.device | None:
 def _devices(values: Sequence[Any]) -> dict[str, torch.device]:
     found: dict[str, torch.device] = {}
     pending = list(values)
+    seen: set[int] = set()  # a value that contains itself is refused later
     while pending:
         value = pending.pop()
         if isinstance(value, torch.Tensor):
             found[str(value.device)] = value.device
-        elif isinstance(value, annotations.Ref | Cell):
-            pending.append(value.value)
-        elif isinstance(value, tuple | list):
-            pending += value
+        elif isinstance(value, annotations.Ref | Cell | tuple | list):
+            if id(value) not in seen:
+                seen.add(id(value))
+                pending += value if isinstance(value, tuple | list) else (value.value,)
         elif is_frozen(value):
             # Of data the first tensor decides; the others are compared when they are checked.
             first = first_tensor(value)
