@@ -365,9 +365,9 @@ def describe(value: Any, levels: int = 8) -> str:
         return _describe_items(cast("Sequence[Any]", value), levels - 1)
     if value is None or isinstance(value, Present):
         return repr(value)
-    meaning = getattr(value, "__relay__", None)
-    if meaning is not None and hasattr(value, "__name__"):
-        return f"the function `{value.__name__}`"
+    name = getattr(value, "__name__", None)
+    if getattr(value, "__relay__", None) is not None and name is not None:
+        return f"the function `{name}`"
     return f"a {type(value).__name__}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias, final
 
 import torch
@@ -16,8 +17,10 @@ from ..diagnostics.catalogue.call import CyclicArgument, MixedDevices
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import NOWHERE
 from ..ir.dims import Dim
-from ..ir.types import Substitution, Type, TypeVar
+from ..ir.types import Substitution, Type, TypeVar, dim_names
 from ..prelude.values import List, some_value
+from .plain_data import Plain, plain_data
+from .remembered import SETTLED, Known
 from .schema import INT_RANGE, Case, Data, Elements, Items, Leaf, Maybe, Plan, transform
 from .structure import tensors
 
@@ -34,6 +37,9 @@ Names: TypeAlias = dict[str, str]
 
 _SHOWN: Final = 8
 """How many steps of a long path are shown at its start, and at its end."""
+
+_UNCHANGING: Final = frozenset({bool, float, int, str, NoneType})
+"""The classes of leaves, besides tensors, that an instance may hold to be remembered."""
 
 _NO_NAMES: Final[Names] = {}
 
@@ -67,9 +73,30 @@ class DataWalk:
         self._converted: Final[defaultdict[Leaf, dict[int, Any]]] = defaultdict(dict)
         self._shared = False
         self._has_lists = False
+        self._lasts = True
+        """Whether everything met so far stays as it is."""
+        self._met: Final = Plain()
 
     def host_value(self, value: Any, plan: Plan) -> Any:
         """Give an argument as compiled code takes it. Raises RunError if it does not fit."""
+        known = plan.remembered.get(value) if type(plan) is Data else None
+        if known is not None and known.fits(self._binder.device):
+            self._binder.leaves.extend(known.leaves)
+            return value if known.host is None else known.host
+        plain = plain_data(value, plan, self._binder.device) if type(plan) is Data else None
+        if plain is not None and type(plan) is Data:
+            leaves = [tensor for tensor, _ in plain.scalars]
+            self._binder.leaves.extend(leaves)
+            _remember(value, value, plan, plain, leaves)
+            return value
+        first = len(self._binder.leaves)
+        host = self._walked(value, plan)
+        if self._lasts and type(plan) is Data:
+            _remember(value, host, plan, self._met, self._binder.leaves[first:])
+        return host
+
+    def _walked(self, value: Any, plan: Plan) -> Any:
+        """Check a value and its parts; give it as compiled code takes it."""
         pending: list[tuple[Any, Plan, Trail, Names]] = []
         pending.append((value, plan, (None, self._parameter.name), _NO_NAMES))
         while pending:
@@ -108,6 +135,8 @@ class DataWalk:
             if _is_cyclic(value, plan):
                 return []
         self._seen[key] = plan
+        self._met.instances.append((value, plan))
+        self._lasts = self._lasts and case.lasts
         if case.own:
             names = self._opened(case, plan, names)
         found: list[tuple[Any, Plan, Trail, Names]] = []
@@ -131,6 +160,7 @@ class DataWalk:
         if value.dtype is not leaf.scalar or value.dim() or value.device != binder.device:
             return False
         binder.leaves.append(value)
+        self._met.scalars.append((value, leaf.scalar))
         return True
 
     def _opened(self, case: Case, plan: Data, names: Names) -> Names:
@@ -158,6 +188,7 @@ class DataWalk:
             way = "make it a list: `list(xs)`" if hasattr(value, "__iter__") else None
             self._binder.wrong(self._at(trail, plan.type, names), value, way)
         self._has_lists = True
+        self._lasts = False
         items: list[Any] = list(value)
         if not isinstance(plan.inner, Leaf):
             found: list[tuple[Any, Plan, Trail, Names]] = []
@@ -172,6 +203,8 @@ class DataWalk:
     def _leaf(self, value: Any, plan: Leaf, trail: Trail, names: Names) -> None:
         at = Part(trail, self._named(plan.type, names), self._parameter.span, plan.numbers)
         host = self._binder.convert(at, value, at.type)
+        if type(value) not in _UNCHANGING or any(dim_names(plan.type)):
+            self._lasts = False
         if host is not value:
             self._converted[plan][id(value)] = host
         if isinstance(host, torch.Tensor):
@@ -205,6 +238,19 @@ class DataWalk:
             elif isinstance(value, cls):
                 way = f"make it a `{cls.__name__}` itself, not an instance of a subclass"
         self._binder.wrong(self._at(trail, plan.type, names), value, way)
+
+
+def _remember(
+    value: Any, host: Any, plan: Data, met: Plain, leaves: Sequence[torch.Tensor]
+) -> None:
+    """Remember an instance; where it holds no tensors, all instances inside as well."""
+    if not leaves and host is value:
+        for instance, own in met.instances:
+            own.remembered.add(instance, SETTLED)
+        return
+    changed = None if host is value else host
+    known = Known(changed, tuple(met.scalars), tuple(leaves), leaves[0].device if leaves else None)
+    plan.remembered.add(value, known)
 
 
 def _path(trail: Trail) -> str:

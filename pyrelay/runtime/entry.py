@@ -7,6 +7,7 @@ found as a plan, and from then on a call is one look-up and one call of the comp
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, final
 
@@ -20,7 +21,7 @@ from ..ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
 from ..translate.number_places import Numbers
 from .arguments import Binder, Parameter
 from .autograd import requires_grad
-from .devices import Holder, one_device, told_device
+from .devices import CPU, Holder, one_device, told_device
 from .failure import located
 from .joined import Joined
 from .leaves import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
@@ -84,6 +85,10 @@ class Entry:
         self._walked: Final = [
             isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
         ]
+        self._instances: Final = [
+            (i, plan) for i, plan in enumerate(plans, models) if isinstance(plan, Data)
+        ]
+        """The arguments that are instances of data types."""
         self._telling: Final = [
             i for i, p in enumerate(parameters) if not self._walked[i] and p.type != ITERABLE
         ]
@@ -100,6 +105,8 @@ class Entry:
         self._made: Reader | None = None
         result = program.type.result
         self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
+        self._is_closed: Final = not is_open and not any(_has_cells(p.type) for p in parameters)
+        """Whether the check of arguments compares the device of every tensor in them."""
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
         if numbers is None and has_only_numbers(result) and not self._streams:
             self._made = leaf_reader((result,))
@@ -233,15 +240,28 @@ class Entry:
 
     def _device_of(self, values: Sequence[Any]) -> torch.device:
         if not self._streams:
-            return one_device(self.name, self._holders, values)
+            return one_device(self.name, self._holders, self._shortened(values))
         kept = [i for i, p in enumerate(self.parameters) if p.type != ITERABLE]
         holders = [self._holders[i] for i in kept]
         return one_device(self.name, holders, [values[i] for i in kept])
+
+    def _shortened(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return arguments with the tensors of remembered instances in their place."""
+        shortened = list(values)
+        for place, plan in self._instances:
+            known = plan.remembered.get(values[place])
+            if known is not None:
+                shortened[place] = tuple(tensor for tensor, _ in known.given)
+        return shortened
 
     def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:
         """Bind arguments of which some are data. Where other arguments tell the device, data are
         walked once: what they hold is compared with it then."""
         device = told_device([values[i] for i in self._telling])
+        if device is None and self._is_closed:
+            # A tensor elsewhere does not fit, and only then is it looked for.
+            with suppress(RunError):
+                return self._bound(values, CPU)
         if device is None:
             return self._bound(values, self._device_of(values))
         try:

@@ -31,7 +31,7 @@ from ..ir.types import (
 from ..lower_torch.constants import torch_dtype
 from ..translate.number_places import Numbers, parts_of
 from .reference import Reference
-from .schema import Leaf, Schema, transform
+from .schema import Leaf, Schema, finished, transform
 from .stream import Stream
 from .structure import distinct_tensors, map_tensors
 
@@ -73,7 +73,7 @@ def converter(
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
         held = set(map(id, distinct_tensors(arguments)))
         call = _Call(held, arguments, owner, exports, schema, joined)
-        return transform(value, plan, lambda v, leaf: _convert(v, leaf, call))
+        return finished(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert
 

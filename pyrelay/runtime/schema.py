@@ -30,6 +30,7 @@ from ..prelude.library import LIST, OPTION
 from ..prelude.values import Present, some, some_value
 from ..translate.number_places import Numbers, arguments, filled, parts_of, places_of
 from .elements import chained, elements, listed
+from .remembered import SETTLED, Remembered
 from .representation import (
     Instances,
     Maker,
@@ -91,13 +92,15 @@ class Elements:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """The fields of one class. `own` are the sizes in their types that belong to each value."""
+    """The fields of one class. `own` are the sizes in their types that belong to each value;
+    `lasts` says that an instance stays as it is, and can be remembered."""
 
     names: tuple[str, ...]
     plans: tuple[Plan, ...]
     make: Maker
     read: Callable[[Any], tuple[Any, ...]]
     own: tuple[str, ...]
+    lasts: bool
 
 
 @final
@@ -109,6 +112,10 @@ class Data:
         self.type: Final = ty
         self.outer: Final = tuple(sorted(dim_names(ty)))
         self._schema: Final = schema
+        self.remembered: Final = Remembered()
+        """The instances that were found to fit as arguments."""
+        self.finished: Final = Remembered()
+        """The instances that a caller gets as they are, and gives back as they are."""
 
     @cached_property
     def cases(self) -> dict[type, Case]:
@@ -178,8 +185,16 @@ class Schema:
             )
             names = tuple(f"{n}'" if n in apart else n for n in sorted(own))
             made, read = form.makers[tag], form.readers[tag]
-            found[form.classes[tag]] = Case(form.names[tag], plans, made, read, names)
+            cls = form.classes[tag]
+            lasts = not names and not taken and _lasts(cls)
+            found[cls] = Case(form.names[tag], plans, made, read, names, lasts)
         return found
+
+
+def _lasts(cls: type) -> bool:
+    """Tell whether instances of a class stay as they are made, and allow weak references."""
+    params = getattr(cls, "__dataclass_params__", None)
+    return params is not None and params.frozen and cls.__weakrefoffset__ != 0
 
 
 def has_data(plan: Plan) -> bool:
@@ -200,7 +215,34 @@ def has_data(plan: Plan) -> bool:
 def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
     """Give a value with its leaves changed; parts in which nothing changed stay the same objects,
     and what is shared stays shared."""
-    walk = _Transform(change)
+    return _transformed(_Transform(change), value, plan)
+
+
+def finished(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
+    """Return a result with its leaves changed. Where `change` leaves all as they are, and none is a
+    tensor, its instances are remembered, and no later walk looks into them."""
+    if not isinstance(plan, Data):
+        return transform(value, plan, change)
+    lasting = True
+
+    def watched(leaf_value: Any, leaf: Leaf) -> Any:
+        nonlocal lasting
+        made = change(leaf_value, leaf)
+        lasting = lasting and made is leaf_value and type(made) in _LASTING
+        return made
+
+    walk = _Transform(watched, finishes=True)
+    result = _transformed(walk, value, plan)
+    if lasting and result is value and not any(isinstance(p, Elements) for p in walk.done):
+        walk.remember()
+    return result
+
+
+_LASTING: Final = frozenset({bool, int, str})
+"""The classes of leaves that are the same inside and outside."""
+
+
+def _transformed(walk: _Transform, value: Any, plan: Plan) -> Any:
     result = walk.enter(value, plan)
     while walk.frames:
         frame = walk.frames[-1]
@@ -247,10 +289,24 @@ class _Frame:
 class _Transform:
     """One walk over a value; its frames are the values that have been entered and not left."""
 
-    def __init__(self, change: Callable[[Any, Leaf], Any]) -> None:
+    def __init__(self, change: Callable[[Any, Leaf], Any], *, finishes: bool = False) -> None:
         self.frames: Final[list[_Frame]] = []
         self.done: Final[defaultdict[Plan, dict[int, Any]]] = defaultdict(dict)
         self._change: Final = change
+        self._finishes: Final = finishes
+
+    def remember(self) -> None:
+        """Remember the instances that were walked over, and stayed what they are."""
+        for plan, values in self.done.items():
+            if not isinstance(plan, Data):
+                continue
+            for value in values.values():
+                if plan.cases[type(value)].lasts:
+                    plan.finished.add(value, SETTLED)
+                    plan.remembered.add(value, SETTLED)
+
+    def _is_finished(self, value: Any, plan: Data) -> bool:
+        return self._finishes and plan.finished.get(value) is not None
 
     def enter(self, value: Any, plan: Plan) -> Any:
         """Go down to the first leaf or to a value without parts, and give what becomes of it."""
@@ -268,8 +324,8 @@ class _Transform:
                     parts, plans, make = (some_value(value),), (inner,), some
                 case Data():
                     done = self.done[plan]
-                    if id(value) in done:
-                        return done[id(value)]
+                    if id(value) in done or self._is_finished(value, plan):
+                        return done.get(id(value), value)
                     case = plan.cases[type(value)]
                     parts, plans, make = case.read(value), case.plans, case.make
                 case Items() | Elements():
