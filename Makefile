@@ -6,8 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-# torch's CPU build is a tenth of the size of the one with CUDA that PyPI gives on Linux; where this
-# index cannot be reached, pip takes torch from the usual one.
+# torch's CPU build is a tenth of the size of the one with CUDA on Linux; where this index cannot be
+# reached, pip takes torch from the index that it is set up with. `make TORCH_INDEX=` asks only that.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 
 .PHONY: lenet test lint unit kernels gpu newer slow lowerings round-trip bench clean
@@ -15,21 +15,39 @@ TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 lenet: $(VENV)/.examples
 	$(BIN)/python examples/lenet/train.py
 
-test: lint unit kernels newer
+# Every stage runs, whether or not an earlier one failed; the last lines say which did.
+STAGES := ruff format pyright imports unit property kernels newer
+.PHONY: $(STAGES)
+test: $(VENV)/.dev
+	@failed=; for stage in $(STAGES); do \
+	    echo "== $$stage"; \
+	    $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
+	done; \
+	if test -n "$$failed"; then echo "== failed:$$failed"; exit 1; fi; \
+	echo "== passed: $(STAGES)"
 
-lint: $(VENV)/.dev
+lint: ruff format pyright imports
+
+ruff: $(VENV)/.dev
 	$(BIN)/ruff check .
+
+format: $(VENV)/.dev
 	$(BIN)/ruff format --check .
+
+pyright: $(VENV)/.dev
 	$(BIN)/pyright
+
+imports: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
+
+unit: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/property \
+	    -m "not slow and not gpu"
 
 # Random programs are made in one process: hypothesis draws numbers and strings from whatever modules
 # a process has loaded, and only in a fixed order are its examples the same each time.
-unit: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/property \
-	    -m "not slow and not gpu and not alone"
+property: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "not slow and not gpu" tests/property
-	$(BIN)/python -m pytest -q -m alone tests/test_house.py
 
 # Every kernel that the tests make is interpreted, and one of EVERY compiled for three targets, which
 # takes two idle cores 2 minutes for all 1,650 of them, and busy ones 5; no GPU is needed.
@@ -42,8 +60,8 @@ kernels: $(VENV)/.dev
 	$(BIN)/python -m tests.kernels.ahead_of_time $(VENV)/kernels $(EVERY)
 
 # Where there is a GPU: the same kernels compiled and run on it, and what else needs one; with
-# compute-sanitizer on PATH also that over the kernels. `.venv` needs a torch with CUDA for it:
-# `make gpu TORCH_INDEX=https://pypi.org/simple`.
+# compute-sanitizer on PATH also that over the kernels. `.venv` needs a torch with CUDA for it, as
+# the usual index has it: `make gpu TORCH_INDEX=`.
 gpu: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m gpu
 
@@ -57,7 +75,7 @@ newer:
 	    test -x $$bin/python || $$python -m venv $(VENV)-$$version || exit 1; \
 	    $$bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 	        hypothesis lark libcst numpy pytest pytest-timeout pytest-xdist rich syrupy || exit 1; \
-	    $$bin/python -m pytest -q -n 2 -m "not slow and not gpu and not alone" \
+	    $$bin/python -m pytest -q -n 2 -m "not slow and not gpu" \
 	        tests/unit/ir tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
 	done
 
@@ -68,7 +86,7 @@ PROGRAMS := tests/errors tests/examples tests/models tests/ops tests/property te
 lowerings: $(VENV)/.dev
 	for lowering in evaluator torch-regions triton-interpret; do \
 	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
-	        --dist worksteal -m "not slow and not gpu and not alone and not host" $(PROGRAMS) || exit 1; \
+	        --dist worksteal -m "not slow and not gpu and not host" $(PROGRAMS) || exit 1; \
 	done
 
 slow: $(VENV)/.dev
@@ -79,13 +97,14 @@ slow: $(VENV)/.dev
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
-	    -m "not slow and not gpu and not alone" tests/errors tests/models tests/relay tests/seed tests/unit
+	    -m "not slow and not gpu" tests/errors tests/models tests/relay tests/seed tests/unit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.python_again \
-	    -m "not slow and not gpu and not alone" tests/models tests/seed tests/relay tests/unit
+	    -m "not slow and not gpu" tests/models tests/seed tests/relay tests/unit
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
 	$(BIN)/python benchmarks/compile_time.py
+	$(BIN)/python benchmarks/import_time.py
 	$(BIN)/python benchmarks/gpu.py
 
 clean:
@@ -96,7 +115,7 @@ $(VENV)/.torch: constraints.txt
 	    { echo "pyrelay needs Python >= 3.11; say which: make PYTHON=python3.12 ..."; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) "pip>=25.1"
-	$(PIP) --retries 1 --no-deps --extra-index-url $(TORCH_INDEX) torch
+	$(PIP) $(if $(TORCH_INDEX),--retries 1 --extra-index-url $(TORCH_INDEX)) --no-deps torch
 	@touch $@
 
 $(VENV)/.examples: $(VENV)/.torch pyproject.toml
