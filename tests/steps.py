@@ -1,7 +1,7 @@
 """Counting the work of a function without a clock: the calls that it makes.
 
-Calls of Python functions, of builtins and resumptions of generators are counted. The number is the same
-on a busy machine as on an idle one, so tests compare how it grows with the size of the input.
+Calls of Python functions, of builtins and resumptions of generators are counted. The number is the
+same on a busy machine as on an idle one, so tests compare how it grows with the size of the input.
 """
 
 from __future__ import annotations

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 import torch
 
+from ..config import current
 from ..ir.expr import type_of
 from ..ir.printer import to_text
 from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
 from ..lower_triton.shown import kernels_text, reading_again, without_text
-from ..passes.regions.explain import explain, summary_of
+from ..passes.regions.explain import explain, explain_calls, summary_of
 from ..translate.printing.text import to_python
 
 if TYPE_CHECKING:
@@ -62,8 +63,29 @@ def _regions(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
+_RUN_BY: Final = {
+    "auto": "torch runs it (PYRELAY_LOWERING=auto); `triton` makes kernels of it, for GPUs",
+    "torch": "torch runs it (PYRELAY_LOWERING=torch); `triton` makes kernels of it, for GPUs",
+    "torch-regions": "torch runs it (PYRELAY_LOWERING=torch-regions), kernel by kernel",
+    "triton": "kernels run it on a GPU (PYRELAY_LOWERING=triton)",
+    "triton-interpret": "Triton's interpreter runs it (PYRELAY_LOWERING=triton-interpret)",
+    "evaluator": "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call",
+}
+"""What runs a program under each value of the option `lowering`."""
+
+
 def explanation(program: Program) -> str:
-    """Give what was fused of a program, what was not, and why."""
+    """Return what a program becomes by the lowering in effect: the calls of torch that it makes, or
+    what is fused into kernels, what is not, and why."""
+    lowering = current().lowering
+    is_cut = lowering in ("triton", "triton-interpret", "torch-regions")
+    module = program.derived if lowering == "evaluator" else program.simplified
+    text = _fused(program) if is_cut else explain_calls(module, program.entry)
+    head, _, rest = text.partition("\n")
+    return f"{head}\n{_RUN_BY[lowering]}\n{rest}"
+
+
+def _fused(program: Program) -> str:
     text = explain(program.cut, program.entry)
     kernels = program.regions, program.cut.kernels
     for head, found in (

@@ -16,6 +16,7 @@ from ...diagnostics.source import BUILTIN, Span
 from ...diagnostics.wording import counted
 from ...ir.dims import ZERO, Dim, sum_of
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var, type_of
+from ...ir.module import Module
 from ...ir.op import Host, Op, View
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, TensorType, TupleType, Type
@@ -93,6 +94,18 @@ def explain(regions: Regions, entry: str) -> str:
     if apart:
         lines += ["", "products that read the same in several kernels"]
         lines += _laid_out(list(dict.fromkeys(apart)))
+    return "\n".join(lines) + "\n"
+
+
+def explain_calls(module: Module, entry: str) -> str:
+    """Return the calls of operators in a program that has no kernels, function by function."""
+    steps = {n: tuple(_steps(f.body, {})) for n, f in module.functions.items()}
+    found = {n: s for n, s in steps.items() if s}
+    count = sum(map(len, found.values()))
+    lines = [f"{entry}: {counted(count, 'call')} of operators in the code"]
+    for name, calls in found.items():
+        rows = [_HEAD, *(_row(s) for s in calls)]
+        lines += ["", name, *_laid_out([(r[0], r[2], r[3], r[5]) for r in rows])]
     return "\n".join(lines) + "\n"
 
 

@@ -27,9 +27,9 @@ from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.types import BOOL, INT, AdtType, TupleType, Type
 from pyrelay.passes.coverage import BUDGET, LISTED, Coverage, coverage
-from tests.steps import calls_of
 from pyrelay.passes.infer import infer
 from pyrelay.passes.infer.witness import case_text
+from tests.steps import calls_of
 
 DATA = """
     type List[A] { Nil, Cons(A, List[A]) }

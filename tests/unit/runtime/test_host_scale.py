@@ -1,4 +1,4 @@
-"""Host code is generated in work that grows with the program, at any nesting, and always the same."""
+"""Host code takes work that grows with the program, at any nesting, and is always the same."""
 
 from __future__ import annotations
 

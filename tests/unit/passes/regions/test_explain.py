@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyrelay import Dim, Float, Int, Tensor, bfloat16, relay
+from pyrelay import Dim, Float, Int, Tensor, bfloat16, options, relay
+from pyrelay.decorators import RelayFunction
 from pyrelay.ir.expr import Call, GlobalVar
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
@@ -18,9 +19,15 @@ N, M = Dim("N"), Dim("M")
 PROGRAMS = ("lenet_step", "mlp_step", "lstm_step", "block_grad", "tree_state")
 
 
+def explained(function: RelayFunction[..., object]) -> str:
+    """Return what kernels a function becomes."""
+    with options(lowering="triton"):
+        return function.explain()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_kernels_of_a_network_are_these(name: str, golden: Golden) -> None:
-    golden(f"{name}.txt", getattr(steps, name).explain())
+    golden(f"{name}.txt", explained(getattr(steps, name)))
 
 
 def test_a_program_is_shown_with_what_its_kernels_cost() -> None:
@@ -58,12 +65,12 @@ def scattered(w: Tensor[bfloat16, (10, 4)], i: Tensor[Int, (N,)]) -> Tensor[bflo
 
 
 def test_what_has_no_text_is_said_with_why() -> None:
-    head, _, tail = scattered.explain().partition("kernels that run as calls of torch\n")
+    head, _, tail = explained(scattered).partition("kernels that run as calls of torch\n")
     assert "scatter" in head
     assert set(tail.splitlines()) == {
         f"  kernel.{n}: bfloat16 is not added atomically" for n in (1, 2)
     }
-    assert "as calls of torch" not in steps.lstm_step.explain()
+    assert "as calls of torch" not in explained(steps.lstm_step)
 
 
 @relay
@@ -83,9 +90,22 @@ def totals(x: Tensor[Float, (N, 50257)]):
 
 def test_rows_that_registers_do_not_hold_are_said_with_what_is_read_again() -> None:
     head = "rows that are read again where registers do not hold them\n"
-    _, _, tail = normal.explain().partition(head)
+    _, _, tail = explained(normal).partition(head)
     where = "where M is above 32768, on GPUs with clusters above 262144"
     assert tail == f"  kernel.1: 4*M*N B {where}\n"
-    _, _, tail = normal_of_vocabulary.explain().partition(head)
+    _, _, tail = explained(normal_of_vocabulary).partition(head)
     assert tail == "  kernel.1: 201028*N B on GPUs without clusters\n"
-    assert head not in totals.explain()
+    assert head not in explained(totals)
+
+
+@pytest.mark.host("says what torch runs")
+def test_what_runs_here_is_described() -> None:
+    with options(lowering="auto"):
+        text = totals.explain()
+    assert text.startswith("totals: 1 call of operators in the code\ntorch runs it")
+    assert "sum" in text
+    assert "201028*N B" in text
+    assert "kernel.1" not in text
+    with options(lowering="evaluator"):
+        assert "the reference evaluator runs it" in totals.explain()
+    assert "kernels run it on a GPU" in explained(totals)
