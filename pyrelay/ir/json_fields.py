@@ -26,6 +26,8 @@ def check_fields(node: Any) -> None:
             raise TypeError(f"the field `{name}` of a {type(node).__name__}")
     if isinstance(node, types.DType) and types.TEXT_DTYPES.get(node.name) != node:
         raise TypeError(f"there is no dtype {node.name} of {node.bits} bits")
+    if isinstance(node, dims.DimOp) and node.kind != "max" and node.right == dims.ZERO:
+        raise TypeError("a size that is divided by 0")
     if isinstance(node, dims.Dim) and not node.is_normal:
         raise TypeError("the terms of a Dim, which are not in their order")
     if isinstance(node, expr.Constant) and not _is_of_its_type(node):

@@ -165,7 +165,13 @@ def _print_type(call: RuleCall) -> Type:
 
 
 def _print(values: Sequence[Any], sep: str, end: str, flush: bool) -> tuple[()]:
-    print(*(plain(v) for v in values), sep=sep, end=end, flush=flush)  # noqa: T201
+    # As one text: what an encoding cannot write must not end a program in the middle of a line.
+    text = sep.join(str(plain(v)) for v in values) + end
+    try:
+        print(text, end="", flush=flush)  # noqa: T201
+    except UnicodeEncodeError as error:
+        shown = text.encode(error.encoding, "backslashreplace").decode(error.encoding)
+        print(shown, end="", flush=flush)  # noqa: T201
     return ()
 
 

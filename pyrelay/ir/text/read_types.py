@@ -15,7 +15,7 @@ from ...diagnostics.catalogue.text import BadLiteral, MalformedType, UnknownType
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.misspelt import nearest
 from ..bounds import maximum, minimum
-from ..dims import Dim, DimHole, DimVar
+from ..dims import ZERO, Dim, DimHole, DimVar
 from ..expr import Assumption, Var
 from ..types import (
     DTYPES,
@@ -103,7 +103,10 @@ class TypeReader:
                 return self.dim(tree_of(tree.children[0]))
             case "arithmetic":
                 chain = [c if isinstance(c, Token) else self.dim(c) for c in tree.children]
-                return fold_chain(chain, _arithmetic, lambda _, d: -d)
+                try:
+                    return fold_chain(chain, _arithmetic, lambda _, d: -d)
+                except ZeroDivisionError:
+                    return self.fail(tree, "a size with a divisor other than 0")
             case "called" if word_of(tree) in _EXTREMES:
                 return _EXTREMES[word_of(tree)](*self._pair(tree, "two dims"))
             case "hole":
@@ -258,6 +261,8 @@ _EXTREMES: Final = {"max": maximum, "min": minimum}
 
 
 def _arithmetic(sign: Token, left: Dim, right: Dim) -> Dim:
+    if sign in {"//", "%"} and right == ZERO:
+        raise ZeroDivisionError
     match sign:
         case "+":
             return left + right

@@ -15,7 +15,7 @@ from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
-from pyrelay.ir.types import BOOL, FLOAT, bfloat16
+from pyrelay.ir.types import BOOL, FLOAT, SizeType, bfloat16
 from pyrelay.passes.infer import infer
 
 PROGRAM = """
@@ -146,3 +146,14 @@ def test_a_dtype_of_another_width_is_refused() -> None:
     text = to_json(Constant(1.0, FLOAT, span=NOWHERE)).replace('"float32"', '"float31"')
     with pytest.raises(CheckError, match="there is no dtype float31"):
         from_json(text)
+
+
+@pytest.mark.parametrize("kind", ["floordiv", "mod"])
+def test_a_size_that_is_divided_by_zero_is_refused(kind: str) -> None:
+    size = Dim.of("N") // "M" if kind == "floordiv" else Dim.of("N") % "M"
+    document = to_json(Constant(1, SizeType(size), span=NOWHERE))
+    divisor = json.dumps(["Dim", [[[{"at": 2}], 1]]])
+    assert divisor in document
+    changed = document.replace(divisor, json.dumps(["Dim", []]))
+    with pytest.raises(CheckError, match="a size that is divided by 0"):
+        from_json(changed)

@@ -434,6 +434,8 @@ def test_what_is_nested_deep_reads_back(name: str, depth: int) -> None:
         ("def @f(%x: 3) { %x }", "RL608", "3"),
         ("def @f(%x: Tensor[(3,)]) { %x }", "RL608", "Tensor[(3,)]"),
         ("def @f(%x: Tensor[3, float32]) { %x }", "RL608", "3"),
+        ("def @f(%x: Tensor[(N // 0,), float32]) { %x }", "RL608", "N // 0"),
+        ("def @f(%x: Tensor[(4 % (N - N),), float32]) { %x }", "RL608", "4 % (N - N)"),
         ("def @f(%x: Tensor[(3,), float23]) { %x }", "RL608", "float23"),
         ('def @f(%x: Tensor[("a",), float32]) { %x }', "RL608", '"a"'),
         ("def @f[N: Size]() { 1 }", "RL608", "N: Size"),

@@ -118,6 +118,30 @@ def test_a_program_whose_types_do_not_hold_is_refused() -> None:
     assert "program" in why
 
 
+SMALL = """#[pyrelay = "1", typed]
+def @f[N: Dim](%params: (), %state: (), %x: Tensor[(N,), float32]) -> Tensor[(N,), float32] {
+  {}
+}
+"""
+FAR = 10**10
+HUGE: dict[str, str | None] = {
+    "RL506": f"add(%x, sum(({{ zeros(size=({FAR}, {FAR}), dtype=float32) }})))",
+    "RL512": f"add(%x, sum(({{ zeros(size=({FAR**2},), dtype=float32) }})))",
+    "its program cannot be read": f"add(%x, sum(tensor[({FAR},), float32][1.0]))",
+    "its program is not well-formed": f"add(%x, zeros(size=({FAR},), dtype=float32))",
+    "a size with a divisor": "add(%x, sum(zeros(size=(1 // (N - N),), dtype=float32)))",
+}
+
+
+@pytest.mark.parametrize("why", HUGE)
+def test_a_program_of_huge_sizes_is_refused_or_stops_and_takes_no_memory(why: str) -> None:
+    program = SMALL.replace("{}", HUGE[why] or "")
+    manifest = {"entry": "f", "name": "f", "arguments": [{"name": "x"}], "params": [], "state": []}
+    gone = dict.fromkeys(saving.unpack(SAVED, "model").tensors)
+    with pytest.raises(RelayError, match=why):
+        load_bytes(repacked(program=program, tensors=gone, **manifest), "model")(torch.ones(2))
+
+
 # A fuzzer: only errors of ours come out.
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -137,3 +138,22 @@ def test_a_captured_string_that_changes_is_seen() -> None:
     assert say(1.0) == "one 1"
     words = "two"
     assert say(1.0) == "two 1"
+
+
+def shown(text: str) -> str:
+    print("a", text, f"{text}é", sep="|", end="!")
+    return text
+
+
+def test_what_the_output_cannot_encode_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding, expected in (
+        ("utf-8", "a|\\ud800|\\ud800é!"),
+        ("ascii", "a|\\ud800|\\ud800\\xe9!"),
+    ):
+        for run in (relay(shown), relay(shown).interpret):
+            written = io.BytesIO()
+            output = io.TextIOWrapper(written, encoding, write_through=True)
+            with monkeypatch.context() as patch:
+                patch.setattr("sys.stdout", output)
+                assert run("\ud800") == "\ud800"
+            assert written.getvalue().decode(encoding) == expected
