@@ -136,8 +136,14 @@ HUGE: dict[str, str | None] = {
 @pytest.mark.parametrize("why", HUGE)
 def test_a_program_of_huge_sizes_is_refused_or_stops_and_takes_no_memory(why: str) -> None:
     program = SMALL.replace("{}", HUGE[why] or "")
-    manifest = {"entry": "f", "name": "f", "arguments": [{"name": "x"}], "params": [], "state": []}
-    gone = dict.fromkeys(saving.unpack(SAVED, "model").tensors)
+    manifest: dict[str, Any] = {
+        "entry": "f",
+        "name": "f",
+        "arguments": [{"name": "x"}],
+        "params": [],
+        "state": [],
+    }
+    gone: dict[str, Any] = dict.fromkeys(saving.unpack(SAVED, "model").tensors)
     with pytest.raises(RelayError, match=why):
         load_bytes(repacked(program=program, tensors=gone, **manifest), "model")(torch.ones(2))
 
