@@ -54,6 +54,12 @@ class Module:
     strict_dtypes: bool = False
     """Whether operands of two dtypes are a mistake, as in Relay's text; until types are there."""
 
+    def __str__(self) -> str:
+        """Return the text of the module, which `relay.parse` reads."""
+        from .printer import to_text  # it prints modules
+
+        return to_text(self)
+
     def with_functions(self, functions: Mapping[str, Function]) -> Module:
         """Give the module with functions replaced or added."""
         return replace(self, functions={**self.functions, **functions})

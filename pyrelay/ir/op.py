@@ -81,6 +81,8 @@ class Param:
     default: Any
     promote: bool = False
     convert: Callable[[Any], Any] | None = None
+    infer: Callable[[RuleCall], Any] | None = None
+    """The value of an attribute that is None, by the types of the operands."""
 
 
 def operand(name: str, *, promote: bool = False) -> Param:
@@ -94,10 +96,14 @@ def optional(name: str) -> Param:
 
 
 def attribute(
-    name: str, default: Any = REQUIRED, convert: Callable[[Any], Any] | None = None
+    name: str,
+    default: Any = REQUIRED,
+    convert: Callable[[Any], Any] | None = None,
+    infer: Callable[[RuleCall], Any] | None = None,
 ) -> Param:
-    """Give a static attribute; required unless a default is given."""
-    return Param(name, Role.ATTRIBUTE, default, convert=convert)
+    """Give a static attribute; required unless a default is given. `infer` finds the value of one
+    that is None."""
+    return Param(name, Role.ATTRIBUTE, default, convert=convert, infer=infer)
 
 
 class Promotion(Enum):

@@ -28,8 +28,16 @@ def broadcast_dims(call: RuleCall, left: Dim, right: Dim) -> Dim:
         if isinstance(dim.single, DimHole) and not call.solver.settling:
             raise Stuck(dim)
     call.solver.unify_dims(left, right)
-    # Of a known number and a name that is assumed equal to it, the number says more.
-    return left if left.constant is not None else right
+    return told_dim(call, left, right)
+
+
+def told_dim(call: RuleCall, left: Dim, right: Dim) -> Dim:
+    """Return that of two equal dims which says more: a number, or else one that the arguments show
+    rather than one that the running program finds. The order of operands does not matter then."""
+    left, right = call.solver.resolve_dim(left), call.solver.resolve_dim(right)
+    if left.constant is not None or right.constant is not None:
+        return left if left.constant is not None else right
+    return left if call.solver.is_found_running(right) else right
 
 
 def broadcast_shapes(call: RuleCall, shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:

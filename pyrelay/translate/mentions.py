@@ -27,7 +27,7 @@ from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Constant, Constructor, Expr, Function, GlobalVar, Transform, Tuple, Var
 from ..ir.intrinsics import Intrinsic
-from ..ir.op import Missing, Op
+from ..ir.op import Holder, Missing, Op
 from ..ir.ops.compare import equal
 from ..ir.ops.loop import equal_values
 from ..ir.ops.sizes import size
@@ -208,13 +208,20 @@ def as_called(op: Op) -> Op:
 
 def operator_text(op: Op) -> str:
     """Give the signature of an operator, as Python would show it."""
-    return f"{op.name}({', '.join(map(_parameter_text, (*op.params, *op.hyper)))})"
+    keys = {h.name for h in op.hidden if h.holder is Holder.KEY}
+    supplied = {h.name for h in op.hidden}
+    names = {p.name for p in op.params}
+    shown = [_parameter_text(p, p.name in supplied) for p in op.params if p.name not in keys]
+    named = [_parameter_text(p, True) for p in op.params if p.name in keys]
+    named += [_parameter_text(p, False) for p in op.hyper if p.name not in names]
+    return f"{op.name}({', '.join([*shown, *(('*', *named) if named else ())])})"
 
 
-def _parameter_text(param: Any) -> str:
+def _parameter_text(param: Any, is_supplied: bool) -> str:
+    """Return a parameter with its default; a model supplies some that are left out."""
     match param.default:
         case Missing.REQUIRED:
-            return param.name
+            return f"{param.name}=None" if is_supplied else param.name
         case Missing.MODE:
             return f"{param.name}=<mode of the model>"
         case default:

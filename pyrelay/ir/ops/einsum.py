@@ -24,7 +24,7 @@ from ..op import (
     attribute,
     operand,
 )
-from ..rules import broadcast_dims, common_dtype
+from ..rules import broadcast_dims, common_dtype, told_dim
 from ..types import TensorType, TupleType, Type, show
 from . import create, reduce, view
 from .linalg import diagonal
@@ -87,7 +87,7 @@ def _joined(call: RuleCall, label: str, have: Dim | None, size: Dim) -> Dim:
     if label not in call.attrs["equation"]:  # a dim of an ellipsis: these broadcast
         return broadcast_dims(call, have, size)
     call.solver.unify_dims(have, size)
-    return have if have.constant is not None else size
+    return told_dim(call, have, size)
 
 
 def _einsum_grad(p: Pullback) -> tuple[Value]:

@@ -26,6 +26,7 @@ from ..op import (
     RuleCall,
     Sample,
     ShapeBehaviour,
+    Stuck,
     TensorSpec,
     attribute,
     operand,
@@ -156,6 +157,18 @@ batch_norm: Final = Op(
 )
 
 
+def last_dim(call: RuleCall) -> tuple[Dim, ...]:
+    """Return the last dim of the operand, which is normalised where no shape is given. Raises
+    Clash and Stuck."""
+    source = floating(call, 0)
+    if not source.shape:
+        call.clash(f"`{call.op.name}` does not fit a number", 0)
+    size = call.solver.resolve_dim(source.shape[-1])
+    if size.has_holes():
+        raise Stuck(size)
+    return (size,)
+
+
 def _normalized(call: RuleCall) -> TensorType:
     """Give the type of the operand, whose last dims are `normalized_shape`. Raises Clash."""
     source, shape = floating(call, 0), call.attrs["normalized_shape"]
@@ -201,7 +214,7 @@ layer_norm: Final = Op(
     doc="The last dims, those of `normalized_shape`, normalised together.",
     params=(
         operand("input"),
-        attribute("normalized_shape", convert=kinds.shape),
+        attribute("normalized_shape", None, kinds.optional(kinds.shape), last_dim),
         optional("weight"),
         optional("bias"),
         attribute("eps", 1e-5, kinds.real),
@@ -281,7 +294,7 @@ rms_norm: Final = Op(
     doc="The last dims scaled to a mean square of 1.",
     params=(
         operand("input"),
-        attribute("normalized_shape", convert=kinds.shape),
+        attribute("normalized_shape", None, kinds.optional(kinds.shape), last_dim),
         optional("weight"),
         attribute("eps", None, kinds.optional(kinds.real)),
     ),

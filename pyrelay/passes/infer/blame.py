@@ -27,6 +27,7 @@ from ...ir.ops.extrema import max_, min_
 from ...ir.ops.index import index
 from ...ir.ops.loop import element_at
 from ...ir.text.vocabulary import wrong_attribute
+from ...ir.traverse import post_order
 from ...ir.types import (
     DEFAULT_DTYPE,
     INT,
@@ -239,6 +240,10 @@ def explain_argument(
         means = Label(origin(call.callee), f"`{name}` is {show(call.callee.ty)}")
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
         resized = _differ_in_sizes(actual, wanted)
+        again = None if declared is None else _next_round(call, declared, position)
+        if again is not None and again is not argument:  # the call that enters the loop came last
+            after, start = show(wanted), argument.span
+            return LoopMismatch(again.span, parameter, show(actual), start, after, resized)
         return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
     if isinstance(call.callee, Var) and call.callee.span == call.span and name == SHARED_CASE:
         return AlternativesMismatch(call.span, parameter, show(wanted), show(actual))
@@ -382,3 +387,12 @@ def operand_text(operand: Expr) -> str:
 
 
 _SHORT: Final = 40
+
+
+def _next_round(call: Call, loop: Function, position: int) -> Expr | None:
+    """Return what a loop passes to its next round at a position; None if the call itself is one of
+    those that do."""
+    rounds = [n for n in post_order(loop) if isinstance(n, Call) and n.callee is call.callee]
+    if not rounds or any(n is call for n in rounds):
+        return None
+    return rounds[0].args[position]

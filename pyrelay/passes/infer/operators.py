@@ -119,10 +119,18 @@ class OperatorCall:
         hyper = {p.name: p for p in self.op.hyper}
         self.attrs = bind_attrs(self.op, {k: v for k, v in given.items() if k not in hyper})
         self.common = self._common_dtype(solver)
+        self._infer_attributes(solver)
         said = {n: bind_attr(self.op, p, given) for n, p in hyper.items() if is_said(p, given)}
         self._fill_hidden(solver, {**said, **self.attrs})
         rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
         solver.unify(self.result, solver.fill_unknown(self.op.type_rule(rule)))
+
+    def _infer_attributes(self, solver: Solver) -> None:
+        """Find the attributes that the types of the operands determine. Raises Stuck."""
+        for param in self.op.attributes:
+            if param.infer is not None and self.attrs[param.name] is None:
+                rule = RuleCall(self.op, self._promoted(solver), self.attrs, solver)
+                self.attrs[param.name] = param.infer(rule)
 
     def _static(self, solver: Solver, name: str, value: Any) -> Any:
         if isinstance(value, Dim):
