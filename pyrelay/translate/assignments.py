@@ -20,6 +20,7 @@ from ..ir.types import UNKNOWN, TupleType, Type
 from .assumptions import open_constructed
 from .atoms import again, atom
 from .blocks import Code
+from .closures import note_lambdas
 from .context import Context
 from .creation import created, created_place
 from .definition import ModelUse, meaning
@@ -44,12 +45,14 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
         hold_lists(cx, stmt.value)
     if len(stmt.targets) == 1:
         yield _assign_one(cx, stmt.targets[0], stmt.value, code)
+        note_lambdas(cx, stmt.value)
         return
     value = yield cx.expression(stmt.value)
     for target in stmt.targets:
         value = atom(value, "value", code.bind)
         yield bind_target(cx, target, again(value), code)
         _note_holders(cx, target, [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])])
+    note_lambdas(cx, stmt.value)
 
 
 def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
@@ -67,6 +70,7 @@ def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
     var = Var(stmt.target.id, found.ty, span=cx.span(stmt.target))
     code.bind(var, value)
     cx.bind(stmt.target.id, Bound(atom=var), cx.span(stmt.target))
+    note_lambdas(cx, stmt.value)
     _note_holders(cx, stmt.target, list(shared_by(cx, stmt.value)))
 
 

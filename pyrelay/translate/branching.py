@@ -43,7 +43,9 @@ def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Strai
     value = yield _ways(cx, stmt, arms, span)
     why = _one_way(stmt, span, [e.arrivals for e in ends])
     joined = _joined([e.arrivals for e in ends])
+    captured, cx.captured = cx.captured, {}  # each way has looked at its own assignments
     bind_joined(cx, names, joined, value, code, why)
+    cx.captured = captured
     know(cx, joined.agreed, _tested(stmt), code)
 
 
@@ -74,9 +76,29 @@ def leave(
 
 
 def _ways(cx: Context, stmt: Branching, arms: Sequence[Arm], span: Span) -> Steps[Expr]:
+    arms = _apart(cx, arms)
     if isinstance(stmt, ast.Match):
         return (yield match_cases(cx, stmt, arms, span))
     return (yield branch(cx, stmt.test, arms[0], arms[1], span))
+
+
+def _apart(cx: Context, arms: Sequence[Arm]) -> list[Arm]:
+    """Return the arms such that none sees what functions in another have captured; behind the
+    branch the captures of all of them count."""
+    before = cx.captured
+    found = dict(before)
+
+    def apart(arm: Arm) -> Arm:
+        def translate() -> Steps[Expr]:
+            cx.captured = dict(before)
+            made = yield arm()
+            found.update({n: s for n, s in cx.captured.items() if n not in found})
+            cx.captured = found
+            return made
+
+        return translate
+
+    return [apart(arm) for arm in arms]
 
 
 def _tested(stmt: Branching) -> ast.expr:

@@ -78,7 +78,29 @@ def _result(cx: Context, node: ast.FunctionDef) -> Type | None:
 
 
 def note_captures(cx: Context, node: Nested, span: Span) -> None:
-    """Note the local names that a function which stays in use has captured."""
-    for name in sorted(reads(node)):
+    """Record the local names that a function which stays in use has captured."""
+    for name in sorted(_captured(node)):
         if isinstance(cx.env.find(name), Bound):
             cx.captured.setdefault(name, span)
+
+
+def note_lambdas(cx: Context, value: ast.expr) -> None:
+    """Record what the lambdas have captured that an assigned value is, or holds."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case ast.Lambda() as node:
+                note_captures(cx, node, cx.span(node))
+            case ast.IfExp(body=one, orelse=other):
+                pending += (one, other)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                pending += parts
+            case _:
+                pass
+
+
+def _captured(node: Nested) -> set[str]:
+    """Return what a function reads when it is called; defaults are read when it is made."""
+    body = [node.body] if isinstance(node, ast.Lambda) else node.body
+    own = {node.name} if isinstance(node, ast.FunctionDef) else set[str]()
+    return {n for part in body for n in reads(part)} - locals_of(node) - own
