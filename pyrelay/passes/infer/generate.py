@@ -39,8 +39,9 @@ from ...ir.expr import (
 )
 from ...ir.op import Op
 from ...ir.ops.captured import CapturedInteger
+from ...ir.ops.failing import no_element
 from ...ir.ops.loop import map_leaves
-from ...ir.traverse import Steps, attr_exprs, run
+from ...ir.traverse import Steps, attr_exprs, run, spine
 from ...ir.types import (
     BOOL,
     STR,
@@ -55,6 +56,7 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    TypeHole,
     TypeParam,
     dim_names,
     substitution,
@@ -425,7 +427,7 @@ class Generator:
     def _returns(self, function: Function, actual: Type, expected: Type) -> FlowConstraint:
         """Give the constraint on what a function gives. A result that is annotated has the sizes
         that it says."""
-        tail = tail_of(function.body)
+        tail = spine(function.body)[1]
         value = None if function.result is None else tail
         return FlowConstraint(actual, expected, tail.span, function, "return", value)
 
@@ -438,7 +440,11 @@ class Generator:
 
     def _join(self, arms: list[tuple[Type, Expr]]) -> Type:
         result = self.solver.fresh()
-        places = tuple((ty, tail_of(e).span) for ty, e in arms)
+        tails = [(ty, spine(expr)[1]) for ty, expr in arms]
+        for ty, tail in tails:
+            if isinstance(ty, TypeHole) and isinstance(tail, Call) and tail.callee is no_element:
+                self.solver.unify(ty, result)  # nothing arrives from there
+        places = tuple((ty, tail.span) for ty, tail in tails)
         self.work.add(JoinConstraint(result, places))
         return result
 
@@ -488,10 +494,3 @@ class Generator:
             guard = yield self.walk(clause.guard)
             self.work.add(ConditionConstraint.of_guard(clause.guard, guard))
         return (yield self.walk(clause.body))
-
-
-def tail_of(expr: Expr) -> Expr:
-    """Give the expression whose value an expression has: the body under its let blocks."""
-    while isinstance(expr, LetBlock):
-        expr = expr.body
-    return expr

@@ -13,6 +13,7 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    TypeHole,
 )
 from ...prelude.library import OPTION
 from .optional import inner_of, joined_optional
@@ -64,6 +65,14 @@ class _Join:
                 number = solver.widen(left)
                 solver.unify(number, solver.widen(right))
                 return number
+            case (SizeType() as known, TypeHole() as hole) | (
+                TypeHole() as hole,
+                SizeType() as known,
+            ):
+                # What the other place gives may be another number.
+                number = solver.widen(known)
+                solver.unify(hole, number)
+                return number
             case TupleType(a), TupleType(b) if len(a) == len(b):
                 return TupleType(tuple(map(self.types, a, b)))
             case _:
@@ -86,7 +95,8 @@ class _Join:
                 return AdtType(name, tuple(map(self._arg, a, b)))
             case _:
                 self._solver.unify(left, right)
-                return left
+                # What an unknown type is found to be may be wider than what it meets.
+                return right if isinstance(right, TypeHole) else left
 
     def _arg(self, left: Type | Dim, right: Type | Dim) -> Type | Dim:
         if isinstance(left, Dim):

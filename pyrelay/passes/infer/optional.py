@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, type_of
+from ...ir.expr import Binding, Call, Constructor, Expr, Tuple, Var, type_of
+from ...ir.traverse import let
 from ...ir.types import UNIT, AdtType, FnType, Type, TypeHole
 from ...prelude.library import OPTION
 
@@ -35,10 +36,14 @@ def joined_optional(left: Type, right: Type) -> Type | None:
 
 
 def as_optional(expr: Expr, inner: Type, span: Span) -> Expr:
-    """Give a typed value, or None, as an optional of a type."""
+    """Return a typed value, or None, as an optional of a type."""
     wanted = AdtType(OPTION, (inner,))
-    if type_of(expr) == UNIT:
-        maker, args = Constructor(OPTION, "None", FnType((), wanted), span=span), ()
-    else:
-        maker, args = Constructor(OPTION, "Some", FnType((inner,), wanted), span=span), (expr,)
-    return Call(maker, args, type_args=(inner,), ty=wanted, span=span)
+    if type_of(expr) != UNIT:
+        some = Constructor(OPTION, "Some", FnType((inner,), wanted), span=span)
+        return Call(some, (expr,), type_args=(inner,), ty=wanted, span=span)
+    maker = Constructor(OPTION, "None", FnType((), wanted), span=span)
+    none = Call(maker, (), type_args=(inner,), ty=wanted, span=span)
+    if isinstance(expr, Tuple | Var):
+        return none
+    # What computes None may print, fail or write first.
+    return let([Binding(Var("nothing", UNIT, span=span), expr)], none)
