@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ..ir.dims import Dim
 from ..ir.module import AdtDef
 from ..ir.types import (
+    STR,
     UNIT,
     AdtType,
     DType,
@@ -29,7 +30,9 @@ from ..lower_torch.constants import torch_dtype
 from ..prelude.library import LIST, OPTION
 from ..prelude.values import Present, some, some_value
 from ..translate.number_places import Numbers, arguments, filled, parts_of, places_of
+from ..translate.unions import is_data_class
 from .elements import chained, elements, listed
+from .pytrees import register_data
 from .remembered import SETTLED, Remembered
 from .representation import (
     Instances,
@@ -187,6 +190,9 @@ class Schema:
             made, read = form.makers[tag], form.readers[tag]
             cls = form.classes[tag]
             lasts = not names and not taken and _lasts(cls)
+            if is_data_class(cls):
+                texts = zip(form.names[tag], constructor.fields, strict=True)
+                register_data(cls, form.names[tag], [n for n, ty in texts if ty == STR])
             found[cls] = Case(form.names[tag], plans, made, read, names, lasts)
         return found
 
