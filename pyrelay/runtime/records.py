@@ -14,9 +14,12 @@ import torch
 from ..diagnostics.catalogue.model import NoSuchParameter
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.misspelt import nearest
-from .autograd import Tree, with_tensors
+from .autograd import Tree
 from .blueprint import Home
 from .structure import tensors
+
+_lists: Final[Any] = torch
+"""Where the functions on lists of tensors are, `_foreach_add` and its kind."""
 
 
 class TensorRecord(Mapping[str, torch.Tensor]):
@@ -64,7 +67,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
         with torch.no_grad():
             found = [function(*row) for row in zip(*columns, strict=True)]
-        return type(self)(self.home, with_tensors(self.tree, found))
+        return type(self)(self.home, self.home.blueprint.params_tree(found))
 
     def __add__(self, other: TensorRecord | float) -> Self:
         return self._binary(torch.add, other)
@@ -109,13 +112,36 @@ class Params(TensorRecord):
 
     def descended(self, grads: Any, lr: Any) -> Params:
         """Return the parameters after a step of plain descent, which leaves the frozen ones."""
+        if not _is_rate(lr) or not isinstance(grads, Grads) or self._belongs_elsewhere(grads):
+            moved = self - grads * lr
+            return self._with_frozen(tensors(moved.tree)) if self.home.frozen else moved
+        params, parts = tensors(self.tree), grads.parts
+        whole = [place for place, part in enumerate(parts) if not isinstance(part, tuple)]
+        with torch.no_grad():
+            pairs = [params[i] for i in whole], [parts[i] for i in whole]
+            added: Any = _lists._foreach_add(*pairs, alpha=-lr) if whole else ()  # noqa: SLF001
+            places = dict(zip(whole, added, strict=True))
+            found = [
+                places[i] if i in places else torch.addmm(params[i], *part, alpha=-lr)
+                for i, part in enumerate(parts)
+            ]
+        return self._with_frozen(found)
+
+    def _belongs_elsewhere(self, grads: Grads) -> bool:
+        """Tell whether a gradient is that of a model of another tree."""
+        return grads.home.blueprint is not self.home.blueprint
+
+    def _with_frozen(self, values: list[torch.Tensor]) -> Params:
+        """Return a record of new values, but for the frozen parameters."""
         frozen = self.home.frozen
-        moved = self - grads * lr
-        if not frozen:
-            return moved
-        pairs = zip(self._names, tensors(self.tree), tensors(moved.tree), strict=True)
-        kept = [old if name in frozen else new for name, old, new in pairs]
-        return Params(self.home, with_tensors(self.tree, kept))
+        if frozen:
+            rows = zip(self._names, tensors(self.tree), values, strict=True)
+            values = [old if name in frozen else new for name, old, new in rows]
+        return Params(self.home, self.home.blueprint.params_tree(values))
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 Part: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
