@@ -12,6 +12,7 @@ from .annotations import Fn as Fn
 from .annotations import Int as Int
 from .annotations import Model as Model
 from .annotations import Optimizer as Optimizer
+from .annotations import Params as Params
 from .annotations import Ref as Ref
 from .annotations import Tensor as Tensor
 from .annotations import bfloat16 as bfloat16

@@ -1,5 +1,5 @@
 """What users write in signatures: `Tensor[Float, (N, 10)]`, `Float`, `Dim("N")`, `Fn`, `Ref`,
-`Model`, `Optimizer`.
+`Model`, `Params`, `Optimizer`.
 
 For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs
 pass pyright and mypy. At run time an annotation is a small record that `translate.annotation` reads
@@ -60,6 +60,15 @@ class ModelAnnotation:
 
     def __repr__(self) -> str:
         return "Model" if self.definition is None else f"Model[{self.definition.__name__}]"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ParamsAnnotation:
+    """A record of a model's parameters as it is annotated; `definition` is the decorated
+    function."""
+
+    definition: Any
 
 
 @final
@@ -166,7 +175,10 @@ if TYPE_CHECKING:
     MYPY = False
     if MYPY:
         Model: Any  # pyright: ignore[reportRedeclaration]
+        Params: Any  # pyright: ignore[reportRedeclaration]
     else:
+        from typing import Self
+
         from typing_extensions import TypeVar as TypeVarWithDefault
 
         D = TypeVarWithDefault("D", default=Any)
@@ -178,6 +190,20 @@ if TYPE_CHECKING:
                 """Run the model."""
 
             def __getattr__(self, name: str) -> Any: ...
+
+        class Params(Mapping[str, Any], Generic[D]):
+            """The parameters of a model, or their gradient, as a value."""
+
+            def norm(self) -> Any:
+                """Return the Euclidean norm of all tensors together."""
+
+            def __add__(self, other: Any) -> Self: ...
+            def __radd__(self, other: Any) -> Self: ...
+            def __sub__(self, other: Any) -> Self: ...
+            def __mul__(self, other: Any) -> Self: ...
+            def __rmul__(self, other: Any) -> Self: ...
+            def __truediv__(self, other: Any) -> Self: ...
+            def __neg__(self) -> Self: ...
 
 else:
 
@@ -217,6 +243,12 @@ else:
 
         def __class_getitem__(cls, definition: Any) -> ModelAnnotation:
             return ModelAnnotation(definition)
+
+    class Params:
+        """A record of a model's parameters in an annotation: `Params[lenet]`."""
+
+        def __class_getitem__(cls, definition: Any) -> ParamsAnnotation:
+            return ParamsAnnotation(definition)
 
     Float = ElementType("Float", ir_types.float32)
     Int = ElementType("Int", ir_types.int64)

@@ -37,6 +37,7 @@ from .runtime.given import (
     expect_rate,
     expect_seed,
     expect_sizes,
+    gradients_of,
 )
 from .runtime.loading import load_bytes
 from .runtime.model import Model
@@ -169,13 +170,14 @@ def create_model(
 
 def update_model_params(
     model: Model,
-    grads: Grads | Mapping[str, torch.Tensor],
+    grads: Grads | Mapping[str, torch.Tensor] | tuple[Any, ...],
     lr: float | None = None,
     *,
     optimizer: torch.optim.Optimizer | Optimizer | None = None,
 ) -> None:
     """Move the parameters of a model against a gradient, in place: the one mutation. Parameters
-    that require no gradient (`p.requires_grad_(False)`) stay.
+    that require no gradient (`p.requires_grad_(False)`) stay. A gradient is a mapping by name, or
+    the nested tuple that a program gives.
 
     `optimizer` takes one of `relay.optim`, whose learning rate `lr` replaces for this update, or a
     `torch.optim` optimiser over `model.parameters()`; without one, `lr` is that of plain descent.
@@ -183,6 +185,8 @@ def update_model_params(
     torch makes them. Raises RunError.
     """
     expect_model(model, "relay.update_model_params")
+    if isinstance(grads, tuple):
+        grads = gradients_of(model, grads)
     expect_gradients(grads)
     expect_fitting(model, grads)
     params, names = model.flat_params(), model.blueprint.param_names

@@ -14,7 +14,7 @@ from ..translate.optimizers import OptimizerUse
 from .commit import Change, commit
 from .model import Model
 from .optim import Optimizer, fresh_memory
-from .records import Params
+from .records import Params, TensorRecord
 from .structure import tensors
 from .values import Cell
 
@@ -59,7 +59,7 @@ def host_values(
             after.append(lambda m=source, c=cells: m.storing_state(c))
     for index, value in enumerate(args.values):
         if not isinstance(value, Model):
-            host.append(value)
+            host.append(value.tree if isinstance(value, TensorRecord) else value)
             continue
         use = updated.get(index)
         lent, returned = _model(value) if use is None else _updated(value, use, args.optimizers)

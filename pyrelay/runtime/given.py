@@ -9,12 +9,14 @@ import torch
 
 from ..diagnostics.catalogue.model import NotAModel
 from ..diagnostics.diagnostic import RunError
+from ..diagnostics.wording import counted
 from .arguments import describe
 from .bound import place_of
 from .function import RelayModel
 from .model import Model
 from .optim import Optimizer
 from .records import Grads
+from .structure import tensors
 
 Gradients: TypeAlias = Grads | Mapping[str, torch.Tensor]
 
@@ -38,6 +40,17 @@ def expect_gradients(value: Any) -> None:
     if not isinstance(value, Grads | Mapping):
         what = "relay.update_model_params takes the gradient in the model's parameters"
         raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
+
+
+def gradients_of(model: Model, tree: tuple[object, ...]) -> dict[str, torch.Tensor]:
+    """Return the gradient that a program gives, as nested tuples, by the names of the parameters.
+    Raises RunError for tuples that hold something else."""
+    found, names = tensors(tree), model.blueprint.param_names
+    if len(found) != len(names):
+        what = "relay.update_model_params takes the gradient in the model's parameters"
+        actual = f"{counted(len(found), 'tensor')} for {counted(len(names), 'parameter')}"
+        raise RunError(NotAModel(what, actual, "write relay.grad(model, loss, (x, y))"))
+    return dict(zip(names, found, strict=True))
 
 
 def expect_fitting(model: Model, grads: Gradients) -> None:

@@ -15,11 +15,14 @@ from ..translate.translator import Translation
 from .arguments import describe
 from .borrowing import Source
 from .model import Model
+from .records import TensorRecord
 
 
 def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
     """Stop if the value of a parameter annotated `Model[net]` is no model of `net`. Raises
     RunError."""
+    if parameter.params is not None:
+        _check_record(function, parameter, value)
     if parameter.model is None:
         return
     wanted = annotated_definition(parameter.model)
@@ -34,6 +37,21 @@ def check_model(function: Definition, parameter: Parameter, value: Any) -> None:
         actual = f"a model of {'the old ' if is_old else ''}`{value.blueprint.name}`"
     name, place = parameter.name, parameter.span
     raise RunError(WrongArgument(function.name, name, place, declared, actual, way))
+
+
+def _check_record(function: Definition, parameter: Parameter, value: Any) -> None:
+    """Stop if the value of a parameter annotated `Params[net]` is no record of its parameters."""
+    wanted = annotated_definition(parameter.params)
+    named = "net" if wanted is None else wanted.name
+    if isinstance(value, TensorRecord):
+        there = value.home.blueprint.spec.definition
+        if wanted in (None, there):
+            return
+        actual, way = f"a record of the parameters of `{there.name}`", None
+    else:
+        actual, way = describe(value), "pass `model.params`, or what `relay.sgd` gives"
+    name, place = parameter.name, parameter.span
+    raise RunError(WrongArgument(function.name, name, place, f"Params[{named}]", actual, way))
 
 
 def check_models(

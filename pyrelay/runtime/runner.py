@@ -28,6 +28,7 @@ from ..translate.definition import (
     ModelUse,
 )
 from ..translate.derived_numbers import derived_numbers, of_models
+from ..translate.functions import annotated_definition
 from ..translate.guards import checker
 from ..translate.number_places import Numbers
 from ..translate.scope import Guard, Place, Scope, nearest
@@ -46,7 +47,7 @@ from .parameters import Parameters, signature_of
 from .program import Program
 from .programs import exporter, program_of, translated
 from .pullback import pullback_of
-from .records import Grads
+from .records import Grads, Params, TensorRecord
 from .representation import UserData
 from .show import difference, explanation, stage_text, type_text
 from .transformed import Transformed, transformed
@@ -124,7 +125,21 @@ class Runner:
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
         bound = self._parameters.bind(args, kwargs)
-        return self._run(self._entry(models, bound, None), models, bound)
+        result = self._run(self._entry(models, bound, None), models, bound)
+        if self._parameters.declared.record is None or isinstance(self._function, DerivedFunction):
+            return result
+        return self._recorded(result, (*models, *bound.values))
+
+    def _recorded(self, result: Any, sources: Iterable[Any]) -> Any:
+        """Return parameters that the function gives as a record, where a model or a record of its
+        arguments tells of which model they are."""
+        wanted = annotated_definition(self._parameters.declared.record)
+        for source in sources:
+            if isinstance(source, Model | TensorRecord):
+                home = source.home
+                if home.blueprint.spec.definition is wanted:
+                    return Params(home, result)
+        return result
 
     def of_models(
         self,
@@ -187,7 +202,9 @@ class Runner:
             args.types,
             transformed,
             tuple([_mode(m) for m in models]),
-            tuple([_mode(v) for v in args.values if isinstance(v, Model)]),
+            tuple(
+                [(type(v), _mode(v)) for v in args.values if isinstance(v, Model | TensorRecord)]
+            ),
         )
         known = self._compiled.get(key)
         if known is not None and known.is_valid(args):
@@ -308,7 +325,7 @@ class Runner:
         for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
             check_model(self._base, parameter, value)
         implicit = [_use(m) for m in models]
-        explicit = [_use(v) for v in args.values if isinstance(v, Model)]
+        explicit = [_use(v) for v in args.values if isinstance(v, Model | TensorRecord)]
         statics = dict(args.statics)
         return translated(
             self._function, statics, implicit, explicit, self._varying, dict(args.types)
@@ -427,13 +444,13 @@ def _checked(program: Program) -> Report:
     return Report(program.warnings)
 
 
-def _mode(source: Source) -> tuple[Blueprint, bool, frozenset[str]]:
+def _mode(source: Source | TensorRecord) -> tuple[Blueprint, bool, frozenset[str]]:
     """Return what a program depends on of a model: its tree, its mode, its frozen parameters."""
     model = source if isinstance(source, Model) else source.home
     return model.blueprint, model.training, model.frozen
 
 
-def _use(source: Source) -> ModelUse:
+def _use(source: Source | TensorRecord) -> ModelUse:
     blueprint, training, frozen = _mode(source)
     spec = blueprint.spec
     return ModelUse(spec.definition, training, spec.statics, frozen=frozen)

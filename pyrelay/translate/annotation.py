@@ -87,6 +87,8 @@ class Annotation:
     numbers: Numbers = None
     """Where in its values numbers are Python's own."""
     model: written.ModelAnnotation | None = None
+    params: written.ParamsAnnotation | None = None
+    """The model of whose parameters it is a record."""
     is_optimizer: bool = False
     element: Type | None = None
     """What an iterable gives, where it was annotated as one."""
@@ -174,6 +176,8 @@ class AnnotationReader:
         if value is written.Model or isinstance(value, written.ModelAnnotation):
             model = value if isinstance(value, written.ModelAnnotation) else None
             return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
+        if isinstance(value, written.ParamsAnnotation):
+            return Annotation(UNKNOWN, params=value)
         if value is written.Optimizer:
             return Annotation(UNKNOWN, is_optimizer=True)
         if (typing.get_origin(value) or value) in ITERABLES:
@@ -403,6 +407,8 @@ def _stands_alone(value: Any) -> str | None:
     """Give what an annotation means that is no part of another, None if it may be one."""
     if isinstance(value, written.ModelAnnotation):
         return "a model"
+    if isinstance(value, written.ParamsAnnotation):
+        return "the parameters of a model"
     if value is written.Optimizer:
         return "an optimiser"
     return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from typing import Any
 
-from ..annotations import ModelAnnotation
+from ..annotations import ModelAnnotation, ParamsAnnotation
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..diagnostics.source import Span
 from ..ir.dims import Dim, DimVar
@@ -131,8 +131,10 @@ def static_arguments(
     return found
 
 
-def annotated_definition(annotation: ModelAnnotation | None) -> Definition | None:
-    """Give the definition that an annotation `Model[net]` names, if it names one."""
+def annotated_definition(
+    annotation: ModelAnnotation | ParamsAnnotation | None,
+) -> Definition | None:
+    """Return the definition that `Model[net]` or `Params[net]` names, if it names one."""
     found = None if annotation is None else getattr(annotation.definition, "__relay__", None)
     return found if isinstance(found, Definition) else None
 

@@ -28,7 +28,26 @@ def model_arguments(
             if use is not None:
                 instance = use_instance(cx, use, parameter.span)
                 found.append((parameter.name, PassedModel(instance, use.optimizer)))
+        elif parameter.params is not None and parameter.name in bound:
+            use = _record_named(cx, bound[parameter.name])
+            if use is not None:
+                instance = use_instance(cx, use, parameter.span)
+                found.append((parameter.name, PassedModel(instance)))
     return tuple(found)
+
+
+def _record_named(cx: Context, node: ast.expr) -> ModelUse | None:
+    """Return the model of whose parameters an argument is a record, where its name says so; else
+    it is one with the static arguments that are the defaults."""
+    match node:
+        case ast.Name(id=name):
+            entry = cx.env.find(name)
+            return entry.record if isinstance(entry, Bound) else None
+        case ast.Attribute(value=ast.Name(id=name), attr="params"):
+            entry = cx.env.find(name)
+            return entry.model if isinstance(entry, Bound) else None
+        case _:
+            return None
 
 
 def pass_on(

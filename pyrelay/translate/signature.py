@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from ..annotations import ModelAnnotation
+from ..annotations import ModelAnnotation, ParamsAnnotation
 from ..diagnostics.catalogue.signatures import (
     MutableDefault,
     UnannotatedParameter,
@@ -43,10 +43,17 @@ class Parameter:
     keyword_only: bool = False
     static: type | None = None
     model: ModelAnnotation | None = None
+    params: ParamsAnnotation | None = None
+    """The model of whose parameters it is a record."""
     element: Type | None = None
     """What an iterable gives."""
     numbers: Numbers = None
     """Where in the argument numbers are Python's own."""
+
+    @property
+    def of(self) -> ModelAnnotation | ParamsAnnotation | None:
+        """The model that it is, or of whose parameters it is a record, as it is annotated."""
+        return self.model or self.params
 
     @property
     def required(self) -> bool:
@@ -67,6 +74,8 @@ class Signature:
     result: Type | None
     numbers: Numbers
     text: str
+    record: ParamsAnnotation | None = None
+    """The model of whose parameters the result is a record, where it is annotated so."""
 
     @property
     def statics(self) -> tuple[Parameter, ...]:
@@ -105,11 +114,11 @@ def read_signature(
         result = reader.read(source.node.returns, source.span(source.node.returns))
     text = f"{definition.name}({ast.unparse(args)})"
     ty, numbers = _result(result)
-    return Signature(parameters, ty, numbers, text)
+    return Signature(parameters, ty, numbers, text, result.params if result else None)
 
 
 def _result(annotation: Annotation | None) -> tuple[Type | None, Numbers]:
-    if annotation is None or annotation.model is not None:
+    if annotation is None or annotation.model is not None or annotation.params is not None:
         return None, None
     return annotation.ty, annotation.numbers
 
@@ -157,6 +166,7 @@ def _parameter(
         keyword_only,
         static,
         found.model,
+        found.params,
         found.element,
         found.numbers,
     )

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeAlias, final
 
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
-from ..ir.expr import Function, Var
+from ..ir.expr import Binding, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.traverse import replace_params, run
+from ..ir.traverse import let, replace_params, run
 from ..ir.types import Type
 from ..prelude.library import link
 from . import entries
@@ -52,6 +52,7 @@ from .scope import Guard, Place
 from .signature import Parameter, Signature
 from .statements import function_body
 from .streams import stream_of
+from .tied_shapes import tied
 
 PassedFunction: TypeAlias = Definition | DerivedFunction | Op
 """A relay function that a script passes."""
@@ -235,7 +236,7 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
     explicit: list[tuple[str, PassedModel]] = []
     passed = list(given.models)
     for parameter in signature.values:
-        if parameter.model is not None:
+        if parameter.of is not None:
             use = passed.pop(0) if passed else None
             instance = _model_instance(program, parameter, use)
             optimizer = program.updaters.passed.get(parameter.name)
@@ -263,7 +264,7 @@ def _model_instance(
     program: Program, parameter: Parameter, use: ModelUse | None
 ) -> Instance | None:
     """Give the model that a parameter holds: the one passed, or the one its annotation names."""
-    named = annotated_definition(parameter.model)
+    named = annotated_definition(parameter.of)
     if use is None:
         if named is None:
             program.report(UnknownModel(parameter.span))
@@ -281,7 +282,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     cx = _context(program, instance)
     params = (*_model_params(cx, name), *_value_params(cx, name, signature))
     try:
-        body = run(function_body(cx, definition.source.node))
+        body = let(_tied_records(cx), run(function_body(cx, definition.source.node)))
     except NotSupplied:
         program.report(UnknownModel(definition.source.head))
         return
@@ -355,7 +356,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
     found: list[Var] = []
     passed = dict(cx.instance.models)
     for parameter in signature.values:
-        if parameter.model is None:
+        if parameter.of is None:
             var = Var(parameter.name, parameter.ty, span=parameter.span)
             holder = Holder(parameter.span, "the caller holds it")
             stream = None
@@ -367,7 +368,10 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             var = Var(parameter.name, span=parameter.span)
             model = passed.get(parameter.name)
             instance = model.instance if model else _model_instance(cx.program, parameter, None)
-            if instance is not None:
+            if instance is not None and parameter.params is not None:
+                cx.program.model_vars.append(ModelVar(name, var, "params", instance))
+                cx.env.set(parameter.name, Bound(atom=var, record=use_of(instance, None)))
+            elif instance is not None:
                 optimizer = model.optimizer if model else None
                 rule = optimizer.rule if optimizer else None
                 cx.program.model_vars.append(ModelVar(name, var, "model", instance, rule))
@@ -376,6 +380,16 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 cx.env.set(parameter.name, Bound(atom=var, model=use, places=(place,)))
         found.append(var)
     return found
+
+
+def _tied_records(cx: Context) -> list[Binding]:
+    """Return bindings that give the parameters in records the shapes that their model needs."""
+    entries = (cx.env.find(p.name) for p in cx.program.signature(cx.definition).values if p.params)
+    return [
+        Binding(Var("shapes", span=e.atom.span), tied(cx, e.record, e.atom))
+        for e in entries
+        if isinstance(e, Bound) and e.record is not None and isinstance(e.atom, Var)
+    ]
 
 
 def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:

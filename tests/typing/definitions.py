@@ -11,6 +11,7 @@ from pyrelay import (
     Int,
     Model,
     Optimizer,
+    Params,
     Tensor,
     float64,
     int32,
@@ -95,6 +96,11 @@ def explicit(model: Model[stack], any_model: Model, x: Tensor[Float, (N, K)]) ->
     grads = relay.grad(model, loss, (x, x))
     relay.update_model_params(model, grads, lr=0.1)
     return any_model(x).sum() + model(x).sum()
+
+
+@relay
+def moved(params: Params[stack], grads: Params[stack]) -> Params[stack]:
+    return params - 0.1 * grads / (1.0 + grads.norm())
 
 
 @relay

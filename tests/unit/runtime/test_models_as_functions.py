@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -98,7 +100,7 @@ def of_two(m: Model[one], n: Model[one], x: Tensor[Float, (3,)]) -> Float:
     return m(x).sum() + 7.0 * n(x).sum()
 
 
-def bias(grads) -> float:
+def bias(grads: Any) -> float:
     """Return the gradient of the bias, which is one number for these losses."""
     found = grads["linear_1.bias"]
     assert torch.equal(found, found[0].expand(3))
@@ -114,7 +116,7 @@ def test_the_gradient_in_several_models_does_not_depend_on_their_order() -> None
     torch.testing.assert_close(value, expected)
 
 
-def of_both_at(a, b) -> torch.Tensor:
+def of_both_at(a: Any, b: Any) -> torch.Tensor:
     return (a(X).sum() * 3.0 + b(X).sum()).detach()
 
 
@@ -178,7 +180,7 @@ def adapted(m: Model[one], x: Tensor[Float, (3,)]) -> Float:
     return pure(params, x)
 
 
-def by_torch(model) -> list[torch.Tensor]:
+def by_torch(model: Any) -> list[torch.Tensor]:
     """Return the gradient of the loss after an inner step, by torch."""
     params = [p.detach().clone().requires_grad_() for p in model.parameters()]
 
