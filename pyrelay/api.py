@@ -105,7 +105,7 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
     names = (wrt,) if isinstance(wrt, str) else wrt
     single = names is None or isinstance(wrt, str)
     if not isinstance(f, ModuleFunction):
-        runner_of(f)
+        runner_of(f, f"relay.{rule.value}")
     return f.transformed(rule, names, single=single, has_aux=has_aux)
 
 
@@ -134,7 +134,7 @@ def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bo
     function = rest[0]
     args = rest[1] if len(rest) == 2 else ()
     several = (models,) if isinstance(models, Model) else tuple(models)
-    return runner_of(function).of_models(
+    return runner_of(function, f"relay.{rule.value}").of_models(
         rule, several, args, single=isinstance(models, Model), has_aux=has_aux
     )
 

@@ -260,7 +260,12 @@ class RuleCall:
         """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
         ty = self.type(index)
         if not isinstance(ty, TupleType):
-            self.clash(f"`{self.said}` takes a tuple of tensors, not {show(ty)}", index)
+            is_list = isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List"
+            self.clash(
+                f"`{self.said}` takes a tuple of tensors, not {show(ty)}",
+                index,
+                help=_JOINED if is_list else None,
+            )
         found: list[TensorType] = []
         for part in ty.fields:
             part = self.solver.resolve(part)
@@ -314,6 +319,7 @@ _OF_STRINGS: Final = (
     "strings know `==`, `+`, `in`, `len` and formats here: do the rest before the call"
 )
 _OF_LIST: Final = "do it to each element, `[f(x) for x in xs]`, or to the tensor `relay.stack(xs)`"
+_JOINED: Final = "`relay.stack(xs)` makes a tensor of a list; `.flatten(0, 1)` joins its rows"
 _OF_LISTS: Final = {
     "logical_not": "whether a list is empty is `len(xs) == 0`",
     "multiply": "a list of `n` elements is `[x for _ in range(n)]`",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.catalogue.model import NotAModel
@@ -70,15 +71,21 @@ def _params(value: Any) -> Params:
     )
 
 
-def runner_of(function: Any) -> Runner:
-    """Give what runs a relay function. Raises RunError for anything else."""
+def runner_of(function: Any, taker: str = "this") -> Runner:
+    """Return what runs a relay function; `taker` names what takes it. Raises RunError for anything
+    that is no relay function."""
     found = getattr(function, "runner", None)
     if found is None:
+        is_function = isinstance(function, FunctionType)
+        is_plain = is_function and function.__name__ != "<lambda>"
+        other = "a lambda" if is_function else describe(function)
         raise RunError(
             NotAModel(
-                "this takes a function decorated with @relay",
-                describe(function),
-                "decorate the function with @relay",
+                f"{taker} takes a function decorated with @relay",
+                f"the function `{function.__name__}`" if is_plain else other,
+                f"decorate `{function.__name__}` with @relay"
+                if is_plain
+                else "write it as a function under @relay: `@relay`, `def f(x: Float): ...`",
             )
         )
     return found

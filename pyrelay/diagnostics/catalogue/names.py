@@ -6,6 +6,7 @@ Codes RL100 to RL149, with `language`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from ..diagnostic import Diagnostic, Fix, Label
 from ..misspelt import did_you_mean
@@ -26,9 +27,23 @@ class UndefinedName:
             code="RL101",
             title=f"`{self.name}` is not defined",
             primary=Label(self.span, "no such name here"),
-            help=did_you_mean(self.near),
-            fix=None if self.near is None else Fix(self.span, self.near),
+            help=f"import it: `{_IMPORTS[self.name]}`"
+            if self.name in _IMPORTS
+            else did_you_mean(self.near),
+            fix=None if self.near is None or self.name in _IMPORTS else Fix(self.span, self.near),
         )
+
+
+_IMPORTS: Final = {
+    "List": "from pyrelay.prelude import List",
+    "Literal": "from typing import Literal",
+    "Option": "from pyrelay.prelude import Option",
+    "assert_never": "from typing import assert_never",
+    "math": "import math",
+    "np": "import numpy as np",
+    "torch": "import torch",
+}
+"""Names that programs use and files forget to import."""
 
 
 @dataclass(frozen=True, slots=True)

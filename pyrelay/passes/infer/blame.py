@@ -226,6 +226,11 @@ def explain_argument(
         return _mixed_lists(call, actual, wanted, why)
     if joins_lists(call):
         return mixed_lists(call, types)
+    if _is_index(call) and position == 1:
+        place = Label(argument.span, f"this is {show(actual)}")
+        cast = _argument_cast(argument, call, actual, wanted)
+        what = f"an index of a list is an integer, not {show(actual)}"
+        return OperatorMismatch(call.span, what, (place,), None, cast)
     name = _called(call, declared)
     place, parameter, written = call.span, f"argument {position + 1}", wanted
     role, means = _passed_role(call, position), None
@@ -266,6 +271,12 @@ def explain_argument(
         _argument_cast(argument, call, actual, wanted),
         None if teller is None else _told(call.args[teller], show(wanted), types[teller]),
     )
+
+
+def _is_index(call: Call) -> bool:
+    """Tell whether a call is what `xs[i]` of a list is read as."""
+    is_nth = isinstance(call.callee, GlobalVar) and call.callee.name == f"{PRELUDE}nth"
+    return is_nth and call.span.text.endswith("]")
 
 
 def _called(call: Call, declared: Function | None) -> str:
