@@ -45,6 +45,7 @@ from ..ir.types import (
     dims,
     subtypes,
 )
+from ..prelude.library import LIST
 from ..prelude.names import TYPES as LIBRARY_TYPES
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
 from .definition import Definition, meaning
@@ -61,6 +62,9 @@ NUMBERS: Final[dict[Any, Type]] = {float: FLOAT, int: INT, bool: BOOL}
 
 ITERABLES: Final = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 """What a parameter is annotated with that a `for` loop reads element by element."""
+
+SEQUENCES: Final = (list, collections.abc.Sequence)
+"""Classes of Python that annotate lists, as `List` of the prelude does."""
 
 _ITERABLE: Final = "write `Iterable[tuple[Tensor[Float, (N, 3)], Tensor[Int, (N,)]]]`"
 _UNBOUNDED: Final = "leave the bound out: `T` may be any type; one that is a size may say `N: Dim`"
@@ -244,7 +248,9 @@ class AnnotationReader:
             if args == ((),):
                 return UNIT
             if Ellipsis in args:
-                raise NotAType("the length of a tuple is known", "write each field's type out")
+                element = getattr(args[0], "__name__", None) or str(args[0])
+                instead = f"write each field's type out, or make it a list: `list[{element}]`"
+                raise NotAType("the length of a tuple is known", instead)
             return TupleType(tuple(self.type(a) for a in args))
         if origin is Callable and len(args) == 2 and isinstance(args[0], list):
             return FnType(tuple(self.type(a) for a in args[0]), self.type(args[1]))
@@ -258,16 +264,13 @@ class AnnotationReader:
         if number is not None:
             return SizeType(Dim.of(number))
         origin = typing.get_origin(value)
-        if origin in LIBRARY_TYPES:
-            args = typing.get_args(value)
-            return AdtType(LIBRARY_TYPES[origin], tuple(self.type(a) for a in args))
+        args = typing.get_args(value)
+        if args and (origin in SEQUENCES or origin in LIBRARY_TYPES):
+            return AdtType(LIBRARY_TYPES.get(origin, LIST), tuple(self.type(a) for a in args))
         if value is written.Ref:
             raise NotAType("what the cell holds is not said", "write `Ref[Float]`")
-        if isinstance(value, type) and value in LIBRARY_TYPES:
-            if not getattr(value, "__parameters__", ()):
-                return AdtType(LIBRARY_TYPES[value])
-            shown = LIBRARY_TYPES[value].removeprefix(PRELUDE)
-            raise NotAType("the type of its elements is not said", f"write `{shown}[Float]`")
+        if (origin or value) in _NAMED_TYPES:
+            return _without_elements(origin or value)
         wrong = wrong_arguments(value)
         if wrong is not None:
             raise NotAType(wrong)
@@ -414,6 +417,18 @@ def _stands_alone(value: Any) -> str | None:
     return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None
 
 
+def _without_elements(value: Any) -> Type:
+    """Return the type of the prelude that a name alone stands for. Raises NotAType where it does
+    not say what its elements are."""
+    if value in LIBRARY_TYPES and not getattr(value, "__parameters__", ()):
+        return AdtType(LIBRARY_TYPES[value])
+    shown = LIBRARY_TYPES.get(value, str(value.__name__)).removeprefix(PRELUDE)
+    raise NotAType("the type of its elements is not said", f"write `{shown}[Float]`")
+
+
+_NAMED_TYPES: Final = (*SEQUENCES, *LIBRARY_TYPES)
+
+
 def _type_variable(value: typing.TypeVar) -> Type:
     if is_size(value):
         return SizeType(Dim.of(value.__name__))
@@ -464,8 +479,8 @@ def _reason(value: Any, origin: Any) -> tuple[str, str | None]:
         return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
     if value is written.Tensor:
         return "its shape and element type are not said", "write `Tensor[Float, (N, 3)]`"
-    if value in (list, dict, set) or origin in (list, dict, set):
-        instead = "write a tensor, a tuple, or `List[Float]` of pyrelay.prelude"
+    if value in (dict, set) or origin in (dict, set):
+        instead = "write a tensor, a tuple, or a list: `list[Float]`"
         return "this collection is not in the language", instead
     if isinstance(value, python_types.UnionType) or origin is typing.Union:
         return "a union is not in the language", "write a function for each of the types"

@@ -11,12 +11,14 @@ from ..diagnostics.catalogue.names import (
     OuterAssignment,
     SharedItem,
 )
+from ..diagnostics.source import Span
 from ..ir.dims import Dim
 from ..ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
 from ..ir.intrinsics import Intrinsic
+from ..ir.ops.loop import unpacked
 from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
-from ..ir.types import UNKNOWN, TupleType, Type
+from ..ir.types import UNKNOWN, TupleType
 from .assumptions import open_constructed
 from .atoms import again, atom
 from .blocks import Code
@@ -26,7 +28,7 @@ from .creation import created, created_place
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .functions import model_operand
-from .growth import assign_grown, extend_grown, hold_lists
+from .growth import assign_grown, bind_grown, extend_grown, grown_list, hold_lists, turned
 from .instances import makes_site
 from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
@@ -34,7 +36,16 @@ from .optional_parts import inner_displays
 from .ownership import shared_by
 from .records import arithmetic, record_at, records_of
 from .static import static_value
-from .subscripts import Place, copied, fixed, item, read_place, replaced
+from .subscripts import (
+    Place,
+    copied,
+    first_place,
+    fixed,
+    is_last,
+    item,
+    read_place,
+    replaced,
+)
 from .tables import BINARY
 from .updates import makes_optimizer, renew
 
@@ -173,16 +184,28 @@ def _assign_each(
     records: list[ModelUse | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
-        expr = yield cx.expression(value)
+        if isinstance(target, ast.Name) and target.id in cx.grown:
+            expr = yield grown_list(cx, target, value, code)
+        else:
+            expr = yield cx.expression(value)
         records.append(record_at(cx, value, expr))
         hint = target.id if isinstance(target, ast.Name) else "value"
         var = Var(hint, span=cx.span(target))
         code.bind(var, expr)
         found.append(var)
-    for target, expr, record, names in zip(targets, found, records, shared, strict=True):
-        yield bind_target(cx, target, expr, code)
-        _note_records(cx, target, [record])
-        _note_holders(cx, target, names)
+    for target, value, expr, record in zip(targets, values, found, records, strict=True):
+        if isinstance(target, ast.Name) and target.id in cx.grown:
+            bind_grown(cx, target, value, expr, code)
+        else:
+            yield bind_target(cx, target, expr, code)
+            _note_records(cx, target, [record])
+    for target, names in zip(targets, shared, strict=True):
+        if not isinstance(target, ast.Subscript):  # an item is a copy
+            _note_holders(cx, target, names)
+
+
+def _is_grown(cx: Context, target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id in cx.grown
 
 
 def bind_target(
@@ -203,15 +226,7 @@ def bind_target(
                 code.bind(var, value)
             cx.bind(name, Bound(atom=var), span)
         case ast.Tuple(elts=elts) | ast.List(elts=elts):
-            if isinstance(value, Tuple) and len(value.fields) == len(elts):
-                # The values are computed already: no name bound here changes what they mean.
-                for element, part in zip(elts, value.fields, strict=True):
-                    yield bind_target(cx, element, part, code)
-                return
-            whole = Var("fields", _fields_type(target), span=span)
-            code.bind(whole, value)
-            for place, element in enumerate(elts):
-                yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
+            yield _bind_each(cx, elts, value, code, span)
         case ast.Subscript():
             place = yield read_place(cx, target.slice)
             _set_item(cx, target, place, value, code, written)
@@ -222,11 +237,20 @@ def bind_target(
             cx.program.report(Unsupported(span, "this assignment", instead))
 
 
-def _fields_type(target: ast.expr) -> Type:
-    """Give the type that unpacking asks for: a tuple of exactly these fields."""
-    if not isinstance(target, ast.Tuple | ast.List):
-        return UNKNOWN
-    return TupleType(tuple(_fields_type(e) for e in target.elts))
+def _bind_each(
+    cx: Context, targets: Sequence[ast.expr], value: Expr, code: Code, span: Span
+) -> Steps[None]:
+    """Bind targets to the elements of a value."""
+    if isinstance(value, Tuple) and len(value.fields) == len(targets):
+        # The values are computed already: no name bound here changes what they mean.
+        for element, part in zip(targets, value.fields, strict=True):
+            yield bind_target(cx, element, part, code)
+        return
+    count = len(targets)
+    whole = Var("fields", TupleType((UNKNOWN,) * count), span=span)
+    code.bind(whole, Call(unpacked, (value,), {"count": count}, span=span))
+    for place, element in enumerate(targets):
+        yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
 
 
 def _set_item(
@@ -243,8 +267,28 @@ def _set_item(
     if base is None:
         return
     var = Var(name, span=span)
-    code.bind(var, replaced(base, place, value, span, cx.span(target.slice)))
+    code.bind(var, _with_item(cx, target, base, place, value))
     cx.bind(name, Bound(atom=var), span)
+
+
+def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, value: Expr) -> Expr:
+    """Return the new value of a name of which an item is assigned."""
+    span, inside = cx.span(target), cx.span(target.slice)
+    if not _is_grown(cx, target.value):
+        return replaced(base, place, value, span, inside)
+    if is_last(target.slice):
+        return replaced(base, first_place(inside), value, span, inside)
+    return turned(replaced(turned(base, span), place, value, span, inside), span)
+
+
+def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Expr:
+    """Return the item of a name that an augmented assignment reads."""
+    span, inside = cx.span(target), cx.span(target.slice)
+    if not _is_grown(cx, target.value):
+        return item(base, place, span, inside)
+    if is_last(target.slice):
+        return item(base, first_place(inside), span, inside)
+    return item(turned(base, span), place, span, inside)
 
 
 def _owned(
@@ -324,7 +368,7 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             base = _owned(cx, name, target, both)
             if base is None:
                 return
-            old = item(base, place, cx.span(target), cx.span(target.slice))
+            old = _item_of(cx, target, base, place)
             old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
             _set_item(cx, target, copied(place), Call(op, (old, value), {}, span=span), code, both)

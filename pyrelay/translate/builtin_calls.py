@@ -20,8 +20,9 @@ from .attributes import static_argument
 from .conditions import as_value
 from .context import Context, in_turn
 from .growth import empty, grown_value
-from .lists import comprehension
+from .lists import as_list, searched
 from .operators import operator_call
+from .ordering import Extreme, extreme_call, sorted_call
 from .static import static_value
 from .strings import read_text
 
@@ -38,15 +39,24 @@ def _exactly(cx: Context, node: ast.Call, name: str, low: int, high: int) -> boo
     return False
 
 
-def _of_several(name: str, pairwise: Op, reduction: Op) -> Handler:
+def _is_made(cx: Context, node: ast.expr) -> bool:
+    """Tell whether an argument is a generator expression or a call such as `enumerate(xs)`, which
+    Python iterates over and which is no value otherwise."""
+    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+    is_call = known is not None and any(known.value is f for f in IN_LOOPS)
+    return is_call or isinstance(node, ast.GeneratorExp)
+
+
+def _of_several(name: Extreme, pairwise: Op, reduction: Op) -> Handler:
     """Give the handler of `min` or `max`: of several values, or of one tensor."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
         if node.keywords or not node.args:
-            why, text = "takes values here, and nothing by name", f"{name}(x) or {name}(a, b, ...)"
-            cx.program.report(WrongArguments(span, name, why, text))
-            return placeholder(span)
+            return (yield extreme_call(cx, node, name))
+        if len(node.args) == 1 and _is_made(cx, node.args[0]):
+            items = yield as_list(cx, node.args[0])
+            return Call(reduction, (items,), {"dim": None, "keepdim": False}, span=span)
         values = yield cx.expressions(node.args)
         if len(values) == 1:
             return Call(reduction, values, {"dim": None, "keepdim": False}, span=span)
@@ -63,7 +73,10 @@ def _sum(cx: Context, node: ast.Call) -> Steps[Expr]:
     span = cx.span(node)
     if not _exactly(cx, node, "sum", 1, 2):
         return placeholder(span)
-    values = yield cx.expressions(node.args)
+    first = yield (
+        as_list(cx, node.args[0]) if _is_made(cx, node.args[0]) else cx.expression(node.args[0])
+    )
+    values = (first, *(yield cx.expressions(node.args[1:])))
     attrs = {"dim": (0,), "keepdim": False, "dtype": None}
     total = Call(reduce.sum_, values[:1], attrs, span=span)
     return Call(arithmetic.add, (values[1], total), {}, span=span) if len(values) > 1 else total
@@ -86,10 +99,18 @@ def _list(cx: Context, node: ast.Call) -> Steps[Expr]:
         return empty(cx.span(node))
     if not _exactly(cx, node, "list", 1, 1):
         return placeholder(cx.span(node))
-    item = ast.copy_location(ast.Name("item", ast.Store()), node)
-    loop = ast.comprehension(item, node.args[0], [], 0)
-    element = ast.copy_location(ast.Name("item", ast.Load()), node)
-    return (yield comprehension(cx, ast.copy_location(ast.ListComp(element, [loop]), node)))
+    return (yield as_list(cx, node.args[0]))
+
+
+def _search(name: str, *, stops_at: bool) -> Handler:
+    """Return the handler of `any` or `all`."""
+
+    def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
+        if not _exactly(cx, node, name, 1, 1):
+            return placeholder(cx.span(node))
+        return (yield searched(cx, node.args[0], stops_at=stops_at))
+
+    return handle
 
 
 def _round(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -190,6 +211,8 @@ def _isinstance(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
+    builtins.all: _search("all", stops_at=False),
+    builtins.any: _search("any", stops_at=True),
     builtins.float: _number(conversions.to_float),
     builtins.int: _number(conversions.to_int),
     builtins.isinstance: _isinstance,
@@ -200,6 +223,7 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
     builtins.print: _print,
     builtins.repr: _as_text("r"),
     builtins.round: _round,
+    builtins.sorted: sorted_call,
     builtins.str: _as_text(""),
     builtins.sum: _sum,
     math.ceil: _to_integer(math_ops.ceil),
@@ -208,5 +232,11 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
 }
 """The functions of Python that need a translation of their own."""
 
-IN_LOOPS: Final = (builtins.enumerate, builtins.range, builtins.reversed, builtins.zip)
+IN_LOOPS: Final = (
+    builtins.enumerate,
+    builtins.map,
+    builtins.range,
+    builtins.reversed,
+    builtins.zip,
+)
 """What only a `for` statement may call."""

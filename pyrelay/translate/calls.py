@@ -41,10 +41,14 @@ from .context import Context
 from .data_class import refusal
 from .definition import Definition, DerivedFunction, meaning
 from .environment import Bound, Static
+from .flow import CHANGES
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call, operands
 from .habits import NOT_YET, OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
+from .list_changes import refuse_change
+from .list_methods import METHODS as OF_LISTS
+from .list_methods import list_method
 from .mentions import refuse_value
 from .operators import operator_call
 from .optimizers import Maker, OptimizerUse
@@ -328,6 +332,11 @@ def _field_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[E
     """Translate a call of a function that a record holds; methods are refused."""
     seen, name = cx.annotations.namespace, function.attr
     cls = method_of(name, seen)
+    is_own = cls is not None or may_be_field(name, seen)
+    if name in CHANGES and not is_own:
+        return refuse_change(cx, node)
+    if name in OF_LISTS and not is_own:
+        return (yield list_method(cx, node, function))
     if cls is not None:
         instead = f"write it as a @relay function outside of the class, and call `{name}(...)`"
         what = f"a call of the method `{cls.__name__}.{name}`"

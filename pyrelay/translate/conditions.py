@@ -34,10 +34,13 @@ from ..ir.expr import (
     Wildcard,
 )
 from ..ir.ops.failing import fail
+from ..ir.ops.loop import truth
 from ..ir.traverse import Steps
+from ..ir.types import TensorType
 from .context import Context, in_turn
 from .data import DataConstructor
 from .environment import Bound
+from .growth import grown_value
 from .narrowing import (
     entry_of,
     fields_bound,
@@ -75,10 +78,27 @@ def branch(
                 then, otherwise = otherwise, then
             return (yield _is_none(cx, value, then, otherwise, span))
         case _:
-            condition = yield cx.expression(test)
+            holds = yield condition(cx, test)
             first = yield inside(cx, then)
             second = yield inside(cx, otherwise)
-            return If(condition, first, second, span=span)
+            return If(holds, first, second, span=span)
+
+
+def condition(cx: Context, node: ast.expr) -> Steps[Expr]:
+    """Translate what decides as a condition: a bool, or a list, which holds if it has elements."""
+    if not _is_part(node):
+        return (yield cx.expression(node))
+    grown = grown_value(cx, node)
+    value = (yield cx.expression(node)) if grown is None else grown
+    is_tensor = isinstance(value, Var) and isinstance(value.ty, TensorType)
+    if is_tensor or isinstance(value, Constant):
+        return value
+    return Call(truth, (value,), {}, span=cx.span(node))
+
+
+def _is_part(node: ast.expr) -> bool:
+    """Tell whether an expression is a name or a part of one, which may be a list."""
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
 
 
 def tells(cx: Context, test: ast.expr) -> bool:

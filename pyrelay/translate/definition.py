@@ -11,7 +11,7 @@ import ast
 import importlib
 import inspect
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from pickle import PicklingError
@@ -23,6 +23,7 @@ from ..ir.expr import Rule
 from ..ir.op import Op
 from .fence import mistakes
 from .source import FunctionSource, load_source
+from .taking import without_inner_pops
 from .unions import names_data
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Definition:
         found = mistakes(source.file, source.node)
         if found:
             raise CheckError(*found)
-        return source
+        return replace(source, node=without_inner_pops(source.node))
 
     def _annotation_names(self) -> dict[str, Any]:
         """Give the names that annotations mention and the enclosing function binds, and the classes

@@ -24,8 +24,8 @@ from . import records
 from .atoms import again, atom, into
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
-from .conditions import as_value, branch, tells
-from .context import Context
+from .conditions import as_value, branch, condition, tells
+from .context import Context, in_turn
 from .environment import Bound
 from .functions import model_function
 from .growth import grown_value, turned
@@ -131,7 +131,8 @@ def _binary(cx: Context, node: ast.BinOp) -> Steps[Expr]:
 
 
 def _unary(cx: Context, node: ast.UnaryOp) -> Steps[Expr]:
-    operand = yield cx.expression(node.operand)
+    is_not = isinstance(node.op, ast.Not)
+    operand = yield (condition(cx, node.operand) if is_not else cx.expression(node.operand))
     negated = records.negation(cx, node, operand)
     if negated is not None:
         return negated
@@ -150,7 +151,7 @@ def _logical(cx: Context, node: ast.BoolOp) -> Steps[Expr]:
     """Translate `and` and `or` of bools; what need not be evaluated is not."""
     if tells(cx, node):
         return (yield as_value(cx, node))
-    values = yield cx.expressions(node.values)
+    values = yield in_turn(condition(cx, value) for value in node.values)
     span = cx.span(node)
     result = values[-1]
     for value in reversed(values[:-1]):

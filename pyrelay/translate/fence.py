@@ -34,7 +34,7 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
     ast.Delete: Refusal("`del`", "leave the name alone: values are freed after their last use"),
     ast.Dict: Refusal("a dictionary", "use a tuple, or a frozen dataclass"),
     ast.DictComp: Refusal("a dictionary comprehension", "use a tuple, or a frozen dataclass"),
-    ast.GeneratorExp: Refusal("a generator expression", "write a list comprehension: `[...]`"),
+    ast.GeneratorExp: Refusal("a generator expression here", "write a list comprehension: `[...]`"),
     ast.Global: Refusal("`global`", "return the new value and let the caller keep it"),
     ast.Import: Refusal("an import inside a function", "import at the top of the file"),
     ast.ImportFrom: Refusal("an import inside a function", "import at the top of the file"),
@@ -51,6 +51,9 @@ REFUSED: Final[dict[type[ast.AST], Refusal]] = {
     ast.YieldFrom: Refusal("`yield from`", "return a tuple or a tensor"),
 }
 """Refused wherever they stand."""
+
+ITERATING: Final = frozenset({"all", "any", "extend", "list", "max", "min", "sorted", "sum"})
+"""The functions of Python whose argument may be a generator expression."""
 
 REFUSED_OPERATORS: Final[dict[type[ast.AST], Refusal]] = {
     ast.LShift: Refusal("`<<`", "multiply by a power of 2"),
@@ -108,6 +111,11 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         case ast.keyword(arg="dims", value=ast.Dict(keys=keys, values=values)):
             yield from (k for k in keys if k is not None)  # only `create_model` takes it
             yield from values
+        case ast.Call(
+            func=ast.Name(id=name) | ast.Attribute(attr=name),
+            args=[ast.GeneratorExp() as each, *others],
+        ) if name in ITERATING:
+            yield from (each.elt, *each.generators, *others, *node.keywords)
         case ast.List(elts=elts, ctx=ast.Load()):
             yield from (e.value if isinstance(e, ast.Starred) else e for e in elts)
         case _ if type(node) in REFUSED and not isinstance(node, ast.Starred):

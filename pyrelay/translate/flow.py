@@ -243,13 +243,15 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
         case ast.Assign(targets=targets):
             for target in targets:
                 yield from names_of(target, items=items)
+            if items and (name := changed_list(stmt)) is not None:
+                yield name
         case ast.AugAssign(target=target) | ast.For(target=target):
             yield from names_of(target, items=items)
         case ast.AnnAssign(target=target, value=value) if value is not None:
             yield from names_of(target, items=items)
         case ast.FunctionDef(name=name):
             yield name
-        case ast.Expr() if items and (name := appended_to(stmt)) is not None:
+        case ast.Expr() if items and (name := changed_list(stmt)) is not None:
             yield name
         case ast.Match(cases=cases):
             for case in cases:
@@ -309,11 +311,21 @@ def is_never(stmt: ast.stmt) -> bool:
             return False
 
 
-def appended_to(stmt: ast.stmt) -> str | None:
-    """Give the name that a statement `xs.append(x)` gives a longer list."""
+CHANGES: Final = frozenset(
+    {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"}
+)
+"""The methods of lists that change them."""
+
+
+def changed_list(stmt: ast.stmt) -> str | None:
+    """Return the name whose list a statement such as `xs.append(x)` or `x = xs.pop()` changes."""
     match stmt:
-        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
-            return name
+        case (
+            ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=change)))
+            | ast.Assign(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=change)))
+        ):
+            only_pops = isinstance(stmt, ast.Assign)
+            return name if change in (("pop",) if only_pops else CHANGES) else None
         case _:
             return None
 

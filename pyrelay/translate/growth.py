@@ -1,8 +1,8 @@
-"""Local names of lists that `append` makes longer.
+"""Local names of lists that `append`, `pop` and the like change.
 
-A name that is appended to anywhere in a function is *grown*: its variable holds the list the other
-way round, so each `append` is one step, and wherever the name is read the list is turned round.
-Which names are grown is known from the text, so all paths agree on it.
+A name whose list is changed anywhere in a function is *grown*: its variable holds the list the
+other way round, so each `append` is one step, and wherever the name is read the list is turned
+round. Which names are grown is known from the text, so all paths agree on it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeGuard
+from typing import Final
 
-from ..diagnostics.catalogue.language import Unsupported
-from ..diagnostics.catalogue.lists import NotGrown, SharedList
+from ..diagnostics.catalogue.lists import SharedList
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr, GlobalVar, Var
 from ..ir.traverse import Steps
@@ -24,8 +23,7 @@ from .blocks import Code
 from .context import Context
 from .definition import Definition, meaning
 from .environment import Bound, Holder
-from .flow import Nested, appended_to, locals_of, statements_in
-from .kept_functions import check_kept
+from .flow import Nested, assigned_in, changed_list, locals_of, statements_in
 from .optional_parts import element_of, element_type, has_optionals, inner_displays
 from .static import static_value
 
@@ -69,13 +67,14 @@ def has_starred(node: ast.List) -> bool:
 
 
 def grown_in(node: ast.FunctionDef) -> dict[str, Type]:
-    """Give the names of a function's own that it appends to, nested functions not entered, each
-    with what its elements as they are written tell of their type."""
-    own = locals_of(node) - {a.arg for a in _parameters(node)}
+    """Return the names of a function's own whose lists it changes, nested functions not entered,
+    each with the type of its elements as far as what is written shows it. A parameter is one if it
+    is also assigned to."""
+    own = frozenset(assigned_in(node.body))
     elements: dict[str, list[ast.expr]] = {}
     grown: dict[str, None] = {}
     for stmt in statements_in(node.body):
-        name = appended_to(stmt)
+        name = changed_list(stmt)
         if name is not None and name in own:
             grown[name] = None
         for owner, written in _elements_in(stmt):
@@ -86,9 +85,12 @@ def grown_in(node: ast.FunctionDef) -> dict[str, Type]:
 def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
     """Give the elements that a statement writes for the lists of names."""
     match stmt:
-        case ast.Expr(ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"))):
-            assert isinstance(stmt.value, ast.Call)
-            yield name, stmt.value.args
+        case ast.Expr(
+            ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append" | "insert"), args=[*_, x]
+            )
+        ):
+            yield name, (x,)
         case ast.Assign(targets=targets, value=ast.List(elts=elements)):
             yield from ((t.id, elements) for t in targets if isinstance(t, ast.Name))
         case ast.AugAssign(target=ast.Name(id=name), value=ast.List(elts=elements)):
@@ -104,9 +106,17 @@ def grown_inside(node: Nested, around: Mapping[str, Type]) -> dict[str, Type]:
     return {n: ty for n, ty in around.items() if n not in hidden} | own
 
 
-def _parameters(node: ast.FunctionDef) -> Iterator[ast.arg]:
+def enter_grown(cx: Context, node: ast.FunctionDef, code: Code) -> None:
+    """Bind the parameters of a function whose lists it changes after it has assigned to them."""
     args = node.args
-    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        entry = cx.env.find(arg.arg)
+        if arg.arg in cx.grown and isinstance(entry, Bound) and entry.atom is not None:
+            span = cx.span(arg)
+            var = Var(arg.arg, span=span)
+            code.bind(var, turned(entry.atom, span))
+            holder = Holder(span, "the caller holds this list")
+            cx.env.set(arg.arg, Bound(atom=var, holder=holder))
 
 
 def grown_value(cx: Context, node: ast.expr) -> Expr | None:
@@ -118,65 +128,24 @@ def grown_value(cx: Context, node: ast.expr) -> Expr | None:
     return None if entry is None else entry.atom
 
 
-def is_append(node: ast.expr) -> TypeGuard[ast.Call]:
-    """Tell whether an expression is a call `xs.append(x)`."""
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "append"
-    )
-
-
-def append(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
-    """Translate the statement `xs.append(x)`."""
-    assert isinstance(node.func, ast.Attribute)
-    owner, span = node.func.value, cx.span(node)
-    old = grown_value(cx, owner)
-    if not isinstance(owner, ast.Name) or old is None:
-        cx.program.report(_not_grown(cx, owner, span))
-        return
-    entry = cx.env.find(owner.id)
-    holder = entry.holder if isinstance(entry, Bound) else None
-    if holder is not None:
-        cx.program.report(SharedList(span, owner.id, holder.span, holder.why))
-        return
-    if len(node.args) != 1 or node.keywords:
-        what, instead = "`append` with these arguments", "append one element: `xs.append(x)`"
-        cx.program.report(Unsupported(span, what, instead))
-        return
-    check_kept(cx, node.args[0])
-    cx.displays.update(inner_displays(node.args, cx.grown[owner.id]))
-    element = yield cx.expression(node.args[0])
-    hold_lists(cx, node.args[0])
-    var = Var(owner.id, span=span)
-    code.bind(var, longer(element, old, span))
-    cx.bind(owner.id, Bound(atom=var), span)
-
-
-def _not_grown(cx: Context, owner: ast.expr, span: Span) -> NotGrown:
-    text = ast.unparse(owner)
-    if not isinstance(owner, ast.Name):
-        return NotGrown(span, text, "it is part of another value", "give the list a name first")
-    if cx.env.find(owner.id) is None:
-        return NotGrown(
-            span, text, "it is defined outside of the function", "make a list inside, and return it"
-        )
-    instead = f"make a list of the function's own: `ys = {text} + [x]`"
-    return NotGrown(span, text, "it is not the function's own", instead)
-
-
 def assign_grown(
     cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
 ) -> Steps[None]:
-    """Translate `xs = value` for a name that is appended to, perhaps annotated with a type."""
-    if isinstance(value, ast.List) and not has_starred(value):
-        element = cx.grown[target.id] if ty is None else element_of(ty)
-        cx.displays.update(inner_displays(value.elts, element))
-        elements = yield cx.expressions(value.elts)
-        expr = chain(elements, empty_of(element, cx.span(value), code), cx.span(value))
-    else:
-        expr = turned((yield cx.expression(value)), cx.span(target))
-    _bind_grown(cx, target, value, expr, code, ty)
+    """Translate `xs = value` for a grown name, perhaps annotated with a type."""
+    expr = yield grown_list(cx, target, value, code, ty)
+    bind_grown(cx, target, value, expr, code, ty)
+
+
+def grown_list(
+    cx: Context, target: ast.Name, value: ast.expr, code: Code, ty: Type | None = None
+) -> Steps[Expr]:
+    """Translate the list that a grown name gets, the other way round."""
+    if not isinstance(value, ast.List) or has_starred(value):
+        return turned((yield cx.expression(value)), cx.span(target))
+    element = cx.grown[target.id] if ty is None else element_of(ty)
+    cx.displays.update(inner_displays(value.elts, element))
+    elements = yield cx.expressions(value.elts)
+    return chain(elements, empty_of(element, cx.span(value), code), cx.span(value))
 
 
 def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
@@ -189,10 +158,10 @@ def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     holder = entry.holder if isinstance(entry, Bound) else None
     if holder is not None:
         cx.program.report(SharedList(span, target.id, holder.span, holder.why))
-    _bind_grown(cx, target, ast.List([], ast.Load()), expr, code)
+    bind_grown(cx, target, ast.List([], ast.Load()), expr, code)
 
 
-def _bind_grown(
+def bind_grown(
     cx: Context,
     target: ast.Name,
     value: ast.expr,
@@ -200,6 +169,7 @@ def _bind_grown(
     code: Code,
     ty: Type | None = None,
 ) -> None:
+    """Bind a grown name to a list, written as `value`, that is already the other way round."""
     hold_lists(cx, value)
     span, elements = cx.span(target), cx.grown[target.id]
     if ty is None and has_optionals(elements):
@@ -229,8 +199,8 @@ def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     found: dict[str, Holder] = {}
     for stmt in statements_in(body):
         value = getattr(stmt, "value", None)
-        if appended_to(stmt) is not None and isinstance(value, ast.Call) and value.args:
-            value = value.args[0]
+        if changed_list(stmt) is not None and isinstance(value, ast.Call):
+            value = value.args[-1] if value.args else None
         if isinstance(value, ast.expr) and not isinstance(stmt, ast.Return | ast.AugAssign):
             for name in _lists_in(cx, value):
                 why = "it goes to another value here"
@@ -275,6 +245,8 @@ _HOLDING: Final[tuple[type[Type], ...]] = (AdtType, FnType, TypeVar, TypeHole)
 def _is_fresh(cx: Context, value: ast.expr) -> bool:
     """Tell whether a value is a list that nothing else holds."""
     match value:
+        case ast.Subscript(slice=ast.Slice()):
+            return True
         case ast.Name() | ast.Subscript() | ast.Attribute():
             return False
         case ast.IfExp(body=then, orelse=otherwise):

@@ -55,34 +55,21 @@ OF_VALUES: Final[dict[str, str]] = {
 _DICTIONARIES: Final = "there are no dictionaries here: use a tuple, or a frozen dataclass"
 
 OF_CONTAINERS: Final[dict[str, str]] = {
-    "clear": "start anew: `xs = []`",
-    "copy": "values never change: leave it out",
-    "count": "write `sum([1 for x in xs if x == y])`",
-    "extend": "write `xs += ys`",
     "get": _DICTIONARIES,
-    "index": "write a loop: `for i, x in enumerate(xs):`",
     "indices": "write `values, indices = x.max(dim=0)`",
-    "insert": "write `xs = [x] + xs` in front, else `xs = xs[:i] + [x] + xs[i:]`",
     "items": _DICTIONARIES,
     "keys": _DICTIONARIES,
-    "pop": "write `x = xs[-1]`, then `xs = xs[:-1]`",
-    "remove": "write `xs = [x for x in xs if x != y]`",
-    "reverse": "write `xs = xs[::-1]`",
     "update": _DICTIONARIES,
     "values": f"{_DICTIONARIES}; of `max`, `sort` and `topk`: `values, indices = x.max(dim=0)`",
 }
 """Methods of lists and dictionaries."""
 
 OF_BUILTINS: Final[dict[str, str]] = {
-    "all": "write a loop, or `relay.stack(xs).all()` of a list that is not empty",
-    "any": "write `True in xs`",
     "dict": _DICTIONARIES,
     "divmod": "write `a // b, a % b`",
     "filter": "write `[x for x in xs if f(x)]`",
     "getattr": "write `x.name`",
-    "map": "write `[f(x) for x in xs]`",
     "set": "use a list",
-    "sorted": "sort a tensor: `relay.sort(relay.stack(xs), 0)`",
     "tuple": "write the fields out, `(a, b)`; a list of any length stays a list",
 }
 """Python's own functions that are not in the language."""

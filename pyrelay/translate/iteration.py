@@ -330,6 +330,39 @@ def _all_next(parts: Sequence[Iteration], at: Round, span: Span) -> Expr:
     return found
 
 
+def _map(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+    """Return the rounds over `map(f, xs, ...)`: the function called with the elements."""
+    if not _arguments(cx, node, "map", 2, None):
+        return _nothing(cx, node)
+    span = cx.span(node)
+    called = as_function(cx, node.args[0])
+    function = atom((yield cx.expression(called)), "function", code.bind)
+    zipped = ast.copy_location(ast.Call(node.func, node.args[1:], []), node)
+    inner = yield _zip(cx, zipped, code)
+
+    def element(at: Round) -> Expr:
+        made = inner.element(at)
+        assert isinstance(made, Tuple)
+        return Call(again(function), made.fields, span=span)
+
+    return replace(inner, element=element)
+
+
+def as_function(cx: Context, node: ast.expr) -> ast.expr:
+    """Return what is called with elements; a function of Python's own, such as `len`, is called in
+    a lambda."""
+    known = static_value(cx, node)
+    if known is None or meaning(known.value) is not None:
+        return node
+    call = ast.Call(node, [ast.Name("item", ast.Load())], [])
+    args = ast.arguments([], [ast.arg("item", None)], None, [], [], None, [])
+    made = ast.Lambda(args, call)
+    for part in ast.walk(made):
+        if part is not node and isinstance(part, ast.expr | ast.arg):
+            ast.copy_location(part, node)
+    return made
+
+
 def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     if not _arguments(cx, node, "reversed", 1, 1):
         return _nothing(cx, node)
@@ -376,6 +409,7 @@ def _is_counted(cx: Context, node: ast.expr) -> bool:
 _READERS: Sequence[tuple[object, Callable[[Context, ast.Call, Code], Steps[Iteration]]]] = (
     (builtins.range, _range),
     (builtins.enumerate, _enumerate),
+    (builtins.map, _map),
     (builtins.zip, _zip),
     (builtins.reversed, _reversed),
 )

@@ -21,13 +21,14 @@ from .attributes import static_argument
 from .blocks import Code, Copy, Cursor, Frame, FunctionEnd, cursor, following
 from .branching import join, leave
 from .closures import local_function, note_captures
-from .conditions import never, tells
+from .conditions import condition, never, tells
 from .context import Context
 from .definition import meaning
 from .environment import Bound, LocalFunction, Static
 from .flow import analyse, leaves, reads, statements_in
-from .growth import append, is_append
+from .growth import enter_grown
 from .instances import NotSupplied
+from .list_changes import assign_popped, change_list, is_change, takes_element
 from .loops import head_span, loop, tail_loop
 from .mentions import unit
 from .static import static_test, static_value
@@ -301,7 +302,9 @@ def function_body(cx: Context, node: ast.FunctionDef) -> Steps[Expr]:
         returns = cx.span(node.returns)
     end = FunctionEnd(node.name, returns)
     frame = Frame(flow, node.name, returns, end, head_span(cx, node))
-    return (yield block(cx, cursor(node.body), frame))
+    code = Code()
+    enter_grown(cx, node, code)
+    return code.close((yield block(cx, cursor(node.body), frame)))
 
 
 def _is_none(node: ast.expr) -> bool:
@@ -328,10 +331,19 @@ def returns_value(node: ast.FunctionDef) -> ast.Return | None:
 def _expression(cx: Context, stmt: ast.Expr, code: Code) -> Steps[None]:
     if isinstance(stmt.value, ast.Constant):
         return  # a docstring, or a value that goes nowhere
-    if is_append(stmt.value):
-        yield append(cx, stmt.value, code)
+    if isinstance(stmt.value, ast.Call) and is_change(cx, stmt.value):
+        yield change_list(cx, stmt.value, code)
         return
     code.bind(Var("_", span=cx.span(stmt)), (yield cx.expression(stmt.value)))
+
+
+def _assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
+    """Translate an assignment; `x = xs.pop()` changes the list of `xs` as well."""
+    target, value = stmt.targets[0], stmt.value
+    if isinstance(value, ast.Call) and isinstance(target, ast.Name) and takes_element(cx, value):
+        yield assign_popped(cx, target, value, code)
+    else:
+        yield assign(cx, stmt, code)
 
 
 def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
@@ -339,14 +351,14 @@ def _assert(cx: Context, stmt: ast.Assert, code: Code) -> Steps[None]:
         yield assume(cx, stmt.test, stmt.msg, code)
         return
     span = cx.span(stmt.test)
-    condition = yield cx.expression(stmt.test)
+    holds = yield condition(cx, stmt.test)
     words = Text("the assertion does not hold")
     if stmt.msg is not None:
         words = yield read_text(cx, stmt.msg)
-    held: Expr = Call(check, (condition,), {"message": words.known}, span=span)
+    held: Expr = Call(check, (holds,), {"message": words.known}, span=span)
     if words.known is None:  # the text is made only where it is needed
         failed = Call(stop, (words.expression(span),), {"assertion": True}, span=span)
-        held = If(condition, unit(span), failed, span=span)
+        held = If(holds, unit(span), failed, span=span)
     code.bind(Var("_", span=span), held)
 
 
@@ -358,7 +370,7 @@ def _annotation(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
 _SIMPLE: Final[dict[type[ast.stmt], Callable[..., Steps[None]]]] = {
     ast.AnnAssign: _annotation,
     ast.Assert: _assert,
-    ast.Assign: assign,
+    ast.Assign: _assign,
     ast.AugAssign: augmented,
     ast.Expr: _expression,
 }

@@ -50,8 +50,8 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
     grown = grown_value(cx, node.value) if dim == -1 else None
     if grown is not None:
         # The list is held the other way round: the last element is in front.
-        first = Place((Constant(0, span=cx.span(node.slice)),), (("int", 0),))
-        return item(grown, first, cx.span(node), cx.span(node.slice))
+        inside = cx.span(node.slice)
+        return item(grown, first_place(inside), cx.span(node), inside)
     part = value_at(cx, node)
     if part is not None:
         return value_of(cx, part, ast.unparse(node), cx.span(node))
@@ -111,6 +111,16 @@ def copied(place: Place) -> Place:
     """Give a place of atoms for a second use."""
     spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
     return Place(tuple(again(i) for i in place.indices), spec)
+
+
+def is_last(node: ast.expr) -> bool:
+    """Tell whether an index is `-1`."""
+    return _literal(node) == -1
+
+
+def first_place(span: Span) -> Place:
+    """Return the place of the first element."""
+    return Place((Constant(0, span=span),), (("int", 0),))
 
 
 def _literal(node: ast.expr) -> int | None:

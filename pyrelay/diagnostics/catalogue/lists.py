@@ -10,48 +10,53 @@ from ..source import Span
 
 @dataclass(frozen=True, slots=True)
 class SharedList:
-    """An element is appended to a list that something else may hold too.
+    """A list is changed that something else may hold too.
 
-    `xs.append(x)` gives the name `xs` a longer list and leaves every other value alone. Where
-    another name, a tuple or another list may hold the same list, Python would make that one longer
-    as well, so the program has to say what it means.
+    `xs.append(x)` gives the name `xs` a longer list and leaves every other value alone, and so do
+    `pop`, `insert` and the other methods that change a list. Where another name, a tuple or another
+    list may hold the same list, Python would change that one as well, so the program has to say
+    what it means.
     """
 
     span: Span
     name: str
     holder: Span
     why: str
+    change: str = "an element is appended here"
+    instead: str | None = None
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL170",
             title=f"the list in `{self.name}` may also be held elsewhere",
-            primary=Label(self.span, "an element is appended here"),
+            primary=Label(self.span, self.change),
             secondary=(Label(self.holder, self.why),),
-            help=f"write `{self.name} = {self.name} + [x]`, which changes nothing but this name",
+            help=self.instead
+            or f"write `{self.name} = {self.name} + [x]`, which changes nothing but this name",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class NotGrown:
-    """An element is appended to what is no list of the function's own.
+    """What is changed is no list of the function's own.
 
-    Only a local name that the function itself has given a list can be appended to: what a caller
-    passes, or a function around holds, never changes.
+    Only the list of a local name that the function itself has given one can be changed, by `append`
+    and the like: what a caller passes, or a function around holds, never changes.
     """
 
     span: Span
     name: str
     why: str
     instead: str
+    change: str = "an element is appended here"
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
         return Diagnostic(
             code="RL171",
-            title=f"nothing can be appended to `{self.name}`: {self.why}",
-            primary=Label(self.span, "an element is appended here"),
+            title=f"the list `{self.name}` cannot be changed: {self.why}",
+            primary=Label(self.span, self.change),
             help=self.instead,
         )
 

@@ -433,8 +433,8 @@ class TransformMismatch:
 class UnpackMismatch:
     """A tuple is unpacked into more or fewer names than it has fields, or the value is no tuple.
 
-    The number of names is checked before the program runs, so only a tuple is unpacked. The parts
-    of a tensor or a list are named one by one.
+    The number of names is checked before the program runs: of a tuple, and of a tensor whose first
+    size is known. The length of a list is checked when the program runs.
     """
 
     span: Span

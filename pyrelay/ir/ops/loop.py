@@ -8,7 +8,7 @@ in the place of these, so no checked program has them.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from .. import kinds
 from ..op import (
@@ -67,52 +67,86 @@ backwards: Final = _operator("backwards", "The elements the other way round.")
 
 bound: Final = _operator("bound", "An argument of `range`, which must be an integer.")
 
-contains: Final = Op(
-    name="contains",
-    doc="Whether a list or a tuple has an element that is equal to a value, or a string a part.",
-    params=(operand("value"), operand("items")),
-    promotion=Promotion.NONE,
-    type_rule=_undecided,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Host(_never),
-    grad=NoGradient("no checked program has it"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (Sample((0, (0,))),),
-)
 
-map_leaves: Final = Op(
-    name="map_leaves",
-    doc="A function applied to the tensors of floats in trees of one structure.",
-    params=(operand("function"), operand("trees")),
-    promotion=Promotion.NONE,
-    type_rule=_undecided,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Host(_never),
-    grad=NoGradient("no checked program has it"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (Sample((0, (0,))),),
-)
+def _undecided_of(
+    name: str,
+    doc: str,
+    *params: Param,
+    sample: tuple[Any, ...],
+    attrs: dict[str, Any] | None = None,
+) -> Op:
+    return Op(
+        name=name,
+        doc=doc,
+        params=params,
+        promotion=Promotion.NONE,
+        type_rule=_undecided,
+        effect=Effect.NONE,
+        shape=ShapeBehaviour.TRIVIAL,
+        lowering=Host(_never),
+        grad=NoGradient("no checked program has it"),
+        hidden=(),
+        hyper=(),
+        torch_name=None,
+        samples=lambda: (Sample(sample, attrs or {}),),
+    )
 
-equal_values: Final = Op(
-    name="equal_values",
-    doc="`relay.equal` as it is written: of tensors element by element, of data as a whole.",
-    params=(operand("input"), operand("other")),
-    promotion=Promotion.NONE,
-    type_rule=_undecided,
-    effect=Effect.NONE,
-    shape=ShapeBehaviour.TRIVIAL,
-    lowering=Host(_never),
-    grad=NoGradient("no checked program has it"),
-    hidden=(),
-    hyper=(),
-    torch_name=None,
-    samples=lambda: (Sample((0, 0)),),
+
+contains: Final = _undecided_of(
+    "contains",
+    "Whether a list or a tuple has an element that is equal to a value, or a string a part.",
+    operand("value"),
+    operand("items"),
+    sample=(0, (0,)),
+)
+index_of: Final = _undecided_of(
+    "index_of",
+    "The place of the first element of a list that is equal to a value.",
+    operand("items"),
+    operand("value"),
+    sample=((0,), 0),
+)
+count_of: Final = _undecided_of(
+    "count_of",
+    "How many elements of a list are equal to a value.",
+    operand("items"),
+    operand("value"),
+    sample=((0,), 0),
+)
+is_before: Final = _undecided_of(
+    "is_before",
+    "Whether a value comes before another in a sorted list: numbers, and tuples of them.",
+    operand("input"),
+    operand("other"),
+    sample=(0, 0),
+)
+truth: Final = _undecided_of(
+    "truth",
+    "Whether a condition holds: a bool itself, and of a list whether it has elements.",
+    operand("input"),
+    sample=(True,),
+)
+unpacked: Final = _undecided_of(
+    "unpacked",
+    "The elements of what is assigned to several names, as a tuple.",
+    operand("items"),
+    attribute("count", convert=kinds.whole),
+    sample=((0, 0),),
+    attrs={"count": 2},
+)
+map_leaves: Final = _undecided_of(
+    "map_leaves",
+    "A function applied to the tensors of floats in trees of one structure.",
+    operand("function"),
+    operand("trees"),
+    sample=(0, (0,)),
+)
+equal_values: Final = _undecided_of(
+    "equal_values",
+    "`relay.equal` as it is written: of tensors element by element, of data as a whole.",
+    operand("input"),
+    operand("other"),
+    sample=(0, 0),
 )
 
 relay_call: Final = Op(
@@ -146,4 +180,9 @@ UNDECIDED: Final = (
     map_leaves,
     equal_values,
     relay_call,
+    index_of,
+    count_of,
+    is_before,
+    truth,
+    unpacked,
 )

@@ -28,6 +28,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Constructor, Expr, Function, If, Rule, Transform, Var
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
+from ...ir.ops.loop import unpacked
 from ...ir.types import (
     BOOL,
     AdtType,
@@ -98,6 +99,9 @@ class OperatorConstraint:
         """Give what to tell the user."""
         if self.call.op is field and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
+        if self.call.op is unpacked:
+            count, actual = self.call.call.attrs["count"], solver.resolve(self.call.types[0])
+            return explain_unpacking(self.span, count, actual, self.call.call.args[0])
         return explain_operator(solver, self.call, clash)
 
 
@@ -125,7 +129,10 @@ class FlowConstraint:
         """Give what to tell the user."""
         if isinstance(self.expected, TupleType) and self.kind == "let":
             actual = solver.resolve(self.actual)
-            return explain_unpacking(self.span, len(self.expected.fields), actual, self.value)
+            value = self.value
+            if isinstance(value, Call) and value.callee is unpacked:
+                value = value.args[0]
+            return explain_unpacking(self.span, len(self.expected.fields), actual, value)
         actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
         if self.kind == "cell":
             return NotACell(self.span, show(actual))

@@ -20,8 +20,10 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Clash, Stuck
+from ...ir.ops.arithmetic import add
+from ...ir.ops.failing import fail
 from ...ir.ops.text import contains_text
-from ...ir.types import BOOL, AdtType, StrType, TupleType, Type, TypeHole, show
+from ...ir.types import BOOL, INT, AdtType, StrType, TupleType, Type, TypeHole, show
 from ...prelude.library import LIST
 from .equality import compared
 from .sites import split
@@ -60,6 +62,46 @@ def membership(
             )
 
 
+def first_position(
+    pair: tuple[Expr, Expr],
+    types: tuple[Type, Type],
+    solver: Solver,
+    adts: Mapping[str, AdtDef],
+    span: Span,
+) -> Expr:
+    """Return the place of the first element of a list, the first of two atoms, that is equal to
+    the second; the program stops where there is none. Raises Stuck and Clash."""
+    element = _element_of(types[0], solver, "index")
+    search = _Search(pair[1], types[1], solver, adts, span)
+    return search.counted(pair[0], types[0], element, stops=True)
+
+
+def occurrences(
+    pair: tuple[Expr, Expr],
+    types: tuple[Type, Type],
+    solver: Solver,
+    adts: Mapping[str, AdtDef],
+    span: Span,
+) -> Expr:
+    """Return how many elements of a list, the first of two atoms, are equal to the second. Raises
+    Stuck and Clash."""
+    element = _element_of(types[0], solver, "count")
+    search = _Search(pair[1], types[1], solver, adts, span)
+    return search.counted(pair[0], types[0], element, stops=False)
+
+
+def _element_of(ty: Type, solver: Solver, name: str) -> Type:
+    found = solver.shallow(ty)
+    match found:
+        case TypeHole():
+            raise Stuck(found)
+        case AdtType(list_name, (element,)) if list_name == LIST and not isinstance(element, Dim):
+            return element
+        case _:
+            shown = show(solver.resolve(found))
+            raise Clash(f"`{name}` is a method of lists", labels={0: f"this is {shown}"})
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _Search:
@@ -96,6 +138,27 @@ class _Search:
         function = Function((rest,), body, BOOL, name=loop.name, span=span)
         searched = Call(loop, (items,), span=span)
         return LetBlock((Binding(loop, function),), searched, Flavour.REC, span=span)
+
+    def counted(self, items: Expr, ty: Type, element: Type, *, stops: bool) -> Expr:
+        """Return the loop over a list that counts elements: those before the first that is equal,
+        or those that are equal."""
+        span = self.span
+        loop, rest = Var("search_loop", span=span), Var("rest", ty, span=span)
+        count = Var("count", INT, span=span)
+
+        def step(head: Var, tail: Var) -> Expr:
+            more = Call(add, (count, Constant(1, span=span)), {}, span=span)
+            found = count if stops else Call(loop, (tail, more), span=span)
+            on = Call(loop, (tail, more if stops else count), span=span)
+            return If(self._is_equal(head, element), found, on, span=span)
+
+        none: Expr = count
+        if stops:
+            none = Call(fail, (), {"message": "the value is not in the list"}, span=span)
+        body = split(rest, step, none, span)
+        function = Function((rest, count), body, INT, name=loop.name, span=span)
+        start = Call(loop, (items, Constant(0, INT, span=span)), span=span)
+        return LetBlock((Binding(loop, function),), start, Flavour.REC, span=span)
 
     def _is_equal(self, item: Var, ty: Type) -> Expr:
         return compared((item, self.value), (ty, self.type), self.solver, self.adts, self.span)

@@ -7,8 +7,7 @@ the language itself and takes its place. Lists are read as functions of the prel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.dims import Dim
 from ...ir.expr import (
@@ -19,8 +18,9 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Clash, Op, Stuck
-from ...ir.ops.arithmetic import add, maximum, minimum
+from ...ir.ops.arithmetic import add, maximum, minimum, multiply
 from ...ir.ops.compare import cast, equal, less, not_equal
+from ...ir.ops.conversions import to_bool
 from ...ir.ops.extrema import amax, amin
 from ...ir.ops.field import field
 from ...ir.ops.index import index, set_at
@@ -29,13 +29,18 @@ from ...ir.ops.loop import (
     backwards,
     bound,
     contains,
+    count_of,
     element_at,
     equal_values,
     first_place,
+    index_of,
+    is_before,
     is_inside,
     map_leaves,
     next_place,
     relay_call,
+    truth,
+    unpacked,
 )
 from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
@@ -62,25 +67,17 @@ from ...prelude.library import LIST
 from .equality import compared, is_data
 from .filled import READERS as FILLED
 from .filled import filled
+from .list_readings import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
 from .operators import OperatorCall
 from .records import read_field
-from .sites import Reader, Site, nothing
+from .sites import Reader, Reading, Site, nothing
 from .solver import Solver
 from .tree_map import mapped
 from .tuple_readings import of_tuple
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a call means: an expression, with its operands as variables."""
-
-    operands: Mapping[Var, Expr]
-    body: Expr
 
 
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
@@ -289,6 +286,8 @@ def _extreme(op: Op, name: str) -> Reader:
         if site.attrs["dim"] is not None:
             raise Clash(f"the {name} of a list is `{name}(xs)`", labels={0: "this is a list"})
         element = _element(site, name)
+        if isinstance(element, TupleType):
+            return _best(site, flipped=op is maximum)
         if not isinstance(element, SizeType) and not _is_number(element):
             raise Clash(
                 f"`{name}` of a list takes numbers", labels={0: f"its elements are {show(element)}"}
@@ -296,6 +295,15 @@ def _extreme(op: Op, name: str) -> Reader:
         return _folded(site, op, nothing(site))
 
     return read
+
+
+def _best(site: Site, *, flipped: bool) -> Expr:
+    """Return the first of the least, or greatest, tuples in a list."""
+    left, right, item = (Var(n, span=site.span) for n in ("left", "right", "item"))
+    pair = (right, left) if flipped else (left, right)
+    before = Function((left, right), site.call(is_before, *pair), span=site.span)
+    key = Function((item,), item, span=site.span)
+    return site.call("best_by", before, key, site.operand(0))
 
 
 def _is_number(ty: Type) -> bool:
@@ -359,6 +367,11 @@ def _rest(site: Site) -> Expr:
     return site.split(site.operand(1), lambda _, tail: tail, nothing(site))
 
 
+def _has_elements(site: Site) -> Expr:
+    yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
+    return site.split(site.operand(0), lambda *_: yes, no)
+
+
 def _is_cons(site: Site) -> Expr:
     yes, no = Constant(True, span=site.span), Constant(False, span=site.span)
     return site.split(site.operand(1), lambda *_: yes, no)
@@ -380,6 +393,7 @@ _ON_LISTS: Final[dict[Op, Reader]] = {
     element_at: _first,
     next_place: _rest,
     backwards: lambda site: site.call("rev", site.operand(0)),
+    to_bool: _has_elements,
 }
 
 
@@ -388,6 +402,12 @@ _OF_CALLS: Final[
 ] = {
     bound: _bound,
     contains: _contains,
+    count_of: found_in_list,
+    index_of: found_in_list,
+    is_before: order,
+    multiply: multiplied,
+    truth: truth_of,
+    unpacked: unpacked_elements,
     equal_values: _equal,
     field: _field,
     map_leaves: _tree_map,

@@ -3,7 +3,8 @@ of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, final
 
 from ...diagnostics.source import Span
@@ -93,6 +94,15 @@ class Site:
     def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
         """Give a match on whether a list has a first element."""
         return split(xs, some, none, self.span)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a call means: an expression, with its operands as variables."""
+
+    operands: Mapping[Var, Expr]
+    body: Expr
 
 
 Reader: TypeAlias = Callable[[Site], Expr]

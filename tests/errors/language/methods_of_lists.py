@@ -1,4 +1,4 @@
-"""Python's lists change in place, and have methods and functions that the language has not."""
+"""A list is changed by a statement, and only where it is the function's own."""
 
 from pyrelay import Float, relay
 from pyrelay.prelude import List
@@ -7,7 +7,6 @@ from pyrelay.prelude import List
 @relay
 def last(xs: List[Float]) -> Float:
     ys = [x for x in xs]
-    ys.extend(xs)
-    ys.insert(0, 1.0)
-    best = sorted(ys)[0]
-    return best + ys.pop()
+    ys.append(1.0)
+    xs.insert(0, 1.0)
+    return ys.pop() if xs[0] > 1.0 else xs.pop()

@@ -1,9 +1,9 @@
-"""A list is not repeated by `*`."""
+"""Arithmetic on a list is that of each element."""
 
-from pyrelay import Float, Int, relay
+from pyrelay import Float, relay
 from pyrelay.prelude import List
 
 
 @relay
-def zeros(n: Int) -> List[Float]:
-    return [0.0] * n
+def halves(xs: List[Float]) -> List[Float]:
+    return xs * 0.5

@@ -1,4 +1,4 @@
-"""The rows of a tensor are tensors, not tuples."""
+"""Rows of three numbers are unpacked into two names."""
 
 from pyrelay import Dim, Float, Tensor, relay
 
@@ -8,6 +8,6 @@ N = Dim("N")
 @relay
 def total(x: Tensor[Float, (N, 3)]) -> Float:
     found = 0.0
-    for a, b, c in x:
-        found += a * b * c
+    for a, b in x:
+        found += a * b
     return found

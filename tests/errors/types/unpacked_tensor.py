@@ -1,4 +1,4 @@
-"""A tensor is unpacked as if it were a tuple."""
+"""A tensor of unknown first size is unpacked."""
 
 from pyrelay import Dim, Float, Tensor, relay
 
@@ -6,6 +6,6 @@ N = Dim("N")
 
 
 @relay
-def add(x: Tensor[Float, (2,)]) -> Float:
+def add(x: Tensor[Float, (N,)]) -> Float:
     a, b = x
     return a + b

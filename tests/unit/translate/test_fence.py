@@ -19,7 +19,7 @@ BODIES = {
     ast.Delete: "del x",
     ast.Dict: "{1: x}",
     ast.DictComp: "{i: i for i in x}",
-    ast.GeneratorExp: "sum(i for i in x)",
+    ast.GeneratorExp: "f(i for i in x)",
     ast.Global: "global x",
     ast.Import: "import math",
     ast.ImportFrom: "from math import pi",

@@ -64,7 +64,7 @@ def annotated_with_torch(x: torch.Tensor) -> Float:
     return x.sum()
 
 
-def annotated_with_a_list(x: list[float]) -> Float:
+def annotated_with_a_set(x: set[float]) -> Float:
     return x
 
 
@@ -278,7 +278,7 @@ CASES: list[tuple[Callable[..., Any], str, str]] = [
     (unnamed, "RL102", "y"),
     (undefined, "RL101", "WEIGTHS"),
     (annotated_with_torch, "RL103", "torch.Tensor"),
-    (annotated_with_a_list, "RL103", "list[float]"),
+    (annotated_with_a_set, "RL103", "set[float]"),
     (annotated_with_nothing, "RL101", "Floats"),
     (captures_a_tensor, "RL106", "WEIGHTS"),
     (captures_an_array, "RL106", "TABLE"),
