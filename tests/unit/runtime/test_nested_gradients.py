@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -111,6 +112,77 @@ def of_what_a_call_returns(x: Float):
     return relay.grad(lambda y: relay.grad(relay.grad(curried(y)))(x * y) * y)(x)
 
 
+@dataclass(frozen=True)
+class Scaled:
+    function: Fn[[Float], Float]
+    scale: Float
+
+
+@relay
+def of_a_function_in_data(x: Float):
+    scaled = Scaled(lambda y: y * y * x, x)
+    return relay.grad(lambda z: relay.grad(scaled.function)(z * scaled.scale) * z)(x)
+
+
+@relay
+def third_through_a_cell(x: Float):
+    def squared(y: Float) -> Float:
+        cell = relay.ref(y)
+        for _ in range(3):
+            cell.value = cell.value * cell.value + x
+        return cell.value
+
+    return relay.grad(relay.grad(relay.grad(squared)))(x * 0.5)
+
+
+@relay
+def second_through_a_list(x: Float):
+    def summed(y: Float) -> Float:
+        xs = [y]
+        for _ in range(4):
+            xs.append(xs[-1] * relay.cos(y))
+        total = 0.0
+        for v in xs:
+            total += v
+        return total
+
+    return relay.grad(relay.grad(summed))(x)
+
+
+@relay
+def third_through_while(x: Float):
+    def grown(y: Float) -> Float:
+        while y < 20.0:
+            y = y * y + 2.0
+        return y
+
+    return relay.grad(relay.grad(relay.grad(grown)))(x * x)
+
+
+def torch_third_through_a_cell(x: Any) -> Any:
+    def squared(y: Any) -> Any:
+        for _ in range(3):
+            y = y * y + x
+        return y
+
+    return grad(grad(grad(squared)))(x * 0.5)
+
+
+def torch_second_through_a_list(x: Any) -> Any:
+    return grad(grad(lambda y: sum(y * torch.cos(y) ** i for i in range(5))))(x)
+
+
+def torch_third_through_while(x: Any) -> Any:
+    rounds = 2 if x > 1.0 else 3
+
+    def grown(y: Any) -> Any:
+        for _ in range(rounds):
+            y = y * y + 2.0
+        return y
+
+    return grad(grad(grad(grown)))(x * x)
+
+
 def tq(x: Any) -> Any:
     return x**3 + torch.sin(x)
 
@@ -165,6 +237,10 @@ CASES: list[tuple[Any, Callable[[Any], Any]]] = [
     (maker, lambda x: 2.0 * x * grad(grad(tq))(x)),
     (composition, torch_composition),
     (of_what_a_call_returns, lambda x: grad(lambda y: 2.0 * y * y)(x)),
+    (of_a_function_in_data, lambda x: grad(lambda z: 2.0 * z * x * x * z)(x)),
+    (third_through_a_cell, torch_third_through_a_cell),
+    (second_through_a_list, torch_second_through_a_list),
+    (third_through_while, torch_third_through_while),
 ]
 
 
