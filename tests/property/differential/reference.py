@@ -182,8 +182,10 @@ class Operators:
         return gradient
 
 
-def gradients(value: torch.Tensor, wanted: list[torch.Tensor]) -> list[torch.Tensor]:
+def gradients(value: torch.Tensor | Undefined, wanted: list[torch.Tensor]) -> list[torch.Tensor]:
     """Return derivatives, which may be derived again; 0 where there is no dependence."""
+    if isinstance(value, Undefined):
+        raise UndefinedError
     if not value.requires_grad:
         return [torch.zeros_like(w) for w in wanted]
     found = torch.autograd.grad(value, wanted, create_graph=True, allow_unused=True)
