@@ -63,7 +63,7 @@ def loaded(model: Any, site: str, theirs: torch.nn.Module, suffix: str = "") -> 
     names = {k + suffix: f"{site}.{v}" for k, v in TORCH_NAMES.items()}
     state = {k: v for k, v in theirs.state_dict().items() if k in names}
     missing, _ = model.load_state_dict(state, strict=False, rename=names)
-    assert not [k for k in missing if k.startswith(site)]
+    assert not [k for k in missing if k.startswith(f"{site}.")]
     return names
 
 

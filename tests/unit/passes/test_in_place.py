@@ -67,6 +67,8 @@ DONE = {
     "a loop": "let rec %go = fn (%i: int64) -> float32 { if (%i == 0i64) { sum(ref_read(%m).1) }"
     " else { let %p = ref_read(%m); let %g = tanh(%p.0); let %b = sum(%y, dim=(0,));"
     f" {WRITE}; %go(%i - 1i64) }} }}; %go(3i64)",
+    "only a part": "let %p = ref_read(%m); let %g = tanh(%p.0);"
+    " ref_write(%m, (sgd_step(%p.0, %g, 0.5f32), %p.1)); sum(%x)",
 }
 
 
@@ -128,8 +130,9 @@ KEPT = {
     " ref_write(%m, (sgd_step(%p.0, %g, 0.5f32), sgd_step(%p.1, %b, 0.25f32))); sum(%x)",
     "a rate of the run": "let %p = ref_read(%m); let %g = tanh(%p.0); let %b = sum(%y, dim=(0,));"
     " let %r = sum(%x); ref_write(%m, (sgd_step(%p.0, %g, %r), sgd_step(%p.1, %b, %r))); %r",
-    "only a part": "let %p = ref_read(%m); let %g = tanh(%p.0);"
-    " ref_write(%m, (sgd_step(%p.0, %g, 0.5f32), %p.1)); sum(%x)",
+    "a part that stays as it was before another write": "let %p = ref_read(%m);"
+    f" let %g = tanh(%p.0); let %b = sum(%y, dim=(0,)); {WRITE};"
+    " ref_write(%m, (sgd_step(ref_read(%m).0, %g, 0.5f32), %p.1)); sum(%x)",
     "another model": "let %p = ref_read(%n); let %g = tanh(%p.0); let %b = sum(%y, dim=(0,));"
     f" {WRITE}; sum(%x)",
     "a step that is used twice": "let %p = ref_read(%m); let %g = tanh(%p.0);"
