@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.data import NoSuchField
@@ -25,6 +25,7 @@ from ...ir.op import Clash, Stuck
 from ...ir.types import AdtType, RefType, Substitution, Type, TypeHole, dim_names, show
 
 if TYPE_CHECKING:
+    from ...diagnostics.source import Span
     from ...ir.module import AdtDef, ConstructorDef
     from .operators import OperatorCall
     from .solver import Solver
@@ -51,16 +52,27 @@ def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[st
             raise Stuck(ty)
         case TypeHole() | RefType() if name == "value":
             return RefRead(value, span=span)
-        case AdtType() if (found := record_of(adts, ty)) and name in found.field_names:
-            var = Var(name, span=span)
-            fields = tuple(
-                BindPattern(var, span=span) if n == name else Anything(span=span)
-                for n in found.field_names
-            )
-            pattern = ConstructorPattern(ty.name, found.name, fields, span=span)
-            return Match(value, (Clause(pattern, var),), span=span)
+        case AdtType() if _all_have(adts[ty.name].constructors, name):
+            found = (_reading(ty.name, c, name, span) for c in adts[ty.name].constructors)
+            return Match(value, tuple(found), span=span)
         case _:
             raise Clash("no such field")
+
+
+def _all_have(constructors: Sequence[ConstructorDef], name: str) -> bool:
+    """Tell whether all constructors of a data type have a field of one name and one type."""
+    types = {dict(zip(c.field_names, c.fields, strict=False)).get(name) for c in constructors}
+    return len(types) == 1 and None not in types
+
+
+def _reading(adt: str, constructor: ConstructorDef, name: str, span: Span) -> Clause:
+    """Return the clause of a match that gives the field of one constructor."""
+    var = Var(name, span=span)
+    fields = tuple(
+        BindPattern(var, span=span) if n == name else Anything(span=span)
+        for n in constructor.field_names
+    )
+    return Clause(ConstructorPattern(adt, constructor.name, fields, span=span), var)
 
 
 def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
@@ -82,9 +94,3 @@ def maker_of(adt: AdtDef, name: str) -> Function | None:
     typed = zip(found.field_names, found.fields, strict=True)
     params = tuple(Var(n, ty, span=adt.span) for n, ty in typed)
     return Function(params, Tuple((), span=adt.span), name=name, span=adt.span)
-
-
-def record_of(adts: Mapping[str, AdtDef], ty: AdtType) -> ConstructorDef | None:
-    """Give the one constructor of a record, None for a data type with several."""
-    cases = adts[ty.name].constructors
-    return cases[0] if len(cases) == 1 else None
