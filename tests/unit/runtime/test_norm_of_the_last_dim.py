@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch.nn import functional as F
+from torch.nn import functional
 
 from pyrelay import CheckError, Dim, Float, Tensor, relay, relay_model
 
@@ -42,17 +42,19 @@ def test_a_model_has_parameters_of_the_last_size() -> None:
     weight, bias, *of_norms = model.parameters()
     assert [p.shape for p in of_norms] == [(7,)] * 3
     x = torch.randn(2, 4, 3)
-    wanted = F.layer_norm(F.linear(x, weight, bias), (7,), of_norms[0], of_norms[1])
-    torch.testing.assert_close(model(x), F.rms_norm(wanted, (7,), of_norms[2]))
+    wanted = functional.layer_norm(
+        functional.linear(x, weight, bias), (7,), of_norms[0], of_norms[1]
+    )
+    torch.testing.assert_close(model(x), functional.rms_norm(wanted, (7,), of_norms[2]))
     assert not list(relay.create_model(without_parameters, dims={C: 3}, seed=0).parameters())
 
 
 def test_a_function_and_its_gradient_are_those_of_torch() -> None:
     x = torch.randn(4, 3, requires_grad=True)
     first, second = plain(x.detach())
-    torch.testing.assert_close(first, F.layer_norm(x, (3,), eps=0.1).detach())
-    torch.testing.assert_close(second, F.rms_norm(x, (3,)).detach())
-    ((F.layer_norm(x, (3,)) * F.rms_norm(x, (3,))) ** 2).sum().backward()
+    torch.testing.assert_close(first, functional.layer_norm(x, (3,), eps=0.1).detach())
+    torch.testing.assert_close(second, functional.rms_norm(x, (3,)).detach())
+    ((functional.layer_norm(x, (3,)) * functional.rms_norm(x, (3,))) ** 2).sum().backward()
     torch.testing.assert_close(relay.grad(squared)(x.detach()), x.grad)
 
 
