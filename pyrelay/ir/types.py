@@ -370,14 +370,14 @@ def show(ty: Type) -> str:
         case SizeType(dim):
             return f'Dim("{_size(dim)}")' if dim.constant is None else f"{dim}"
         case TupleType(fields):
-            return f"tuple[{', '.join(show(f) for f in fields)}]" if fields else "None"
+            return f"tuple[{', '.join(map(_part, fields))}]" if fields else "None"
         case FnType(params, result):
-            return f"Fn[[{', '.join(show(p) for p in params)}], {show(result)}]"
+            return f"Fn[[{', '.join(map(_part, params))}], {_part(result)}]"
         case RefType(value):
-            return f"Ref[{show(value)}]"
+            return f"Ref[{_part(value)}]"
         case AdtType(name, args):
             name = name.removeprefix(PRELUDE)
-            inside = ", ".join(_size(a) if isinstance(a, Dim) else show(a) for a in args)
+            inside = ", ".join(_size(a) if isinstance(a, Dim) else _part(a) for a in args)
             return f"{name}[{inside}]" if args else name
         case TypeVar(name):
             return name
@@ -385,6 +385,11 @@ def show(ty: Type) -> str:
             return "str"
         case TypeHole():
             return "an unknown type"
+
+
+def _part(ty: Type) -> str:
+    """Return a type inside another; one that is not known yet is left out."""
+    return "..." if isinstance(ty, TypeHole) else show(ty)
 
 
 def _likely(dtype: AnyDType) -> DType | str:

@@ -244,12 +244,7 @@ def explain_argument(
     elif isinstance(call.callee, Var) and isinstance(call.callee.ty, FnType):
         means = Label(origin(call.callee), f"`{name}` is {show(call.callee.ty)}")
     if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
-        resized = _differ_in_sizes(actual, wanted)
-        again = None if declared is None else _next_round(call, declared, position)
-        if again is not None and again is not argument:  # the call that enters the loop came last
-            after, start = show(wanted), argument.span
-            return LoopMismatch(again.span, parameter, show(actual), start, after, resized)
-        return LoopMismatch(argument.span, parameter, show(wanted), place, show(actual), resized)
+        return _loop_mismatch(call, declared, position, actual, wanted, (parameter, place))
     if isinstance(call.callee, Var) and call.callee.span == call.span and name == SHARED_CASE:
         return AlternativesMismatch(call.span, parameter, show(wanted), show(actual))
     # The span of a variable is where it is bound; its use is somewhere in the call.
@@ -398,6 +393,24 @@ def operand_text(operand: Expr) -> str:
 
 
 _SHORT: Final = 40
+
+
+def _loop_mismatch(
+    call: Call,
+    loop: Function | None,
+    position: int,
+    actual: Type,
+    wanted: Type,
+    carried: tuple[str, Span],
+) -> LoopMismatch:
+    """Return the problem of a carried name, with the place where it is bound before the loop."""
+    name, place = carried
+    argument, resized = call.args[position], _differ_in_sizes(actual, wanted)
+    again = None if loop is None else _next_round(call, loop, position)
+    if again is not None and again is not argument:  # the call that enters the loop came last
+        start = argument.span
+        return LoopMismatch(again.span, name, show(actual), start, show(wanted), resized)
+    return LoopMismatch(argument.span, name, show(wanted), place, show(actual), resized)
 
 
 def _next_round(call: Call, loop: Function, position: int) -> Expr | None:

@@ -36,6 +36,7 @@ from .generalise import annotated, declared, generalise, in_order, shared_params
 from .generate import Generator, Scheme
 from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
+from .plain_sizes import plain
 from .quotients import equation_text, unsolved
 from .size_checks import without_untold
 from .solver import Solver, holes_of
@@ -287,7 +288,7 @@ def _infer_group(
     """Give the functions of a solved group with their types, or what is wrong with them."""
     solver = generator.solver
     if generator.work.problems:
-        return _independent(generator.work.problems)
+        return [plain(p, solver.running) for p in _independent(generator.work.problems)]
     waiting = generator.work.unsolved()
     if waiting:
         # A recursion that lacks its base case has no type; the case is what is missing.

@@ -1,4 +1,4 @@
-"""Programs whose sizes are computed: windows, strides, joins, caches and recursions, against torch."""
+"""Programs whose sizes are computed: windows, strides, joins, caches, recursions."""
 
 from __future__ import annotations
 
