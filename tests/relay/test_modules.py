@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import pyrelay
-from pyrelay import relay
+from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.diagnostics.diagnostic import CheckError, RunError
 from pyrelay.ir.equality import alpha_equal
 
@@ -193,3 +193,21 @@ def test_an_argument_of_another_type_is_refused() -> None:
     module = relay.parse(DATA)
     with pytest.raises(RunError):
         module["total"](module.classes["Nil"]())
+
+
+N = Dim("N")
+
+
+def windows(x: Tensor[Float, (N,)]) -> Float:
+    total = 0.0
+    for k in range(3):
+        total += relay.sum(x[k : k + 2])
+    return total
+
+
+def test_a_typed_text_whose_loop_finds_sizes_reads_back_and_runs() -> None:
+    text = str(relay(windows))
+    assert "Size[" in text
+    x = torch.arange(5.0)
+    again = relay.parse(text)["windows"]
+    assert again(x) == again.interpret(x) == relay(windows)(x) == 9.0

@@ -75,6 +75,7 @@ from .patterns import ContentConstraint, declare_pattern
 from .readings import reading
 from .records import maker_of, with_own_sizes
 from .solver import Place, Solver
+from .untold import shown_by, with_bound_size
 from .worklist import Worklist
 
 if TYPE_CHECKING:
@@ -120,6 +121,7 @@ class Generator:
         """The local functions, each with the one around it."""
         self._own: Substitution = Substitution({}, {})
         """What the type parameters of the local functions around stand for."""
+        self._shown: frozenset[str] = frozenset()  # the sizes that parameters around name
         self._instances: Final[dict[Function, Substitution]] = {}
         self._place: Place | None = None
         """Where sizes are compared that the function being mentioned takes to be equal."""
@@ -146,10 +148,10 @@ class Generator:
 
     def define(self, name: str, function: Function) -> Steps[None]:
         """Walk the body of a declared function."""
+        self._shown, self._own = shown_by(function), Substitution({}, {})
         actual = yield self.walk(function.body)
-        expected = self.monomorphic[name].result
-        self.types[function] = self.monomorphic[name]
-        self.work.add(self._returns(function, actual, expected))
+        ty = self.types[function] = self.monomorphic[name]
+        self.work.add(self._returns(function, actual, ty.result))
 
     def declare_var(self, var: Var, *, wide: bool = False) -> Type:
         """Give the type of a variable: annotated, or unknown."""
@@ -385,10 +387,10 @@ class Generator:
             elif binding.var.ty is None:
                 self.vars[binding.var] = actual
             else:
-                expected = self.declare_var(binding.var)
-                span, value, name = binding.var.span, binding.value, binding.var.name
-                flow = FlowConstraint(actual, expected, span, None, "let", value, name)
-                self.work.add(flow)
+                var, value = binding.var, binding.value
+                self._own = with_bound_size(self._own, var, self._shown, self.solver)
+                ty = self.declare_var(var)
+                self.work.add(FlowConstraint(actual, ty, var.span, None, "let", value, var.name))
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 
@@ -416,11 +418,12 @@ class Generator:
         signature = self._signature(expr)
         self.around[expr] = outer = self.solver.owner
         self.solver.owner = expr
-        around, own = self._own, self._instances.get(expr)
+        around, own, shown = self._own, self._instances.get(expr), self._shown
         if own is not None:
             self._own = Substitution({**around.dims, **own.dims}, {**around.types, **own.types})
+        self._shown |= shown_by(expr)
         actual = yield self.walk(expr.body)
-        self._own, self.solver.owner = around, outer
+        self._own, self.solver.owner, self._shown = around, outer, shown
         self.work.add(self._returns(expr, actual, signature.result))
         return signature
 

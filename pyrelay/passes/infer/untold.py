@@ -9,10 +9,10 @@ from ...diagnostics.catalogue.model import OpenParameter
 from ...diagnostics.catalogue.sizes import UntoldSize
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Function
+from ...ir.expr import Call, Function, Var
 from ...ir.ops.model import initial
 from ...ir.traverse import post_order
-from ...ir.types import dim_names
+from ...ir.types import SizeType, Substitution, dim_names
 from ..sizes import dims_in_attrs
 from .solver import Solver
 
@@ -22,7 +22,7 @@ def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]
     mentions and that the running program does not find."""
     found: dict[tuple[str, int], Problem] = {}
     for function in functions:
-        told = frozenset[str]().union(*(dim_names(p.ty) for p in function.params if p.ty))
+        told = shown_by(function)
         for node in post_order(function.body):
             if not isinstance(node, Call) or not node.attrs:
                 continue
@@ -35,6 +35,22 @@ def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]
                     place = name, id(function)
                     found.setdefault(place, UntoldSize(node.span, name, function.name))
     return list(found.values())
+
+
+def shown_by(function: Function) -> frozenset[str]:
+    """Return the sizes that the parameters of a function mention."""
+    return frozenset[str]().union(*(dim_names(p.ty) for p in function.params if p.ty))
+
+
+def with_bound_size(
+    own: Substitution, var: Var, shown: frozenset[str], solver: Solver
+) -> Substitution:
+    """Return what names stand for after a binding: where no parameter shows `N`, `%n: Size[N]`
+    is a name of the size that the variable is bound to, which the running program finds."""
+    name = var.ty.dim.name if isinstance(var.ty, SizeType) else None
+    if name is None or name in shown:
+        return own
+    return Substitution({**own.dims, name: solver.fresh_dim_hole()}, own.types)
 
 
 def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver) -> bool:
