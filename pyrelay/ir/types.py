@@ -356,6 +356,13 @@ def known_dtype(ty: Type) -> DType:
     return ty.dtype
 
 
+def fits(value: int, dtype: DType) -> bool:
+    """Tell whether an integer is one of an integer dtype."""
+    if dtype.name.startswith("u"):
+        return 0 <= value < 1 << dtype.bits
+    return -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1)
+
+
 def is_float(dtype: AnyDType) -> bool:
     """Tell whether elements of the dtype are real numbers."""
     return isinstance(dtype, DType) and dtype.kind is DTypeKind.FLOAT

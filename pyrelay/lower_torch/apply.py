@@ -26,8 +26,19 @@ from ..ir.op import (
     View,
 )
 from ..ir.scalars import compute_dtype
-from ..ir.types import DType, SizeType, TensorType, TupleType, Type, is_float, known_dtype
+from ..ir.types import (
+    DType,
+    DTypeKind,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    int64,
+    is_float,
+    known_dtype,
+)
 from .constants import torch_dtype
+from .integers import fitted, number_of
 from .scalars import TorchScalars, tensor_of
 
 
@@ -44,6 +55,10 @@ def apply_op(
         case Pointwise(body):
             types = [type_of(a) for a in call.args]
             scalars = TorchScalars(torch_dtype(compute_dtype(types)), device)
+            integer = integer_dtype(type_of(call))
+            if integer is not None:
+                numbers = map(number_of, values)
+                return fitted(body(scalars, *numbers, *call.attrs.values()), torch_dtype(integer))
             result = body(scalars, *values, *call.attrs.values())
             return _as_declared(result, type_of(call), device)
         case Library(body):
@@ -59,6 +74,17 @@ def apply_op(
             return () if type_of(call) == TupleType(()) else result
         case other:
             assert_never(other)
+
+
+def integer_dtype(result: Type) -> DType | None:
+    """Give the dtype of a result that is one integer, None for any other."""
+    match result:
+        case SizeType():
+            return int64
+        case TensorType((), DType(kind=DTypeKind.INT) as dtype):
+            return dtype
+        case _:
+            return None
 
 
 def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.device) -> list[Any]:

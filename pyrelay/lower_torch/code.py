@@ -97,6 +97,16 @@ class Code:
         """Give `left operator right`, a comparison."""
         return ast.Compare(left, [operator], [right], **self._place)
 
+    def outside(self, value: ast.expr, lowest: int, highest: int) -> ast.expr:
+        """Give `not lowest <= value <= highest`."""
+        bounds = self.literal(lowest), self.literal(highest)
+        inside = ast.Compare(bounds[0], [ast.LtE(), ast.LtE()], [value, bounds[1]], **self._place)
+        return self.unary(ast.Not(), inside)
+
+    def either(self, left: ast.expr, right: ast.expr) -> ast.expr:
+        """Give `left or right`."""
+        return ast.BoolOp(ast.Or(), [left, right], **self._place)
+
     def conditional(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> ast.IfExp:
         """Give `then if test else otherwise`."""
         return ast.IfExp(test, then, otherwise, **self._place)

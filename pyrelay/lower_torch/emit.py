@@ -24,7 +24,7 @@ from ..ir.op import (
     View,
 )
 from ..ir.types import DType, TupleType, Type, int64, is_float
-from .apply import compute_dtype, needs_tensors
+from .apply import compute_dtype, integer_dtype, needs_tensors
 from .constants import torch_dtype
 from .terms import Context, Form, Term, dtype_of, form_of, interior, leaf, part_of, tuple_term
 from .text import TextScalars
@@ -41,7 +41,8 @@ def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Te
     types = [type_of(a) for a in call.args]
     match op.lowering:
         case Pointwise(body):
-            scalars = TextScalars(context, compute_dtype(types))
+            integer = None if context.is_in_range(call) else integer_dtype(type_of(call))
+            scalars = TextScalars(context, compute_dtype(types), integer)
             result = body(scalars, *operands, *call.attrs.values())
             return _as_declared(result, type_of(call), context)
         case Library(body):

@@ -17,6 +17,7 @@ from torch.nn import functional
 
 from ..ir.types import DType, DTypeKind
 from .constants import torch_dtype
+from .integers import fitted, integer_power, truncated
 from .kernels import kernel
 
 TorchValue: TypeAlias = torch.Tensor | float
@@ -36,21 +37,14 @@ def tensor_of(value: TorchValue, dtype: torch.dtype, device: torch.device) -> to
 
 def cast_integer(value: TorchValue, dtype: torch.dtype) -> TorchValue:
     """Give a number or tensor in an integer dtype; numbers stay numbers."""
-    return value.to(dtype) if isinstance(value, torch.Tensor) else int(value)
+    if isinstance(value, torch.Tensor):
+        return value.to(dtype)
+    return truncated(value, dtype) if isinstance(value, float) else fitted(value, dtype)
 
 
 def cast_bool(value: TorchValue) -> TorchValue:
     """Give whether a number or the elements of a tensor are not zero; numbers give bools."""
     return value.to(torch.bool) if isinstance(value, torch.Tensor) else bool(value)
-
-
-def integer_power(base: TorchValue, exponent: TorchValue) -> TorchValue:
-    """Give an integer power. Raises ValueError for a negative exponent, as torch does."""
-    if is_tensor(base) or is_tensor(exponent):
-        return base**exponent
-    if exponent < 0:
-        raise ValueError("an integer to a negative integer power is not an integer")
-    return base**exponent
 
 
 def sign_of(value: TorchValue) -> TorchValue:
@@ -97,7 +91,9 @@ class TorchScalars:
         return a % b
 
     def pow(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a**b if self._dtype.is_floating_point else integer_power(a, b)
+        if self._dtype.is_floating_point or is_tensor(a) or is_tensor(b):
+            return a**b
+        return integer_power(int(a), int(b), self._dtype)
 
     def neg(self, a: TorchValue, /) -> TorchValue:
         return -a

@@ -17,6 +17,7 @@ from typing import Final, Protocol, TypeAlias, final
 import torch
 
 from ..ir.dims import Dim
+from ..ir.expr import Call
 from ..ir.op import Op
 from ..ir.types import DType, SizeType, TensorType, Type, int64, is_float
 from .code import Code
@@ -95,6 +96,21 @@ class Context(Protocol):
 
     def bind(self, value: ast.expr, hint: str) -> ast.expr:
         """Assign a value to a new local name; give the name."""
+        ...
+
+    def bind_unless(
+        self,
+        value: ast.expr,
+        hint: str,
+        test: Callable[[ast.expr], ast.expr],
+        instead: Callable[[ast.expr], ast.expr],
+    ) -> ast.expr:
+        """Assign a value to a new local name, and another to it if a test of it holds; give the
+        name."""
+        ...
+
+    def is_in_range(self, call: Call) -> bool:
+        """Tell whether the integer that a call gives is known to fit into its dtype."""
         ...
 
 

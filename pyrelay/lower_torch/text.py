@@ -9,12 +9,16 @@ which work for both.
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias, final
 
+import torch
+
 from ..ir.types import DType, DTypeKind, bool_
+from .constants import torch_dtype
 from .terms import Context, Form, Number, Term, leaf
 
 Unary: TypeAlias = "Callable[[TextScalars, Term], Term]"
@@ -32,13 +36,23 @@ def _method(name: str, *, of_integers: bool = False) -> Unary:
     return method
 
 
-def _operator(node: ast.operator, fold: Callable[[Any, Any], Any]) -> Binary:
+def _operator(node: ast.operator, fold: Callable[[Any, Any], Any], may_leave: str = "") -> Binary:
+    """Give an arithmetic operator; `may_leave` is its name if it may leave the range of integers
+    that its operands are in."""
+
     def binary(self: TextScalars, a: Term, b: Term, /) -> Term:
-        if a.known is not None and b.known is not None:
-            return self.const(fold(a.known, b.known))
+        known = self.folded(fold, a, b)
+        if known is not None:
+            return known
         a, b = self.meet(a, b)
         code = self.context.code
-        return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), a.dtype or b.dtype)
+
+        def make(x: ast.expr, y: ast.expr) -> ast.expr:
+            return code.binary(node, x, y)
+
+        if may_leave and self.integer is not None:
+            return self.in_range(may_leave, make, a, b)
+        return Term((a, b), make, _joint(a, b), a.dtype or b.dtype)
 
     return binary
 
@@ -84,15 +98,17 @@ def _extreme(name: str, python: str) -> Binary:
 class TextScalars:
     """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
 
-    def __init__(self, context: Context, dtype: DType) -> None:
+    def __init__(self, context: Context, dtype: DType, integer: DType | None = None) -> None:
+        """`integer` is the dtype of a result that is one integer and may leave its range."""
         self.context: Final = context
+        self.integer: Final = integer
         self._dtype: Final = dtype
 
-    add = _operator(ast.Add(), operator.add)
-    sub = _operator(ast.Sub(), operator.sub)
-    mul = _operator(ast.Mult(), operator.mul)
+    add = _operator(ast.Add(), operator.add, "add")
+    sub = _operator(ast.Sub(), operator.sub, "sub")
+    mul = _operator(ast.Mult(), operator.mul, "mul")
     div = _operator(ast.Div(), operator.truediv)
-    floordiv = _operator(ast.FloorDiv(), operator.floordiv)
+    floordiv = _operator(ast.FloorDiv(), operator.floordiv, "floordiv")
     mod = _operator(ast.Mod(), operator.mod)
     eq = _comparison(ast.Eq(), operator.eq)
     ne = _comparison(ast.NotEq(), operator.ne)
@@ -126,6 +142,48 @@ class TextScalars:
     ceil = _method("ceil")
     round = _method("round")
 
+    def folded(self, fold: Callable[..., Any], *operands: Term) -> Term | None:
+        """Give the result of known numbers; None where that is for the running program to find."""
+        numbers = [t.known for t in operands]
+        if None in numbers:
+            return None
+        try:
+            value = fold(*numbers)
+        except ArithmeticError:
+            return None
+        if self.integer is not None and not _is_in_range(value, self.integer):
+            return None
+        return self.const(value)
+
+    def in_range(self, name: str, make: Callable[..., ast.expr], *operands: Term) -> Term:
+        """Give an integer that is held to its range: one of 64 bits stops the program where it
+        leaves it, others wrap around."""
+        dtype, code = self.integer, self.context.code
+        assert dtype is not None
+        is_number = all(t.form is Form.NUMBER for t in operands)
+        is_long = dtype.name == "int64"
+
+        def test(value: ast.expr) -> ast.expr:
+            outside = code.outside(value, *_range(dtype))
+            kind = code.call(code.name("type"), (value,))
+            if is_number:
+                return outside
+            if is_long:
+                is_other = code.compare(ast.IsNot(), kind, code.name("int"))
+                return code.either(is_other, outside)
+            return code.both((code.compare(ast.Is(), kind, code.name("int")), outside))
+
+        def checked(*nodes: ast.expr) -> ast.expr:
+            def instead(value: ast.expr) -> ast.expr:
+                if is_long:
+                    return code.call(code.name("exactly"), (code.literal(name), *nodes))
+                return code.call(code.name("fitted"), (value, _dtype(self.context, dtype)))
+
+            return self.context.bind_unless(make(*nodes), name, test, instead)
+
+        form = Form.NUMBER if is_number or is_long else Form.EITHER
+        return Term(operands, checked, form, dtype)
+
     def const(self, value: Number, /) -> Term:
         """Give a number."""
         code = self.context.code
@@ -133,8 +191,10 @@ class TextScalars:
 
     def pow(self, a: Term, b: Term, /) -> Term:
         """Give a power; a literal exponent stays one, for torch is faster and exact there."""
-        if not a.is_tensor and not b.is_tensor:
-            return self.function("integer_power", a, b, dtype=a.dtype, form=_joint(a, b))
+        if self.integer is not None or not (a.is_tensor or b.is_tensor):
+            dtype = self.integer or self._dtype
+            target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
+            return self.function("integer_power", a, b, target, dtype=dtype, form=Form.NUMBER)
         if b.literal is None or not a.is_tensor:
             return self.method("pow", self.as_tensor(a), b if a.is_tensor else self.as_tensor(b))
         if b.literal == 2:
@@ -143,13 +203,19 @@ class TextScalars:
 
     def neg(self, a: Term, /) -> Term:
         """Give `-a`."""
-        if a.known is not None:
-            return self.const(-a.known)
+        known = self.folded(operator.neg, a)
+        if known is not None:
+            return known
         code = self.context.code
+        if self.integer is not None:
+            return self.in_range("neg", lambda x: code.unary(ast.USub(), x), a)
         return Term((a,), lambda x: code.unary(ast.USub(), x), a.form, a.dtype)
 
     def abs(self, a: Term, /) -> Term:
         """Give the absolute value."""
+        code = self.context.code
+        if self.integer is not None:
+            return self.in_range("abs", lambda x: code.call(code.name("abs"), (x,)), a)
         return self.method("abs", a) if a.is_tensor else self.function("abs", a)
 
     def sign(self, a: Term, /) -> Term:
@@ -294,7 +360,9 @@ class TextScalars:
         if a.dtype == dtype:
             return a
         if a.known is not None:
-            return self._cast_literal(a.known, dtype)
+            return self._cast_literal(a, a.known, dtype)
+        if self.integer is not None and a.dtype is not None and a.dtype.kind is DTypeKind.FLOAT:
+            return self._converter("truncated", a, dtype)
         if a.is_tensor:
             code = self.context.code
             return Term(
@@ -302,30 +370,32 @@ class TextScalars:
             )
         return self._cast_number(a, dtype)
 
-    def _cast_literal(self, value: Number, dtype: DType) -> Term:
+    def _cast_literal(self, a: Term, value: Number, dtype: DType) -> Term:
         match dtype.kind:
             case DTypeKind.FLOAT:
                 return self._scalar(value, dtype)
-            case DTypeKind.INT:
+            case DTypeKind.INT if math.isfinite(value) and _is_in_range(int(value), dtype):
                 return self.const(int(value))
+            case DTypeKind.INT:
+                is_float = isinstance(value, float)
+                return self._converter("truncated" if is_float else "fitted", a, dtype)
             case DTypeKind.BOOL:
                 return self.const(bool(value))
 
+    def _converter(self, name: str, a: Term, dtype: DType) -> Term:
+        """Give a call of a function that makes an integer of a number."""
+        target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
+        form = a.form if name == "cast_integer" else Form.NUMBER
+        return self.function(name, a, target, dtype=dtype, form=form)
+
     def _cast_number(self, a: Term, dtype: DType) -> Term:
-        code = self.context.code
         match dtype.kind:
             case DTypeKind.FLOAT:
                 return self._converted(a, dtype)
-            case DTypeKind.INT if a.form is Form.NUMBER:
+            case DTypeKind.INT if a.form is Form.NUMBER and dtype.name == "int64":
                 return self.function("int", a, dtype=dtype, form=Form.NUMBER)
             case DTypeKind.INT:
-                target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
-                return Term(
-                    (a, target),
-                    lambda x, t: code.call(code.name("cast_integer"), (x, t)),
-                    a.form,
-                    dtype,
-                )
+                return self._converter("cast_integer", a, dtype)
             case DTypeKind.BOOL:
                 return self.function("bool", a, dtype=dtype, form=Form.NUMBER)
 
@@ -395,6 +465,17 @@ def converted(context: Context, a: Term, dtype: DType) -> Term:
 
 def _dtype(context: Context, dtype: DType) -> ast.expr:
     return context.code.attribute(context.code.name("torch"), dtype.name)
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    """Give the lowest and the highest integer of a dtype."""
+    info = torch.iinfo(torch_dtype(dtype))
+    return info.min, info.max
+
+
+def _is_in_range(value: Number, dtype: DType) -> bool:
+    lowest, highest = _range(dtype)
+    return lowest <= value <= highest
 
 
 def _joint(a: Term, b: Term) -> Form:

@@ -34,6 +34,7 @@ from ..ir.types import (
     TupleType,
     Type,
     TypeVar,
+    fits,
     show,
 )
 from ..lower_torch.constants import torch_dtype
@@ -45,7 +46,7 @@ from .agreement import Agreement
 from .argument_sizes import NoSize, ShownSizes
 from .data_arguments import DataWalk, Part
 from .failure import check_assumption
-from .schema import INT_RANGE, Leaf, Schema
+from .schema import Leaf, Schema
 from .value_types import TypesOfValues
 from .values import Cell
 
@@ -231,8 +232,8 @@ class Binder:
             return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
         if isinstance(value, float):
             self.wrong(parameter, value)
-        if value not in INT_RANGE:
-            self.wrong(parameter, value, "it does not fit into 64 bits")
+        if not fits(int(value), ty.dtype):
+            self.wrong(parameter, value, f"it does not fit into {ty.dtype.bits} bits")
         return value
 
     def _size(self, parameter: Place, value: Any, dim: Dim) -> int:

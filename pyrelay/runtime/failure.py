@@ -19,6 +19,7 @@ from ..diagnostics.catalogue.run import (
     IndexOutOfRange,
     IntegerTooBig,
     ListIsEmpty,
+    NoInteger,
     OperatorFailed,
     Raised,
     SizeDividedByZero,
@@ -34,6 +35,7 @@ from ..ir.dims import Dim
 from ..ir.expr import Assumption, Call, Expr, type_of
 from ..ir.op import Op
 from ..ir.ops.classes import class_dim, nll_loss, nll_loss_with_total
+from ..ir.ops.conversions import NotAnInteger
 from ..ir.ops.cross_entropy import softmax_cross_entropy
 from ..ir.ops.embedding import embedding
 from ..ir.ops.failing import AssertionFailed, DepthExceeded, EmptyList, ProgramFailed
@@ -174,5 +176,6 @@ _BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
 _BY_MESSAGE: Final[dict[type[Exception], Callable[[Span, str], Problem]]] = {
     AssertionFailed: CheckFailed,
     ProgramFailed: Raised,
+    NotAnInteger: NoInteger,
 }
-"""The exceptions whose text the user wrote."""
+"""The exceptions that say the rest in their message."""

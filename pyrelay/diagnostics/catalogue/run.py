@@ -201,10 +201,10 @@ class OperatorFailed:
 
 @dataclass(frozen=True, slots=True)
 class IntegerTooBig:
-    """An integer has outgrown the 64 bits that an element of a tensor has.
+    """An integer has outgrown the 64 bits of an `Int`.
 
-    Single integers are Python's own while the program computes with them alone, so they grow as
-    they do there; `Int` is an element of a tensor, and so is a number that meets a tensor.
+    Single integers are `int64`, also where they are annotated `int`: they do not grow without end
+    as Python's own do, and they do not wrap around as elements of tensors do.
     """
 
     span: Span
@@ -214,8 +214,28 @@ class IntegerTooBig:
         return Diagnostic(
             code="RL512",
             title="an integer does not fit into 64 bits",
-            primary=Label(self.span, "it becomes a tensor here"),
-            help="compute with a float where numbers grow so large; `-> int` returns one whole",
+            primary=Label(self.span, "it is computed here"),
+            help=(
+                "compute with a float where numbers grow so large, or take remainders earlier; "
+                "elements of tensors wrap around"
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoInteger:
+    """A float that has no integer is made one: not-a-number, infinity, or one that is too large."""
+
+    span: Span
+    reason: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL517",
+            title=self.reason,
+            primary=Label(self.span, "it is converted here"),
+            help="test the float before, with relay.isfinite(x) or a bound",
         )
 
 

@@ -374,6 +374,27 @@ class NarrowedNumber:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberOutOfRange:
+    """A number that the program states is none of the integers of its dtype.
+
+    A literal takes the dtype of the tensor that it meets, and is an `Int` of 64 bits alone.
+    """
+
+    span: Span
+    value: int
+    dtype: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        return Diagnostic(
+            code="RL228",
+            title=f"{self.value} is no integer of {self.dtype}",
+            primary=Label(self.span, f"this is used as {self.dtype}"),
+            help="write a float, such as `1e20`, or cast what it meets to a wider dtype",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class NotStatic:
     """An argument that shapes the program must be known before it runs."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -42,6 +43,19 @@ class IntegerOverflow(OverflowError):  # noqa: N818  the program's, not the comp
     """An integer does not fit into an element of a tensor."""
 
 
+class NotAnInteger(ValueError):  # noqa: N818  the program's, not the compiler's
+    """A float that none of the integers in question is."""
+
+
+def integer_of(number: float, lowest: int, end: int) -> int:
+    """Return a number without its fraction. Raises NotAnInteger unless it is at least `lowest` and
+    below `end`."""
+    if math.isfinite(number) and lowest <= math.trunc(number) < end:
+        return math.trunc(number)
+    bits = (end - lowest).bit_length() - 1
+    raise NotAnInteger(f"{number:g} is no integer of {bits} bits")
+
+
 def _number(call: RuleCall) -> TensorType:
     """Give the type of an operand that must hold one number. Raises Clash."""
     source = call.tensor(0)
@@ -77,9 +91,7 @@ def _number_of(ty: Type) -> TypeRule:
 
 
 def _to_int(torch: Any, value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.reshape(()).to(torch.int64)
-    return int(value)
+    return integer_of(value.item() if isinstance(value, torch.Tensor) else value, -(2**63), 2**63)
 
 
 def _to_float(torch: Any, value: Any) -> Any:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ...diagnostics.catalogue.types import NumberOutOfRange
 from ...ir.attributes import bind_attrs
 from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
+from ...ir.ops.captured import CapturedInteger
 from ...ir.ops.compare import cast
 from ...ir.ops.sizes import as_size
 from ...ir.traverse import let
@@ -24,6 +26,7 @@ from ...ir.types import (
     TensorType,
     TupleType,
     Type,
+    fits,
 )
 from .optional import as_optional, inner_of
 
@@ -37,6 +40,14 @@ class Narrowed(Exception):  # noqa: N818  becomes a diagnostic, or another infer
         self.span = expr.span
         self.actual = actual
         self.wanted = wanted
+
+
+class OutOfRange(Exception):  # noqa: N818  becomes a diagnostic
+    """A number literal is none of the integers of its dtype."""
+
+    def __init__(self, problem: NumberOutOfRange) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 def converted(expr: Expr, wanted: Type | None) -> Expr:
@@ -70,7 +81,11 @@ def number(expr: Constant, wanted: TensorType) -> Constant:
     value: Any = expr.value
     if wanted.dtype.kind is DTypeKind.FLOAT:
         return replace(expr, value=float(value), ty=wanted)
-    return replace(expr, ty=wanted) if isinstance(value, int) else expr
+    if not isinstance(value, int):
+        return expr
+    if not isinstance(value, CapturedInteger) and not fits(value, wanted.dtype):
+        raise OutOfRange(NumberOutOfRange(expr.span, value, wanted.dtype.name))
+    return replace(expr, value=int(value), ty=wanted)
 
 
 def to_dtype(expr: Expr, wanted: TensorType) -> Expr:

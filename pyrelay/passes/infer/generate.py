@@ -61,6 +61,7 @@ from ...ir.types import (
     dim_names,
     substitution,
 )
+from .constants import out_of_range
 from .constraints import (
     ApplyConstraint,
     ConditionConstraint,
@@ -232,6 +233,7 @@ class Generator:
                 assert_never(expr)
 
     def _constant(self, expr: Constant) -> Type:
+        self.work.problems.extend(out_of_range(expr))
         if expr.ty is not None:
             return self._own(self.solver.fill_unknown(expr.ty))
         match expr.value:

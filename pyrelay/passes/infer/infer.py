@@ -28,7 +28,7 @@ from ...prelude.library import library, part
 from .carried import Origin
 from .cases import missing_cases
 from .comparisons import without_equality
-from .conversions import Narrowed
+from .conversions import Narrowed, OutOfRange
 from .doubt import doubtful, has_placeholder, is_doubtful, is_open
 from .elaborate import Elaborator
 from .escaping import escaping_sizes
@@ -153,6 +153,8 @@ class _Inference:
         while True:
             try:
                 return self._typed_group(functions, solver)
+            except OutOfRange as literal:
+                return [literal.problem]
             except Narrowed as narrowed:
                 risen = solver.carried.risen(solver.resolve_dtype)
                 if risen == solver.carried.known:

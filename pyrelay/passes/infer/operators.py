@@ -212,7 +212,10 @@ class OperatorCall:
             dims.append(solver.resolve_dim(ty.dim))
         if self.op in (floor_divide, mod) and dims[1].constant == 0:
             raise Clash("a size is divided by zero")
-        solver.unify(self.result, SizeType(compute(*dims)))
+        dim = compute(*dims)
+        if dim.constant is not None and not -(2**63) <= dim.constant < 2**63:
+            raise Clash(f"{dim.constant} does not fit into the 64 bits of an integer")
+        solver.unify(self.result, SizeType(dim))
         return True
 
     def _common_dtype(self, solver: Solver) -> AnyDType | None:

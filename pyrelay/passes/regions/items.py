@@ -24,6 +24,7 @@ from ...ir.expr import (
 )
 from ...ir.lowering import Contraction, Elementwise, Pointwise, Reduction, Scatter, inside
 from ...ir.op import Effect, Op, View
+from ...ir.ops.compare import cast
 from ...ir.ops.descent import overwrite
 from ...ir.traverse import children
 from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
@@ -124,8 +125,8 @@ def _is_one_shape(ty: Type) -> bool:
 
 def is_host_number(call: Call) -> bool:
     """Tell whether a call computes an integer or bool of numbers, which may steer the program: at
-    run time these are Python's own."""
-    types = [type_of(call), *(type_of(a) for a in call.args)]
+    run time these are Python's own. So is one that is cast from a float."""
+    types = [type_of(call), *(type_of(a) for a in call.args if call.callee is not cast)]
     return all(
         isinstance(t, SizeType)
         or (isinstance(t, TensorType) and not t.shape and not is_float(t.dtype))

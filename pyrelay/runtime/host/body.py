@@ -110,6 +110,21 @@ class BodyWriter:
         self.assign(name, value)
         return self.load(name)
 
+    def bind_unless(
+        self, value: ast.expr, hint: str, test: functions.Make, instead: functions.Make
+    ) -> ast.expr:
+        """Assign a value to a new local name, and another to it if a test of it holds; give the
+        name."""
+        name = self.names.fresh(hint)
+        self.assign(name, value)
+        other = self.code.assign(name, instead(self.code.name(name)))
+        self.emit(self.code.branch(test(self.load(name)), [other], []))
+        return self.load(name)
+
+    def is_in_range(self, call: Call) -> bool:
+        """Tell whether the integer that a call gives is known to fit into its dtype."""
+        return call in self.program.in_range
+
     def load(self, name: str) -> ast.expr:
         """Give the value of a local name."""
         self.frame.read(name)

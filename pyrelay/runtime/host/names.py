@@ -21,7 +21,10 @@ SUPPORT: Final = (
     "run_steps",
     "tensor_of",
     "cast_integer",
+    "exactly",
+    "fitted",
     "integer_power",
+    "truncated",
     "sign_of",
     "failure",
 )

@@ -14,8 +14,9 @@ from ...ir.expr import Call, Constant, Constructor
 from ...ir.op import Library, Op
 from ...ir.types import DType, float32
 from ...lower_torch.constants import tensor_constant, torch_dtype
+from ...lower_torch.integers import exactly, fitted, integer_power, truncated
 from ...lower_torch.kernels import kernel
-from ...lower_torch.scalars import cast_integer, integer_power, sign_of, tensor_of
+from ...lower_torch.scalars import cast_integer, sign_of, tensor_of
 from ...lower_torch.terms import Number
 from ..dispatching import DispatchedCall
 from ..methods import Site
@@ -48,7 +49,10 @@ class Pool:
             "run_steps": run_steps,
             "tensor_of": tensor_of,
             "cast_integer": cast_integer,
+            "exactly": exactly,
+            "fitted": fitted,
             "integer_power": integer_power,
+            "truncated": truncated,
             "sign_of": sign_of,
             "failure": self._failure,
         }

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final, final
 
 from ...ir.expr import Call
+from ...passes.ranges import in_range
 from .data import DataLayout
 from .liveness import Liveness
 from .names import Identifiers
@@ -24,6 +25,8 @@ class Program:
         self.pool: Final = pool
         self.layout: Final = layout
         self.deep_values: Final = deep_values
+        self.in_range: Final = in_range(plan.module)
+        """The calls whose integers need no look at whether they fit into 64 bits."""
         self.sites: Final[dict[Any, str | None]] = {}
         """The calls that can be done in several ways, by operator, types and attributes."""
         self._liveness: Final[dict[Planned, Liveness]] = {}

@@ -43,7 +43,7 @@ def assert_same(actual: Any, expected: Any) -> None:
         assert len(actual) == len(expected)
         for a, e in zip(actual, expected, strict=True):
             assert_same(a, e)
-    elif isinstance(expected, str):
+    elif isinstance(expected, str | int):
         assert actual == expected
     else:
         torch.testing.assert_close(torch.as_tensor(actual), torch.as_tensor(expected))
