@@ -105,6 +105,8 @@ def scrutinee(value: Any) -> Any:
     """Return what is matched, with Python's booleans."""
     if isinstance(value, tuple):
         return tuple(map(scrutinee, value))
+    if isinstance(value, Undefined):
+        raise UndefinedError
     return bool(value) if isinstance(value, torch.Tensor) and value.dtype == torch.bool else value
 
 
@@ -186,7 +188,7 @@ def gradients(value: torch.Tensor | Undefined, wanted: list[torch.Tensor]) -> li
     """Return derivatives, which may be derived again; 0 where there is no dependence."""
     if isinstance(value, Undefined):
         raise UndefinedError
-    if not value.requires_grad:
+    if not wanted or not value.requires_grad:
         return [torch.zeros_like(w) for w in wanted]
     found = torch.autograd.grad(value, wanted, create_graph=True, allow_unused=True)
     return [torch.zeros_like(w) if g is None else g for g, w in zip(found, wanted, strict=True)]
@@ -194,6 +196,8 @@ def gradients(value: torch.Tensor | Undefined, wanted: list[torch.Tensor]) -> li
 
 def float_leaf(value: Any) -> Any:
     """Return a float as a tensor of its own that gradients may be taken by."""
+    if isinstance(value, Undefined):
+        raise UndefinedError
     made = tensor(value).float()
     return made.view_as(made) if made.requires_grad else made.detach().clone().requires_grad_()
 
