@@ -219,18 +219,10 @@ def explain_argument(
     """Give the problem of an argument that its parameter does not take; `is_open` if the type of
     the function is still being found, so that it is called at the sizes that it is called with.
     `types` are those of all arguments."""
+    of_list = _explain_list(call, position, actual, wanted, why, types)
+    if of_list is not None:
+        return of_list
     argument = call.args[position]
-    if _is_part_of_list(call) and position == 0:
-        return _mixed_elements(call, actual, wanted, why)
-    if _is_part_of_list(call) and isinstance(actual, AdtType) and position == 1:
-        return _mixed_lists(call, actual, wanted, why)
-    if joins_lists(call):
-        return mixed_lists(call, types)
-    if _is_index(call) and position == 1:
-        place = Label(argument.span, f"this is {show(actual)}")
-        cast = _argument_cast(argument, call, actual, wanted)
-        what = f"an index of a list is an integer, not {show(actual)}"
-        return OperatorMismatch(call.span, what, (place,), None, cast)
     name = _called(call, declared)
     place, parameter, written = call.span, f"argument {position + 1}", wanted
     role, means = _passed_role(call, position), None
@@ -266,6 +258,26 @@ def explain_argument(
         _argument_cast(argument, call, actual, wanted),
         None if teller is None else _told(call.args[teller], show(wanted), types[teller]),
     )
+
+
+def _explain_list(
+    call: Call, position: int, actual: Type, wanted: Type, why: str, types: Sequence[Type]
+) -> Problem | None:
+    """Return the problem of an argument of a list's constructor, of `+` of lists or of an index;
+    None for any other call."""
+    if _is_part_of_list(call) and position == 0:
+        return _mixed_elements(call, actual, wanted, why)
+    if _is_part_of_list(call) and isinstance(actual, AdtType) and position == 1:
+        return _mixed_lists(call, actual, wanted, why)
+    if joins_lists(call):
+        return mixed_lists(call, types)
+    if not _is_index(call) or position != 1:
+        return None
+    argument = call.args[position]
+    place = Label(argument.span, f"this is {show(actual)}")
+    cast = _argument_cast(argument, call, actual, wanted)
+    what = f"an index of a list is an integer, not {show(actual)}"
+    return OperatorMismatch(call.span, what, (place,), None, cast)
 
 
 def _is_index(call: Call) -> bool:

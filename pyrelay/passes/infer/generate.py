@@ -57,7 +57,6 @@ from ...ir.types import (
     TupleType,
     Type,
     TypeHole,
-    TypeParam,
     dim_names,
     substitution,
 )
@@ -263,7 +262,7 @@ class Generator:
         return self._instantiate(expr, scheme)
 
     def _instantiate(self, expr: Expr, scheme: Scheme) -> Type:
-        args = self.instances[expr] = self._fresh_args(expr, scheme.type.type_params)
+        args = self.instances[expr] = self.solver.fresh_args(expr, scheme.type.type_params)
         replace = substitution(scheme.type.type_params, args)
         bound = {p.name for p in scheme.type.type_params}
         for name in sorted(dim_names(scheme.type.result) - bound):
@@ -274,14 +273,10 @@ class Generator:
             self.work.equate(left, right, expr.span, self._place)
         return replace(FnType(scheme.type.params, scheme.type.result))
 
-    def _fresh_args(self, of: Expr, params: tuple[TypeParam, ...]) -> tuple[Type | Dim, ...]:
-        """Give what type parameters are instantiated with."""
-        return tuple(self.solver.fresh_arg(p, of, place) for place, p in enumerate(params))
-
     def constructor(self, expr: Constructor, *, is_opened: bool = False) -> FnType:
         """Give the type of a constructor at an instance of its own, for a match if it is opened."""
         adt = self.adts[expr.adt]
-        args = self.instances[expr] = self._fresh_args(expr, adt.type_params)
+        args = self.instances[expr] = self.solver.fresh_args(expr, adt.type_params)
         constructor = adt.constructor(expr.name)
         replace = substitution(adt.type_params, args)
         replace = with_own_sizes(self.solver, constructor, replace, is_opened=is_opened)
@@ -409,7 +404,7 @@ class Generator:
 
     def _instance(self, function: Function, signature: FnType) -> FnType:
         """Give the one instance of a local function with type parameters: it has a copy a use."""
-        args = self._fresh_args(function, function.type_params)
+        args = self.solver.fresh_args(function, function.type_params)
         replace = substitution(function.type_params, args)
         self._instances[function] = replace
         for param in function.params:

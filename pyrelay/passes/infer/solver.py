@@ -124,11 +124,13 @@ class Solver(DTypes):
         self._wide[hole.number] = origin
         return hole
 
-    def fresh_arg(self, param: TypeParam, *origin: object) -> Type | Dim:
-        """Give what a type parameter is instantiated with. No type is a size: elements differ."""
-        if isinstance(param, DimVar):
-            return self.fresh_dim_hole()
-        return self.fresh_wide(*origin)
+    def fresh_args(self, of: object, params: tuple[TypeParam, ...]) -> tuple[Type | Dim, ...]:
+        """Return unknown types and dims that instantiate type parameters at one use, `of`. None of
+        the types is a size, since the elements of a list differ."""
+        return tuple(
+            self.fresh_dim_hole() if isinstance(param, DimVar) else self.fresh_wide(of, place)
+            for place, param in enumerate(params)
+        )
 
     def fresh_dim_hole(self) -> Dim:
         """Give a new unknown dim."""
