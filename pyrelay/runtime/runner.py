@@ -28,9 +28,8 @@ from ..translate.definition import (
     ModelUse,
 )
 from ..translate.derived_numbers import derived_numbers, of_models
-from ..translate.functions import annotated_definition
 from ..translate.guards import checker
-from ..translate.number_places import Numbers
+from ..translate.number_places import Numbers, records_in, without_records
 from ..translate.scope import Guard, Place, Scope, nearest
 from ..translate.translator import Translation
 from .arguments import parameters_of
@@ -47,7 +46,8 @@ from .parameters import Parameters, signature_of
 from .program import Program
 from .programs import exporter, program_of, translated
 from .pullback import pullback_of
-from .records import Grads, Params, TensorRecord
+from .recorded import Homes, recorded
+from .records import Grads, TensorRecord
 from .representation import UserData
 from .show import difference, explanation, stage_text, type_text
 from .transformed import Transformed, transformed
@@ -69,10 +69,14 @@ class CacheInfo:
 class Compiled:
     """An entry with what a call must do around it."""
 
-    def __init__(self, translation: Translation, entry: Entry, parts: Reader | None = None) -> None:
+    def __init__(
+        self, translation: Translation, entry: Entry, records: Numbers, parts: Reader | None = None
+    ) -> None:
         self.translation: Final = translation
         self.entry: Final = entry
         self._guards_hold: Final = checker(translation.guards)
+        self._records: Final = records
+        """Where the result has records of parameters."""
         self.rates: Final = tuple(translation.rates.items())
         names = [p.name for p in translation.signature.values]
         self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
@@ -80,6 +84,14 @@ class Compiled:
         self.parts: Final = parts
         """What reads the leaves of the gradient of a model, of which some may be pairs of factors;
         None where the result is anything else."""
+
+    def recorded(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
+        """Return a result with its parameters and gradients as records."""
+        if self._records is None:
+            return result
+        names = (p.name for p in self.translation.signature.values)
+        named = dict(zip(names, args.values, strict=False))
+        return recorded(result, self._records, Homes(named, (*models, *args.values)))
 
     def is_valid(self, args: Arguments) -> bool:
         """Tell whether all captured names, and learning rates that are part of the program, still
@@ -125,21 +137,9 @@ class Runner:
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
         bound = self._parameters.bind(args, kwargs)
-        result = self._run(self._entry(models, bound, None), models, bound)
-        if self._parameters.declared.record is None or isinstance(self._function, DerivedFunction):
-            return result
-        return self._recorded(result, (*models, *bound.values))
-
-    def _recorded(self, result: Any, sources: Iterable[Any]) -> Any:
-        """Return parameters that the function gives as a record, where a model or a record of its
-        arguments tells of which model they are."""
-        wanted = annotated_definition(self._parameters.declared.record)
-        for source in sources:
-            if isinstance(source, Model | TensorRecord):
-                home = source.home
-                if home.blueprint.spec.definition is wanted:
-                    return Params(home, result)
-        return result
+        compiled = self._entry(models, bound, None)
+        result = self._run(compiled, models, bound)
+        return compiled.recorded(result, models, bound)
 
     def of_models(
         self,
@@ -159,7 +159,7 @@ class Runner:
         compiled = self._entry(models, bound, wanted)
         if found:
             bound = bound._replace(values=without(bound.values, found))
-        result = self._run(compiled, models, bound)
+        result = compiled.recorded(self._run(compiled, models, bound), models, bound)
         if compiled.parts is None:
             return _with_grads(rule, result, models, single=single, has_aux=has_aux)
         if rule is Rule.GRAD:
@@ -173,7 +173,7 @@ class Runner:
         compiled = self._entry((), bound, None)
         host, finish = host_values((), bound, compiled.updated)
         try:
-            return compiled.entry.interpret(host)
+            return compiled.recorded(compiled.entry.interpret(host), (), bound)
         finally:
             finish()
 
@@ -302,13 +302,13 @@ class Runner:
             self._function.name,
             program,
             parameters,
-            numbers,
+            without_records(numbers),
             None if transformed is not None else pullback_of(program),
             {n: exporter(spec) for n, spec in translation.exports.items()},
             models=2 * len(models),
             definitions=self._describer.definition,
         )
-        return Compiled(translation, entry, _gradient_reader(program))
+        return Compiled(translation, entry, records_in(numbers), _gradient_reader(program))
 
     def _numbers(
         self, translation: Translation, program: Program, transformed: Transformed | None

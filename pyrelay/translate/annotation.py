@@ -48,8 +48,9 @@ from ..ir.types import (
 from ..prelude.library import LIST
 from ..prelude.names import TYPES as LIBRARY_TYPES
 from .aliases import abbreviation, is_size, type_of, wrong_arguments
+from .annotation_values import evaluate
 from .definition import Definition, meaning
-from .number_places import MARKS, Numbers, places_of
+from .number_places import MARKS, Numbers, Recorded, places_of
 from .scope import nearest
 from .unions import NEVER
 
@@ -135,6 +136,10 @@ class AnnotationReader:
         self._open = 0
         self._span = NOWHERE
         self._opened: Final[list[Any]] = []
+        self._takes_records = False
+        """Whether a tuple may have records of parameters as fields: in results."""
+        self.records: Final[dict[Type, Recorded]] = {}
+        """The records that were read, by what marks them."""
 
     @property
     def namespace(self) -> Mapping[str, Any]:
@@ -149,6 +154,15 @@ class AnnotationReader:
         """Give the annotation; None when it cannot be read, which is reported."""
         return self._read(node, span, self._annotation)
 
+    def read_result(self, node: ast.expr, span: Span) -> Annotation | None:
+        """Return the annotation of a result, in which records of parameters may be parts of a
+        tuple; None when it cannot be read, which is reported."""
+        self._takes_records = True
+        try:
+            return self.read(node, span)
+        finally:
+            self._takes_records = False
+
     def read_argument(self, node: ast.expr, span: Span) -> Type | Dim | None:
         """Give a type argument: a type or a size; None when it is neither, which is reported."""
         return self._read(node, span, self._argument)
@@ -162,7 +176,7 @@ class AnnotationReader:
         text = span.text
         self._span = span
         try:
-            return give(_evaluate(node, self._namespace))
+            return give(evaluate(node, self._namespace))
         except NameError as error:
             name = error.name or text
             known = (*self._namespace, *vars(builtins))
@@ -181,7 +195,7 @@ class AnnotationReader:
             model = value if isinstance(value, written.ModelAnnotation) else None
             return Annotation(UNKNOWN, model=model or written.ModelAnnotation(None))
         if isinstance(value, written.ParamsAnnotation):
-            return Annotation(UNKNOWN, params=value)
+            return Annotation(UNKNOWN, numbers=Recorded(value), params=value)
         if value is written.Optimizer:
             return Annotation(UNKNOWN, is_optimizer=True)
         if (typing.get_origin(value) or value) in ITERABLES:
@@ -194,12 +208,13 @@ class AnnotationReader:
     def numbers(self, value: Any) -> Numbers:
         """Give where in the values of an annotation numbers are Python's own. Raises what reading
         it raises."""
-        return places_of(self.marking().type(value))
+        reader = self.marking()
+        return places_of(reader.type(value), reader.records)
 
     def marking(self) -> AnnotationReader:
         """Give a reader of the same annotations that marks Python's number types."""
         reader = AnnotationReader(self._namespace, self._report, self._data, MARKED)
-        reader._span = self._span
+        reader._span, reader._takes_records = self._span, self._takes_records
         return reader
 
     def _element(self, value: Any) -> Type:
@@ -215,8 +230,7 @@ class AnnotationReader:
         """Give the type that an object stands for in an annotation. Raises NotAType."""
         alone = _stands_alone(value)
         if alone is not None:
-            way = "make it a parameter of its own"
-            raise NotAType(f"{alone} stands alone as the annotation of a parameter", way)
+            raise NotAType(f"{alone} stands alone as the annotation of a parameter", _way_of(value))
         if isinstance(value, str | typing.ForwardRef):
             is_text = isinstance(value, str)
             return self.type(self.evaluate(value if is_text else value.__forward_arg__))
@@ -251,10 +265,23 @@ class AnnotationReader:
                 element = getattr(args[0], "__name__", None) or str(args[0])
                 instead = f"write each field's type out, or make it a list: `list[{element}]`"
                 raise NotAType("the length of a tuple is known", instead)
-            return TupleType(tuple(self.type(a) for a in args))
+            return TupleType(tuple(self._field(a) for a in args))
         if origin is Callable and len(args) == 2 and isinstance(args[0], list):
             return FnType(tuple(self.type(a) for a in args[0]), self.type(args[1]))
         return self._named(value)
+
+    def _field(self, value: Any) -> Type:
+        """Return the type of a field of a tuple."""
+        if isinstance(value, str | typing.ForwardRef):
+            text = value if isinstance(value, str) else value.__forward_arg__
+            return self._field(self.evaluate(text))
+        if not self._takes_records or not isinstance(value, written.ParamsAnnotation):
+            return self.type(value)
+        if self._plain is not MARKED:
+            return UNKNOWN
+        mark = AdtType(f"python.params{len(self.records)}")
+        self.records[mark] = Recorded(value)
+        return mark
 
     def _named(self, value: Any) -> Type:
         """Give the type that a name stands for: a type variable, a data type."""
@@ -294,7 +321,7 @@ class AnnotationReader:
 
     def evaluate(self, text: str) -> Any:
         """Give the value of an annotation that is text. Raises what evaluating it raises."""
-        return _evaluate(text, self._namespace)
+        return evaluate(text, self._namespace)
 
     def open_dim(self) -> Dim:
         """Give a size that an annotation leaves open."""
@@ -331,7 +358,7 @@ class AnnotationReader:
             case str() if value.isidentifier():
                 return Dim.of(value)
             case str():
-                return self.dim(_evaluate(value, _DimNames(self._namespace)))
+                return self.dim(evaluate(value, _DimNames(self._namespace)))
             case typing.Any:
                 return self.open_dim()
             case typing.TypeVar():
@@ -369,43 +396,6 @@ def _each_dim(found: Iterable[Type]) -> Iterator[Dim]:
         yield from dims(ty)
 
 
-def _evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
-    while isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = node.value
-    if isinstance(node, str):
-        node = ast.parse(node.strip(), mode="eval").body
-    code = compile(ast.Expression(node), "<annotation>", "eval")
-    names = _Names(namespace)
-    for name in _sizes_in(node):
-        if isinstance(namespace.get(name), typing.TypeVar):
-            names[name] = Dim.of(name)
-    return eval(code, {"__builtins__": builtins}, names)
-
-
-def _sizes_in(node: ast.expr) -> frozenset[str]:
-    """Give the names that an annotation computes with: type parameters, which Python cannot add,
-    are sizes there."""
-    sums = (n for n in ast.walk(node) if isinstance(n, ast.BinOp) and type(n.op) in _ARITHMETIC)
-    return frozenset(n.id for s in sums for n in (s.left, s.right) if isinstance(n, ast.Name))
-
-
-_ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
-
-
-@final
-class _Names(dict[str, Any]):
-    """A copy of a namespace to evaluate in, that keeps the fallback of the original."""
-
-    def __init__(self, original: dict[str, Any]) -> None:
-        super().__init__(original)
-        self._original = original
-
-    def __missing__(self, name: str) -> Any:
-        if name in vars(builtins):
-            return vars(builtins)[name]
-        return self._original[name]
-
-
 def _stands_alone(value: Any) -> str | None:
     """Give what an annotation means that is no part of another, None if it may be one."""
     if isinstance(value, written.ModelAnnotation):
@@ -415,6 +405,13 @@ def _stands_alone(value: Any) -> str | None:
     if value is written.Optimizer:
         return "an optimiser"
     return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None
+
+
+def _way_of(value: Any) -> str:
+    """Return where to write what is no part of another annotation."""
+    way = "make it a parameter of its own"
+    is_record = isinstance(value, written.ParamsAnnotation)
+    return f"{way}, or a field of a tuple in a result" if is_record else way
 
 
 def _without_elements(value: Any) -> Type:

@@ -11,7 +11,7 @@ from typing import final
 
 from ..ir.expr import Expr, Rule, Transform
 from ..ir.traverse import post_order
-from .number_places import Numbers, parts_of, together
+from .number_places import Numbers, gradient_of, parts_of, together
 
 
 @final
@@ -29,7 +29,7 @@ def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
     found = base
     for node in post_order(body):
         if isinstance(node, Transform):
-            given = [base.params[i] for i in node.wrt or ()]
+            given = [gradient_of(base.params[i]) for i in node.wrt or ()]
             made = _made(node.rule, found.result, given, node.single, node.has_aux)
             found = FunctionNumbers(base.params, made)
     return found

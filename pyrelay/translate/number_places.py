@@ -3,15 +3,18 @@
 `int` and `Int` are one type. A result is a Python number where the annotation said `int`, `float`
 or `bool`, also in a tuple, behind a type parameter (`Tree[int]`), in a cell or in what a function
 gives. The annotation is read twice, the second time with marks in place of these three; `places_of`
-keeps the marks and what is around them.
+keeps the marks and what is around them. `Params[net]` is a tuple in the program, so where records
+of parameters stand is kept in the same way.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast, final
 
+from ..annotations import ParamsAnnotation
 from ..ir.dims import Dim
 from ..ir.types import AdtType, FnType, RefType, TupleType, Type, TypeParam, TypeVar
 
@@ -36,22 +39,35 @@ class Argument:
     name: str
 
 
-Numbers: TypeAlias = type | Parts | Argument | None
-"""Where in a value numbers are Python's own; None: nowhere."""
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record of the parameters of a model, or the gradient of one. It belongs to the model of
+    the argument for `parameter`; without one, to that of an argument that fits."""
+
+    of: ParamsAnnotation
+    parameter: str | None = None
+    is_gradient: bool = False
+
+
+Numbers: TypeAlias = type | Parts | Argument | Recorded | None
+"""Where in a value numbers are Python's own, and tuples are records; None: nowhere."""
 
 _BY_MARK: Final[dict[Type, type]] = {mark: number for number, mark in MARKS.items()}
 _BY_NAME: Final[dict[str, type]] = {number.__name__: number for number in _BY_MARK.values()}
 
 
-def places_of(ty: Type) -> Numbers:
-    """Give the numbers in values of a type in which marks stand."""
+def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({})) -> Numbers:
+    """Give the numbers in values of a type in which marks stand, among them those of `records`."""
     if ty in _BY_MARK:
         return _BY_MARK[ty]
+    if ty in records:
+        return records[ty]
     match ty:
         case TypeVar(name):
             return Argument(name)
         case TupleType(fields):
-            return together(places_of(f) for f in fields)
+            return together(places_of(f, records) for f in fields)
         case AdtType(_, args):
             return together(None if isinstance(a, Dim) else places_of(a) for a in args)
         case RefType(value):
@@ -91,14 +107,33 @@ def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
             return numbers
 
 
+def gradient_of(numbers: Numbers) -> Numbers:
+    """Return the numbers in the gradient of a value."""
+    return replace(numbers, is_gradient=True) if isinstance(numbers, Recorded) else numbers
+
+
+def without_records(numbers: Numbers) -> Numbers:
+    """Return the numbers alone."""
+    if isinstance(numbers, Parts):
+        return together(without_records(p) for p in numbers.parts)
+    return None if isinstance(numbers, Recorded) else numbers
+
+
+def records_in(numbers: Numbers) -> Numbers:
+    """Return the records alone."""
+    if isinstance(numbers, Parts):
+        return together(records_in(p) for p in numbers.parts)
+    return numbers if isinstance(numbers, Recorded) else None
+
+
 def described(numbers: Numbers) -> Any:
-    """Give the numbers as JSON has them."""
+    """Give the numbers as JSON has them; a record is a tuple there."""
     match numbers:
         case Argument(name):
             return {"argument": name}
         case Parts(parts):
             return [described(p) for p in parts]
-        case None:
+        case None | Recorded():
             return None
         case _:
             return numbers.__name__

@@ -19,7 +19,7 @@ from ..ir.types import UNKNOWN, SizeType, Type, TypeParam
 from .annotation import Annotation, AnnotationReader, type_names
 from .data import DataTypes
 from .definition import Definition
-from .number_places import Numbers
+from .number_places import Numbers, Recorded
 from .optimizers import OptimizerUse, is_optimizer
 from .scope import MISSING, Scope, is_data
 
@@ -74,8 +74,6 @@ class Signature:
     result: Type | None
     numbers: Numbers
     text: str
-    record: ParamsAnnotation | None = None
-    """The model of whose parameters the result is a record, where it is annotated so."""
 
     @property
     def statics(self) -> tuple[Parameter, ...]:
@@ -111,16 +109,16 @@ def read_signature(
     parameters = tuple(_parameters(definition, reader, report))
     result = None
     if source.node.returns is not None:
-        result = reader.read(source.node.returns, source.span(source.node.returns))
+        result = reader.read_result(source.node.returns, source.span(source.node.returns))
     text = f"{definition.name}({ast.unparse(args)})"
     ty, numbers = _result(result)
-    return Signature(parameters, ty, numbers, text, result.params if result else None)
+    return Signature(parameters, ty, numbers, text)
 
 
 def _result(annotation: Annotation | None) -> tuple[Type | None, Numbers]:
-    if annotation is None or annotation.model is not None or annotation.params is not None:
+    if annotation is None or annotation.model is not None:
         return None, None
-    return annotation.ty, annotation.numbers
+    return None if annotation.params else annotation.ty, annotation.numbers
 
 
 def _parameters(
@@ -168,5 +166,5 @@ def _parameter(
         found.model,
         found.params,
         found.element,
-        found.numbers,
+        Recorded(found.params, name) if found.params else found.numbers,
     )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay import Dim, Float, Model, Params, RunError, Tensor, relay, relay_model
+from pyrelay import CheckError, Dim, Float, Model, Params, RunError, Tensor, relay, relay_model
 
 N = Dim("N")
 X = torch.linspace(-1.0, 1.0, 6).reshape(2, 3)
@@ -83,6 +83,86 @@ def test_static_arguments_of_the_model_come_with_its_parameters() -> None:
 
     wide = relay.create_model(net, seed=1, width=9)
     torch.testing.assert_close(size(wide.params).detach(), wide.params.norm())
+
+
+@relay
+def both(p: Params[net], q: Params[other], x: Tensor[Float, (N, 3)]) -> Float:
+    return relay.with_params(loss)(p, x) * relay.with_params(other)(q, x).sum()
+
+
+@relay
+def stepped(
+    params: Params[net], x: Tensor[Float, (N, 3)]
+) -> tuple[Float, Params[net], tuple[int, Params[net]]]:
+    value, grads = relay.value_and_grad(outer, wrt="params")(params, x)
+    return value, relay.sgd(params, grads, 0.1), (3, params)
+
+
+def test_the_gradient_in_parameters_is_a_record_like_that_of_a_model() -> None:
+    model = relay.create_model(net, seed=1)
+
+    @relay
+    def plain(params: Params[net], x: Tensor[Float, (N, 3)]) -> Float:
+        return relay.with_params(loss)(params, x)
+
+    value, grads = relay.value_and_grad(plain, wrt="params")(model.params, X)
+    wanted_value, wanted = relay.value_and_grad(model, loss, (X,))
+    assert type(grads) is type(wanted)
+    torch.testing.assert_close(value.detach(), wanted_value)
+    torch.testing.assert_close((2 * grads).norm(), (2 * wanted).norm())
+    for name in wanted:
+        torch.testing.assert_close(grads[name].detach(), wanted[name])
+
+
+def test_gradients_in_several_arguments_are_records_of_their_own_models() -> None:
+    first, second = relay.create_model(net, seed=1), relay.create_model(other, seed=2)
+    p, q, x = relay.grad(both, wrt=("p", "q", "x"))(first.params, second.params, X)
+    assert sorted(p) == sorted(first.params)
+    assert sorted(q) == sorted(second.params)
+    assert x.shape == X.shape
+
+
+def test_a_pullback_gives_the_gradient_in_parameters_as_a_record() -> None:
+    model = relay.create_model(net, seed=1)
+    for parameter in model.parameters():
+        parameter.requires_grad_(False)
+    value, pullback = relay.vjp(outer, wrt="params")(model.params, X)
+    expected = relay.grad(outer, wrt="params")(model.params, X)
+    torch.testing.assert_close(pullback(torch.ones_like(value)).norm(), expected.norm())
+
+
+def test_parameters_in_tuples_that_a_function_gives_are_records() -> None:
+    model = relay.create_model(net, seed=1)
+    for value, moved, (number, same) in (
+        stepped(model.params, X),
+        stepped.interpret(model.params, X),
+    ):
+        grads = relay.grad(outer, wrt="params")(model.params, X)
+        expected = relay.sgd(model.params, grads, 0.1)
+        torch.testing.assert_close(value.detach(), outer(model.params, X).detach())
+        torch.testing.assert_close((moved - expected).norm(), torch.tensor(0.0))
+        torch.testing.assert_close((same - model.params).norm(), torch.tensor(0.0))
+        assert number == 3
+
+
+def test_parameters_beside_a_loss_are_records() -> None:
+    @relay
+    def with_moved(params: Params[net], x: Tensor[Float, (N, 3)]) -> tuple[Float, Params[net]]:
+        return outer(params, x), adapted(params, x)
+
+    model = relay.create_model(net, seed=1)
+    grads, moved = relay.grad(with_moved, wrt="params", has_aux=True)(model.params, X)
+    assert sorted(grads) == sorted(moved) == sorted(model.params)
+    torch.testing.assert_close((moved - adapted(model.params, X)).norm(), torch.tensor(0.0))
+
+
+def test_records_stand_in_no_parts_but_those_of_tuples() -> None:
+    @relay
+    def listed(params: Params[net]) -> list[Params[net]]:
+        return [params]
+
+    with pytest.raises(CheckError, match="a field of a tuple in a result"):
+        listed.check()
 
 
 def test_other_values_are_refused_by_name() -> None:

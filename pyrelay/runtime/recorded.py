@@ -1,0 +1,71 @@
+"""Results with the parameters of models, and their gradients, as records instead of tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, final
+
+from ..translate.functions import annotated_definition
+from ..translate.number_places import Numbers, Parts, Recorded
+from .blueprint import Home
+from .model import Model
+from .records import Grads, Params, TensorRecord
+from .structure import tensors
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """The arguments of a call, by name and all together, which tell to which model a record in its
+    result belongs."""
+
+    named: Mapping[str, Any]
+    sources: Sequence[Any]
+
+    def of(self, record: Recorded, tree: Any) -> Home | None:
+        """Return the model that a record in the result belongs to; None where no argument is a
+        model, or a record, whose parameters have these shapes."""
+        if record.parameter is not None:
+            source = self.named.get(record.parameter)
+            return source.home if isinstance(source, TensorRecord) else None
+        wanted, shapes = annotated_definition(record.of), _shapes(tree)
+        for source in self.sources:
+            if not isinstance(source, Model | TensorRecord):
+                continue
+            home = source.home
+            held = source.tree if isinstance(source, TensorRecord) else source.params_tree()
+            if home.blueprint.spec.definition is wanted and _shapes(held) == shapes:
+                return home
+        return None
+
+
+def _shapes(tree: Any) -> list[tuple[int, ...]]:
+    return [tuple(t.shape) for t in tensors(tree)]
+
+
+def recorded(value: Any, records: Numbers, homes: Homes) -> Any:
+    """Return a result, with `Params` and `Grads` in place of the tuples at the places of
+    `records`."""
+    match records:
+        case Recorded():
+            home = homes.of(records, value)
+            kind = Grads if records.is_gradient else Params
+            return value if home is None else kind(home, value)
+        case Parts(parts) if isinstance(value, tuple):
+            fields = zip(cast("tuple[Any, ...]", value), parts, strict=True)
+            return tuple([recorded(v, p, homes) for v, p in fields])
+        case Parts(parts) if callable(value):
+            return _recording(value, parts[-1], homes)
+        case _:
+            return value
+
+
+def _recording(function: Callable[..., Any], records: Numbers, homes: Homes) -> Callable[..., Any]:
+    """Return a function result, such as a pullback, that takes and gives records."""
+
+    def call(*args: Any) -> Any:
+        given = [a.tree if isinstance(a, TensorRecord) else a for a in args]
+        return recorded(function(*given), records, homes)
+
+    return call
