@@ -30,7 +30,12 @@ def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
     like = next((v for v in values if isinstance(v, torch.Tensor)), None)
     if like is None:
         return [as_tensor(torch, v) for v in values]
-    return [torch.as_tensor(v, dtype=like.dtype, device=like.device) for v in values]
+    return [
+        v
+        if isinstance(v, torch.Tensor)
+        else torch.as_tensor(v, dtype=like.dtype, device=like.device)
+        for v in values
+    ]
 
 
 def as_positions(torch: Any, value: Any, like: Any = None) -> Any:

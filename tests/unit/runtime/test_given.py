@@ -109,8 +109,8 @@ def test_numbers_of_all_kinds_are_rates(rate: Any) -> None:
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error_with_the_near_miss() -> None:
-    with pytest.raises(AttributeError, match=r"relay has no tanhh; did you mean `relay\.tanh`\?"):
+    with pytest.raises(AttributeError, match=r"no `tanhh`\n.*did you mean `relay\.tanh`\?"):
         _ = relay.tanhh
-    with pytest.raises(AttributeError, match=r"relay\.random has no normall"):
+    with pytest.raises(AttributeError, match=r"`relay\.random` has no `normall`"):
         _ = relay.random.normall
     assert not hasattr(relay, "__wrapped__")
