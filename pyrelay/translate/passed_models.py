@@ -29,14 +29,14 @@ def model_arguments(
                 instance = use_instance(cx, use, parameter.span)
                 found.append((parameter.name, PassedModel(instance, use.optimizer)))
         elif parameter.params is not None and parameter.name in bound:
-            use = _record_named(cx, bound[parameter.name])
+            use = record_named(cx, bound[parameter.name])
             if use is not None:
                 instance = use_instance(cx, use, parameter.span)
                 found.append((parameter.name, PassedModel(instance)))
     return tuple(found)
 
 
-def _record_named(cx: Context, node: ast.expr) -> ModelUse | None:
+def record_named(cx: Context, node: ast.expr) -> ModelUse | None:
     """Return the model of whose parameters an argument is a record, where its name says so; else
     it is one with the static arguments that are the defaults."""
     match node:

@@ -22,9 +22,11 @@ from ..ir.traverse import Steps, let, run
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import again, atom, into
 from .context import Context
-from .definition import ModelUse, meaning
+from .definition import Definition, ModelUse, meaning
 from .environment import Bound
-from .passed_models import use_instance
+from .functions import annotated_definition
+from .number_places import Numbers, Recorded, parts_of
+from .passed_models import record_named, use_instance
 from .static import static_value
 from .tables import BINARY, UNARY
 from .updates import map_params, sgd_tree
@@ -40,17 +42,7 @@ _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
     """Give the model of whose parameters an expression is a record, as far as the text tells."""
-    match node:
-        case ast.Name(id=name):
-            entry = cx.env.find(name)
-            return entry.record if isinstance(entry, Bound) else None
-        case ast.Attribute(value=ast.Name(id=name), attr="params"):
-            entry = cx.env.find(name)
-            return entry.model if isinstance(entry, Bound) else None
-        case ast.Call():
-            return _record_of_call(cx, node)
-        case _:
-            return None
+    return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
 
 
 def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelUse | None:
@@ -61,6 +53,8 @@ def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelUse | None:
 def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
     known = static_value(cx, node.func)
     match None if known is None else meaning(known.value):
+        case Definition() as callee:
+            return _record_given(cx, node, cx.program.signature(callee).numbers)
         case Intrinsic.SGD:
             return record_of(cx, node.args[0]) if node.args else None
         case Intrinsic.TREE_MAP:
@@ -72,15 +66,32 @@ def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
             return None
 
 
+def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> ModelUse | None:
+    """Return the model of whose parameters the result of a call, annotated as a record, is one:
+    the one that an argument has."""
+    if not isinstance(numbers, Recorded):
+        return None
+    wanted = annotated_definition(numbers.of)
+    found = (record_named(cx, a) for a in (*node.args, *(k.value for k in node.keywords)))
+    return next((use for use in found if use is not None and use.definition is wanted), None)
+
+
 def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]:
     """Give, for each field of a tuple that an expression gives, the model it is a record of."""
     if isinstance(node, ast.Tuple):
         return [record_of(cx, e) for e in node.elts]
     found: list[ModelUse | None] = [None] * count
-    if isinstance(node, ast.Call) and count == 2:
-        known = static_value(cx, node.func)
-        if known is not None and meaning(known.value) is Intrinsic.VALUE_AND_GRAD:
+    if not isinstance(node, ast.Call):
+        return found
+    known = static_value(cx, node.func)
+    match None if known is None else meaning(known.value):
+        case Intrinsic.VALUE_AND_GRAD if count == 2:
             found[1] = _model_at(cx, node)
+        case Definition() as callee:
+            parts = parts_of(cx.program.signature(callee).numbers, count)
+            found = [_record_given(cx, node, part) for part in parts]
+        case _:
+            pass
     return found
 
 

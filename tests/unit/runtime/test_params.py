@@ -156,6 +156,25 @@ def test_parameters_beside_a_loss_are_records() -> None:
     torch.testing.assert_close((moved - adapted(model.params, X)).norm(), torch.tensor(0.0))
 
 
+def test_parameters_that_a_function_gives_stay_a_record_in_its_caller() -> None:
+    @relay
+    def descended(
+        params: Params[net], x: Tensor[Float, (N, 3)]
+    ) -> tuple[Params[net], Params[net], Float]:
+        before = params
+        for _ in range(2):
+            _, params, _ = stepped(params, x)
+        once = adapted(before, x)
+        return params, 2.0 * once - once, params.norm()
+
+    model = relay.create_model(net, seed=1)
+    last, once, norm = descended(model.params, X)
+    _, expected, _ = stepped(stepped(model.params, X)[1], X)
+    torch.testing.assert_close((last - expected).norm(), torch.tensor(0.0))
+    torch.testing.assert_close(norm.detach(), last.norm())
+    torch.testing.assert_close((once - adapted(model.params, X)).norm(), torch.tensor(0.0))
+
+
 def test_records_stand_in_no_parts_but_those_of_tuples() -> None:
     @relay
     def listed(params: Params[net]) -> list[Params[net]]:
