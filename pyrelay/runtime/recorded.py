@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, final
 
+from ..ir.expr import Expr, Function, Tuple, Var
+from ..ir.traverse import spine
 from ..translate.functions import annotated_definition
-from ..translate.number_places import Numbers, Parts, Recorded
+from ..translate.number_places import Numbers, Parts, Recorded, together
+from ..translate.translator import Translation
 from .blueprint import Home
 from .model import Model
 from .records import Grads, Params, TensorRecord
@@ -59,6 +62,31 @@ def recorded(value: Any, records: Numbers, homes: Homes) -> Any:
             return _recording(value, parts[-1], homes)
         case _:
             return value
+
+
+def passed_on(function: Function, translation: Translation) -> Numbers:
+    """Return where the result of a function, which is not annotated, has the records that its
+    parameters are, as they came."""
+    values = translation.signature.values
+    given = zip(function.params[len(function.params) - len(values) :], values, strict=True)
+    held = {var: Recorded(p.params, p.name) for var, p in given if p.params is not None}
+    if not held:
+        return None
+    blocks, end = spine(function.body)
+    known = {b.var: b.value for block in blocks for b in block.bindings}
+
+    def resolved(expr: Expr) -> Expr:
+        while isinstance(expr, Var) and expr in known:
+            expr = known[expr]
+        return expr
+
+    def place(expr: Expr) -> Numbers:
+        return held.get(expr) if isinstance(expr, Var) else None
+
+    whole = resolved(end)
+    if isinstance(whole, Tuple):
+        return together(place(resolved(field)) for field in whole.fields)
+    return place(whole)
 
 
 def _recording(function: Callable[..., Any], records: Numbers, homes: Homes) -> Callable[..., Any]:

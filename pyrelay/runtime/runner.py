@@ -46,7 +46,7 @@ from .parameters import Parameters, signature_of
 from .program import Program
 from .programs import exporter, program_of, translated
 from .pullback import pullback_of
-from .recorded import Homes, recorded
+from .recorded import Homes, passed_on, recorded
 from .records import Grads, TensorRecord
 from .representation import UserData
 from .show import difference, explanation, stage_text, type_text
@@ -319,6 +319,8 @@ class Runner:
             return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
         if isinstance(self._function, DerivedFunction):
             return derived_numbers(program.function.body, translation.numbers).result
+        if translation.signature.result is None and translation.numbers.result is None:
+            return passed_on(program.function, translation)
         return translation.numbers.result
 
     def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:

@@ -175,6 +175,21 @@ def test_parameters_that_a_function_gives_stay_a_record_in_its_caller() -> None:
     torch.testing.assert_close((once - adapted(model.params, X)).norm(), torch.tensor(0.0))
 
 
+def test_parameters_come_back_from_a_function_without_annotation() -> None:
+    @relay
+    def beside(params: Params[net], x: Tensor[Float, (N, 3)]):
+        same = params
+        return outer(params, x), same
+
+    @relay
+    def alone(params: Params[net]):
+        return params
+
+    model = relay.create_model(net, seed=1)
+    for found in (beside(model.params, X)[1], alone(model.params)):
+        torch.testing.assert_close((found - model.params).norm(), torch.tensor(0.0))
+
+
 def test_records_stand_in_no_parts_but_those_of_tuples() -> None:
     @relay
     def listed(params: Params[net]) -> list[Params[net]]:
