@@ -28,7 +28,15 @@ from .creation import created, created_place
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .functions import model_operand
-from .growth import assign_grown, bind_grown, extend_grown, grown_list, hold_lists, turned
+from .growth import (
+    assign_grown,
+    bind_grown,
+    extend_grown,
+    grown_list,
+    hold_elements,
+    hold_lists,
+    turned,
+)
 from .instances import makes_site
 from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
@@ -100,6 +108,8 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
             _note_records(cx, target, records)
             if isinstance(target, ast.Tuple | ast.List):
                 _note_holders(cx, target, shared)
+            elif _is_element(cx, target):
+                hold_elements(cx, value)
 
 
 def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
@@ -199,9 +209,16 @@ def _assign_each(
         else:
             yield bind_target(cx, target, expr, code)
             _note_records(cx, target, [record])
-    for target, names in zip(targets, shared, strict=True):
-        if not isinstance(target, ast.Subscript):  # an item is a copy
+    for target, value, names in zip(targets, values, shared, strict=True):
+        if _is_element(cx, target):
+            hold_elements(cx, value)
+        elif not isinstance(target, ast.Subscript):  # an item of a tensor is a copy
             _note_holders(cx, target, names)
+
+
+def _is_element(cx: Context, target: ast.expr) -> bool:
+    """Tell whether a target is an element of a grown name's list."""
+    return isinstance(target, ast.Subscript) and _is_grown(cx, target.value)
 
 
 def _is_grown(cx: Context, target: ast.expr) -> bool:

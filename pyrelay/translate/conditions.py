@@ -33,6 +33,7 @@ from ..ir.expr import (
     Var,
     Wildcard,
 )
+from ..ir.fields import all_have, reading
 from ..ir.ops.failing import fail
 from ..ir.ops.loop import truth
 from ..ir.traverse import Steps
@@ -42,6 +43,7 @@ from .data import DataConstructor
 from .environment import Bound
 from .growth import grown_value
 from .narrowing import (
+    classes_left,
     entry_of,
     fields_bound,
     none,
@@ -328,6 +330,18 @@ def _classes(value: Any) -> list[type]:
         else:
             return []
     return found
+
+
+def field_left(cx: Context, node: ast.Attribute, value: Expr) -> Expr | None:
+    """Return a field of a value that all classes have which tests leave for it; None where they
+    exclude no class, or where a class that is left has no such field, or one of another type."""
+    left, name, span = classes_left(cx, node.value), node.attr, cx.span(node)
+    adt = cx.program.data.adts.get(left[0].adt) if left else None
+    known = [] if adt is None else [adt.constructor(c.name) for c in left]
+    if adt is None or not all_have(known, name):
+        return None
+    found = [reading(adt.name, c, name, span) for c in known]
+    return Match(value, (*found, *excluded_before(cx, left, span)), span=span)
 
 
 # Tests of None.

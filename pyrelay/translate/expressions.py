@@ -24,7 +24,7 @@ from . import records
 from .atoms import again, atom, into
 from .calls import call, missing_attribute, unknown_method
 from .closures import local_function
-from .conditions import as_value, branch, condition, tells
+from .conditions import as_value, branch, condition, field_left, tells
 from .context import Context, in_turn
 from .environment import Bound
 from .functions import model_function
@@ -106,6 +106,9 @@ def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     value = yield cx.expression(node.value)
     if is_placeholder(value):
         return value
+    part = field_left(cx, node, value)
+    if part is not None:
+        return part
     is_data = isinstance(value, Var) and isinstance(value.ty, AdtType)
     if read is None and not is_data and not may_be_field(node.attr, cx.annotations.namespace):
         return cx.refuse(unknown_method(cx, node))

@@ -23,8 +23,9 @@ from .blocks import Code
 from .context import Context
 from .definition import Definition, meaning
 from .environment import Bound, Holder
-from .flow import Nested, assigned_in, changed_list, locals_of, statements_in
+from .flow import Nested, assigned_in, bound_by, changed_list, locals_of, statements_in
 from .optional_parts import element_of, element_type, has_optionals, inner_displays
+from .ownership import copied, shared_by, stored_by
 from .static import static_value
 
 
@@ -158,6 +159,7 @@ def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     holder = entry.holder if isinstance(entry, Bound) else None
     if holder is not None:
         cx.program.report(SharedList(span, target.id, holder.span, holder.why))
+    hold_added(cx, value)
     bind_grown(cx, target, ast.List([], ast.Load()), expr, code)
 
 
@@ -170,7 +172,7 @@ def bind_grown(
     ty: Type | None = None,
 ) -> None:
     """Bind a grown name to a list, written as `value`, that is already the other way round."""
-    hold_lists(cx, value)
+    hold_elements(cx, value)
     span, elements = cx.span(target), cx.grown[target.id]
     if ty is None and has_optionals(elements):
         ty = AdtType(LIST, (elements,))
@@ -194,17 +196,35 @@ def hold_lists(cx: Context, value: ast.expr) -> None:
             cx.env.set(name.id, replace(entry, holder=holder))
 
 
+def hold_elements(cx: Context, value: ast.expr) -> None:
+    """Note that a list may hold the lists and tensors of the names in a value from here on."""
+    hold_lists(cx, value)
+    if cx.writes_items:
+        tensors = [(n.id, cx.span(n)) for n in shared_by(cx, value) if n.id not in cx.grown]
+        cx.hold(iter(tensors), "its tensor goes to a list here")
+
+
+def hold_added(cx: Context, value: ast.expr) -> None:
+    """Note that a list may hold what is in another from here on, which extends it."""
+    if not copied(cx, value):
+        hold_elements(cx, value)
+
+
 def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
-    """Give the grown names whose lists a round of a loop may put where the next one finds them."""
+    """Return the grown names whose lists another value may hold when the next round of a loop finds
+    them: those that a round puts into a value, and those that it takes out of one."""
     found: dict[str, Holder] = {}
     for stmt in statements_in(body):
-        value = getattr(stmt, "value", None)
-        if changed_list(stmt) is not None and isinstance(value, ast.Call):
-            value = value.args[-1] if value.args else None
-        if isinstance(value, ast.expr) and not isinstance(stmt, ast.Return | ast.AugAssign):
-            for name in _lists_in(cx, value):
-                why = "it goes to another value here"
-                found.setdefault(name.id, Holder(cx.span(name), why))
+        value = stored_by(cx, stmt)
+        if isinstance(stmt, ast.Expr) and changed_list(stmt) is None:
+            value = stmt.value  # a call, which may put a list into a cell
+        for name in () if value is None else _lists_in(cx, value):
+            found.setdefault(name.id, Holder(cx.span(name), "it goes to another value here"))
+        if value is None or _is_fresh(cx, value):
+            continue
+        for name in bound_by(stmt, items=False):
+            if name in cx.grown:
+                found.setdefault(name, Holder(cx.span(value), "the list comes from here"))
     return found
 
 
@@ -219,6 +239,10 @@ def _lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:
                 pending += reversed(elts)
             case ast.IfExp(body=then, orelse=otherwise):
                 pending += (otherwise, then)
+            case ast.Subscript(value=value) | ast.Attribute(value=value):
+                # An element of what is written here may be a list; one of a list that has a name
+                # is not the list itself.
+                pending += [] if isinstance(value, ast.Name) else [value]
             case ast.Call(func=func, args=args, keywords=keywords) if _may_keep(cx, func):
                 pending += reversed([*args, *(k.value for k in keywords)])
             case _:
@@ -251,6 +275,8 @@ def _is_fresh(cx: Context, value: ast.expr) -> bool:
             return False
         case ast.IfExp(body=then, orelse=otherwise):
             return _is_fresh(cx, then) and _is_fresh(cx, otherwise)
+        case ast.Call(func=ast.Attribute(attr="pop")):
+            return False
         case ast.Call(func=func):
             return not _may_keep(cx, func) or static_value(cx, func) is not None
         case _:

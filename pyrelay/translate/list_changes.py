@@ -21,13 +21,14 @@ from ..prelude.library import qualified
 from .atoms import again, atom
 from .blocks import Code
 from .context import Context
-from .environment import Bound
+from .environment import Bound, Holder
 from .flow import CHANGES
 from .growth import (
     bind_grown,
     empty_of,
     grown_value,
-    hold_lists,
+    hold_added,
+    hold_elements,
     longer,
     turned,
 )
@@ -117,7 +118,9 @@ def assign_popped(cx: Context, target: ast.Name, value: ast.Call, code: Code) ->
         return
     var = Var(target.id, span=span)
     code.bind(var, element)
-    cx.bind(target.id, Bound(atom=var), span)
+    # What the list held may be in another place of it too, or in another list.
+    holder = Holder(cx.span(value), "it comes from here") if cx.writes_items else None
+    cx.bind(target.id, Bound(atom=var, holder=holder), span)
 
 
 def refuse_change(cx: Context, node: ast.Call) -> Expr:
@@ -182,7 +185,7 @@ def _elements(cx: Context, name: str, written: Sequence[ast.expr]) -> Steps[Expr
     check_kept(cx, written[-1])
     cx.displays.update(inner_displays(written[-1:], cx.grown[name]))
     element = yield cx.expression(written[-1])
-    hold_lists(cx, written[-1])
+    hold_elements(cx, written[-1])
     return element
 
 
@@ -201,7 +204,7 @@ def _insert(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
 def _extend(cx: Context, node: ast.Call, old: Expr, code: Code) -> Steps[Expr]:
     span = cx.span(node)
     items = yield as_list(cx, node.args[0])
-    hold_lists(cx, node.args[0])
+    hold_added(cx, node.args[0])
     return _prelude("rev_onto", span, items, old)
 
 

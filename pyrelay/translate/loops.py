@@ -231,9 +231,7 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
     for name in frame.flow.assigned[head.stmt]:
         known = cx.env.find(name)
         if name in params and isinstance(known, Bound):
-            holder = known.holder or kept_lists.get(name)
-            if holder is None and name in held:
-                holder = Holder(cx.span(held[name]), "its tensor goes to another name here")
+            holder = known.holder or kept_lists.get(name) or held.get(name)
             # Later rounds may find another function; models and their records must stay what
             # they are.
             kept = Bound(
@@ -294,13 +292,12 @@ def _guarded(
 
 
 def _note_view(cx: Context, stmt: ast.For) -> None:
-    """Note that what a loop runs over may also be held by the name of the element."""
-    if not cx.writes_items or not isinstance(stmt.target, ast.Name):
-        return
-    entry = cx.env.find(stmt.target.id)
-    if isinstance(entry, Bound) and not isinstance(stmt.iter, ast.Call):
-        holder = Holder(cx.span(stmt.iter), "it is a part of this")
-        cx.env.set(stmt.target.id, replace(entry, holder=holder))
+    """Note that what a loop runs over may hold the elements, too."""
+    holder = Holder(cx.span(stmt.iter), "it is a part of this")
+    for name in names_of(stmt.target) if cx.writes_items else ():
+        entry = cx.env.find(name)
+        if isinstance(entry, Bound):
+            cx.env.set(name, replace(entry, holder=holder))
 
 
 def _note_outside(cx: Context, stmt: ast.For, iteration: Iteration) -> None:

@@ -163,14 +163,19 @@ def node_of(path: Path, place: ast.expr) -> ast.expr:
     return found
 
 
-def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
-    """Give the class of a value of which tests have excluded all others of its union. One that is
-    annotated as optional may be None, too."""
+def classes_left(cx: Context, node: ast.expr) -> tuple[DataConstructor, ...]:
+    """Return the classes of its union that a value may be of, where tests have excluded others;
+    none where no test has. A value that is annotated as optional may be None, too."""
     entry = entry_of(cx, node)
     if entry is None or not entry.excluded or _is_optional_var(entry.atom):
-        return None
+        return ()
     union = cx.program.data.members(entry.excluded[0])
-    left = [c for c in union if c not in entry.excluded]
+    return tuple(c for c in union if c not in entry.excluded)
+
+
+def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
+    """Give the class of a value of which tests have excluded all others of its union."""
+    left = classes_left(cx, node)
     return left[0] if len(left) == 1 else None
 
 

@@ -15,7 +15,8 @@ from ..ir.op import Op, View
 from ..ir.ops.index import index
 from .context import Context
 from .definition import meaning
-from .flow import all_statements, statements_in
+from .environment import Holder
+from .flow import all_statements, bound_by, changed_list, statements_in
 from .static import static_value
 from .tables import COPIES, METHODS
 
@@ -69,12 +70,37 @@ def _held_by_call(cx: Context, node: ast.Call) -> list[ast.expr]:
     return [] if known is not None and found is None else arguments
 
 
-def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, ast.Name]:
-    """Give the names that a round of a loop may put where the next round finds them."""
-    found: dict[str, ast.Name] = {}
+def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+    """Return the names whose tensors another name or a list may hold when the next round of a loop
+    finds them. A list itself is not its elements: `lists_held` looks at lists."""
+    found: dict[str, Holder] = {}
     for stmt in statements_in(body):
-        value = getattr(stmt, "value", None)
-        if isinstance(stmt, ast.Assign | ast.AnnAssign) and isinstance(value, ast.expr):
-            for name in shared_by(cx, value):
-                found.setdefault(name.id, name)
-    return found
+        value = stored_by(cx, stmt)
+        shared = [] if value is None else list(shared_by(cx, value))
+        for name in shared:
+            found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
+        for target in bound_by(stmt, items=False) if shared else ():
+            found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
+    return {name: holder for name, holder in found.items() if name not in cx.grown}
+
+
+def stored_by(cx: Context, stmt: ast.stmt) -> ast.expr | None:
+    """Return the value that a name, a list or an item holds after a simple statement, if any."""
+    match stmt:
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return value
+        case ast.Expr(ast.Call(func=ast.Attribute(attr="extend"), args=[value])) if copied(
+            cx, value
+        ):
+            return None
+        case ast.Expr(ast.Call(args=[*_, value])) if changed_list(stmt) is not None:
+            return value
+        case ast.AugAssign(target=ast.Name(), value=ast.List() as value):
+            return value
+        case _:
+            return None
+
+
+def copied(cx: Context, value: ast.expr) -> bool:
+    """Tell whether what extends a list is a list whose elements alone go there."""
+    return isinstance(value, ast.Name) and value.id in cx.grown

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...diagnostics.catalogue.data import NoSuchField
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim
 from ...ir.expr import (
-    BindPattern,
     Call,
-    Clause,
-    ConstructorPattern,
     Expr,
     Function,
     Match,
@@ -20,12 +17,11 @@ from ...ir.expr import (
     Tuple,
     Var,
 )
-from ...ir.expr import Wildcard as Anything
+from ...ir.fields import all_have, reading
 from ...ir.op import Clash, Stuck
 from ...ir.types import AdtType, RefType, Substitution, Type, TypeHole, dim_names, show
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from ...ir.module import AdtDef, ConstructorDef
     from .operators import OperatorCall
     from .solver import Solver
@@ -52,27 +48,11 @@ def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[st
             raise Stuck(ty)
         case TypeHole() | RefType() if name == "value":
             return RefRead(value, span=span)
-        case AdtType() if _all_have(adts[ty.name].constructors, name):
-            found = (_reading(ty.name, c, name, span) for c in adts[ty.name].constructors)
+        case AdtType() if all_have(adts[ty.name].constructors, name):
+            found = (reading(ty.name, c, name, span) for c in adts[ty.name].constructors)
             return Match(value, tuple(found), span=span)
         case _:
             raise Clash("no such field")
-
-
-def _all_have(constructors: Sequence[ConstructorDef], name: str) -> bool:
-    """Tell whether all constructors of a data type have a field of one name and one type."""
-    types = {dict(zip(c.field_names, c.fields, strict=False)).get(name) for c in constructors}
-    return len(types) == 1 and None not in types
-
-
-def _reading(adt: str, constructor: ConstructorDef, name: str, span: Span) -> Clause:
-    """Return the clause of a match that gives the field of one constructor."""
-    var = Var(name, span=span)
-    fields = tuple(
-        BindPattern(var, span=span) if n == name else Anything(span=span)
-        for n in constructor.field_names
-    )
-    return Clause(ConstructorPattern(adt, constructor.name, fields, span=span), var)
 
 
 def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
