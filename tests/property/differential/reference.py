@@ -225,7 +225,8 @@ def builtins_of(fuel: Fuel, printed: list[str]) -> dict[str, Any]:
         return ((int64(i), v) for i, v in enumerate(counted(values)))
 
     def whole(value: Any) -> Any:
-        return value if isinstance(value, Undefined) else int64(int(value))
+        # A float that is computed of literals alone is a float32 where nothing else decides.
+        return value if isinstance(value, Undefined) else int64(int(tensor(value)))
 
     return {
         "range": lambda *bounds: _Range([int64(i) for i in counted(range(*bounds))]),
