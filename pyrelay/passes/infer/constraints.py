@@ -99,7 +99,7 @@ class OperatorConstraint:
         """Give what to tell the user."""
         if self.call.op is field and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
-        if self.call.op is unpacked:
+        if self.call.op is unpacked and not isinstance(clash, WrongAttribute):
             count, actual = self.call.call.attrs["count"], solver.resolve(self.call.types[0])
             return explain_unpacking(self.span, count, actual, self.call.call.args[0])
         return explain_operator(solver, self.call, clash)

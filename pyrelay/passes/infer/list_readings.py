@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...ir.attributes import bind_attrs
 from ...ir.expr import Constant, Tuple, Var
 from ...ir.op import Clash, Stuck
 from ...ir.ops.index import index
@@ -75,7 +76,8 @@ def truth_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Rea
 
 def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
     """Read what is assigned to several names: a tuple, a list, or a tensor of known first size."""
-    ty, count = solver.shallow(call.types[0]), int(call.call.attrs["count"])
+    count = bind_attrs(call.op, call.call.attrs)["count"]
+    ty = solver.shallow(call.types[0])
     if isinstance(ty, TypeHole) and not solver.settling:
         raise Stuck(ty)
     at = Site(call, solver)
