@@ -168,9 +168,9 @@ class _Maker:
             case 2:
                 return left * right
             case 3:
-                return left // right
+                return left // (right if right.constant != 0 else Dim.of(7))
             case 4:
-                return left % right
+                return left % (right if right.constant != 0 else Dim.of(7))
             case 5:
                 return minimum(left, right)
             case _:
