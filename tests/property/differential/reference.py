@@ -61,7 +61,7 @@ class Undefined:
         raise UndefinedError
 
     __int__ = __index__
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: Any = None
 
 
 class Int64(int):
