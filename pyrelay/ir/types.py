@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, TypeAlias, final
+from typing import Final, TypeAlias, TypeGuard, final
 
 from .dims import Dim, DimHole, DimVar
 
@@ -177,6 +177,9 @@ PRELUDE: Final = "prelude."
 UNKNOWN_DIM: Final = Dim.atom(DimHole(0))
 """In an annotation: a dim that inference finds; each occurrence is a hole of its own."""
 
+ANY_DIMS: Final = Dim.atom(DimHole(-2))
+"""In an annotation, in a shape: any number of dims, written `...`. Never in a typed program."""
+
 UNIT: Final = TupleType(())
 STR: Final = StrType()
 ITERABLE: Final = AdtType("Iterable")
@@ -211,6 +214,22 @@ def parts(ty: Type) -> tuple[Type, ...]:
             return tuple(a for a in args if not isinstance(a, Dim))
         case _:
             return ()
+
+
+def is_open_shape(ty: Type) -> TypeGuard[TensorType]:
+    """Return whether a type is a tensor of any rank, `Tensor[Float, (N, ...)]`."""
+    return isinstance(ty, TensorType) and ANY_DIMS in ty.shape
+
+
+def open_shapes(ty: Type) -> list[TensorType]:
+    """Return the tensors of any rank in a type, in order."""
+    return [part for part in subtypes(ty) if is_open_shape(part)]
+
+
+def with_dims(ty: TensorType, found: tuple[Dim, ...]) -> TensorType:
+    """Return the tensor of any rank with dims in the place of `...`."""
+    place = ty.shape.index(ANY_DIMS)
+    return TensorType((*ty.shape[:place], *found, *ty.shape[place + 1 :]), ty.dtype)
 
 
 def subtypes(ty: Type) -> Iterator[Type]:
@@ -410,9 +429,13 @@ _SCALAR_NAMES: Final = {"float32": "Float", "int64": "Int", "bool": "Bool"}
 
 
 def _list(shape: tuple[Dim, ...]) -> str:
+    if shape == (ANY_DIMS,):
+        return "..."
     return f"{_size(shape[0])}," if len(shape) == 1 else ", ".join(_size(d) for d in shape)
 
 
 def _size(dim: Dim) -> str:
     """Give the text of a dim; a size that is not known yet is `Any`, as in annotations."""
+    if dim == ANY_DIMS:
+        return "..."
     return re.sub(r"\?\d+", "Any", str(dim)) if dim.has_holes() else str(dim)

@@ -35,6 +35,7 @@ from ..ir.types import (
     Type,
     TypeVar,
     fits,
+    open_shapes,
     show,
 )
 from ..lower_torch.constants import torch_dtype
@@ -64,16 +65,21 @@ class Parameter:
     """Where in the argument numbers are Python's own, as what a cell holds then is."""
     is_hidden: bool = False
     """Whether it holds a part of a model that no argument names."""
+    declared: Type | None = None
+    """The type as it is declared, where it takes tensors of any rank."""
 
 
 def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
     """Give the parameters of the entry of a program; the last of them are those of a signature."""
     hidden = len(function.params) - len(signature.values)
-    numbers = (*[None] * hidden, *(p.numbers for p in signature.values))
     found: list[Parameter] = []
-    for place, (var, each) in enumerate(zip(function.params, numbers, strict=True)):
+    for var in function.params[:hidden]:
         assert var.ty is not None
-        found.append(Parameter(var.name, var.ty, var.span, each, place < hidden))
+        found.append(Parameter(var.name, var.ty, var.span, is_hidden=True))
+    for var, each in zip(function.params[hidden:], signature.values, strict=True):
+        assert var.ty is not None
+        declared = each.ty if open_shapes(each.ty) else None
+        found.append(Parameter(var.name, var.ty, var.span, each.numbers, declared=declared))
     return tuple(found)
 
 
@@ -339,7 +345,9 @@ class Binder:
 
     def wrong(self, parameter: Place, value: Any, way: str | None = None) -> NoReturn:
         """Raise RunError for a value that is not what it should be."""
-        place, name, wanted = parameter.span, parameter.name, _plain(show(parameter.type))
+        declared = parameter.declared if isinstance(parameter, Parameter) else None
+        wanted = _plain(show(declared or parameter.type))
+        place, name = parameter.span, parameter.name
         if isinstance(parameter, Parameter) and parameter.is_hidden:
             way = "convert the model, `model.float()`, or annotate the dtype that it has"
             raise RunError(WrongParameters(self.function, place, describe(value), way))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias, final
 
+from ..passes.ranks import Ranks
 from ..translate.described import Described
 from ..translate.optimizers import OptimizerUse
 from .commit import Change, commit
@@ -27,12 +28,13 @@ Source: TypeAlias = Model | Params
 class Arguments(NamedTuple):
     """The arguments of a call: those that are values, those that are static, and the optimisers
     among these as the objects they are. `types` is what type parameters stand for, where the
-    program is one for these types alone."""
+    program is one for these types alone; `ranks` how many sizes each `...` in a shape does."""
 
     values: tuple[Any, ...]
     statics: Statics = ()
     optimizers: Mapping[str, Optimizer] = {}
     types: tuple[tuple[str, Described], ...] = ()
+    ranks: Ranks = ()
 
 
 Finish: TypeAlias = Callable[[], None]

@@ -30,6 +30,7 @@ from ..translate.described import (
 from ..translate.scope import is_frozen
 from ..translate.signature import Signature
 from .model import Model
+from .rank_reader import RankReader
 from .records import Params
 from .structure import parts
 from .type_parameters import Typed, is_array, shape_and_dtype, solve, type_vars_of
@@ -71,6 +72,7 @@ class Describer:
         """The names of the type parameters of the function."""
         self._seen: Final = seen
         self._data: Final = DataTypes(_ignore)
+        self.ranks: Final = RankReader(signature.values, self._fields)
         self._inside: Final[set[int]] = set()
         """The lists that are being described."""
 

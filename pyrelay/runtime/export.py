@@ -6,24 +6,29 @@ tensors, runs in eval mode, and pickles by value, as the bytes that `save` write
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..diagnostics.source import Span
+from ..ir.dims import Dim
 from ..ir.module import Module
 from ..ir.printer import to_text
+from ..passes.ranks import Ranks
 from . import saving
 from .arguments import Parameter
 from .autograd import with_tensors
 from .entry import Entry
 from .interface import Interface
+from .open_program import OpenProgram
 from .program import Program
 from .pullback import pullback_of
+from .rank_reader import RankReader
 from .representation import Instances
 from .show import type_text
 from .structure import tensors
+from .value_types import TypesOfValues, definitions_in
 from .values import Cell, cells_of
 
 if TYPE_CHECKING:
@@ -38,13 +43,22 @@ if TYPE_CHECKING:
 class EvalProgram:
     """A model definition in eval mode: its program, how it is called, and where it is declared.
 
-    The first two of `parameters` are the model's parameters and state.
+    The first two of `parameters` are the model's parameters and state. One that takes tensors of
+    any rank has the program at the first ranks at which it is right, and `opened` those at others.
     """
 
     interface: Interface
     program: Program
     parameters: tuple[Parameter, ...]
     head: Span
+    opened: OpenProgram
+
+    def at(self, ranks: Ranks) -> EvalProgram:
+        """Return the model at ranks."""
+        program = self.opened.at(ranks)
+        types = zip(self.parameters, program.function.params, strict=True)
+        parameters = tuple(replace(p, type=v.ty) for p, v in types if v.ty is not None)
+        return replace(self, program=program, parameters=parameters)
 
 
 @final
@@ -59,17 +73,14 @@ class Exported:
         self._interface: Final = interface
         self._program: Final = base.program
         self._head: Final = base.head
-        self._parameters: Final = base.parameters[2:]
         self._params: Final = params
         self._state: Final = state
-        self._entry: Final = Entry(
-            interface.name,
-            base.program,
-            base.parameters,
-            interface.result,
-            pullback_of(base.program),
-            models=2,
-        )
+        self._base: Final = base
+        self._entry: Final = _entry(base)
+        fields = definitions_in(base.program.translated.adts, base.program.data)
+        reader = TypesOfValues(fields, Dim.of)
+        self._ranks: Final = RankReader(base.opened.parameters[2:], reader.fields)
+        self._instances: Final[dict[Ranks, tuple[EvalProgram, Entry]]] = {}
 
     @staticmethod
     def of(model: Model, base: EvalProgram) -> Exported:
@@ -89,7 +100,18 @@ class Exported:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Give the value of the model at arguments. Raises RunError."""
         values = self._interface.ordered(args, kwargs, self._head)
-        return self._entry((self._params, self._state, *values))
+        entry = self._instance(values)[1] if self._ranks.has_ranks else self._entry
+        return entry((self._params, self._state, *values))
+
+    def _instance(self, values: Sequence[Any]) -> tuple[EvalProgram, Entry]:
+        """Return the program at the ranks of arguments, and its entry."""
+        ranks = self._ranks.ranks(values)
+        if not ranks:
+            return self._base, self._entry
+        if ranks not in self._instances:
+            base = self._base.at(ranks)
+            self._instances[ranks] = base, _entry(base)
+        return self._instances[ranks]
 
     def __repr__(self) -> str:
         hyper = ", ".join(f"{n}={v}" for n, v in self._interface.hyper.items())
@@ -129,7 +151,10 @@ class Exported:
         weights: dict[str, torch.Tensor] = {}
         weights |= zip(interface.params, tensors(self._params), strict=True)
         weights |= zip(interface.state, [c.value for c in cells_of(self._state)], strict=True)
-        return saving.pack(interface, self._program, weights)
+        program = self._program
+        typed = OpenProgram(program.typed, program.entry, program.data)
+        saved = self._base.opened if self._ranks.has_ranks else typed
+        return saving.pack(interface, saved, weights)
 
     def to_torch(self, *args: Any, **kwargs: Any) -> ExportedProgram:
         """Give the model as a program of `torch.export`, recorded at example arguments.
@@ -141,15 +166,27 @@ class Exported:
 
         interface = self._interface
         values = interface.ordered(args, kwargs, self._head)
-        self._entry((self._params, self._state, *values))  # tells what is wrong with them
+        base, entry = self._instance(values)
+        entry((self._params, self._state, *values))  # tells what is wrong with them
         examples = dict(zip((a.name for a in interface.arguments), values, strict=True))
         names = (interface.params, interface.state)
         held = (self._params, self._state)
         return torch_program(
-            interface.name, self._program, self._parameters, self._head, held, names, examples
+            interface.name, base.program, base.parameters[2:], self._head, held, names, examples
         )
 
     def __reduce__(self) -> Any:
         from .loading import load_bytes  # loading.py needs Exported
 
         return load_bytes, (self.to_bytes(),)
+
+
+def _entry(base: EvalProgram) -> Entry:
+    return Entry(
+        base.interface.name,
+        base.program,
+        base.parameters,
+        base.interface.result,
+        pullback_of(base.program),
+        models=2,
+    )

@@ -15,14 +15,16 @@ from ..ir.op import Op
 from ..ir.ops.table import BY_NAME
 from ..ir.parser import parse_module
 from ..ir.traverse import Steps, run
-from ..ir.types import FnType, RefType, TensorType, TupleType, Type, show
+from ..ir.types import FnType, RefType, TensorType, TupleType, Type, open_shapes, show
 from ..ir.verify import Stage, VerifyError, verify
 from ..translate import number_places
 from ..translate.scope import MISSING
 from .arguments import Binder, Parameter
 from .export import EvalProgram, Exported
 from .interface import Argument, Interface, read_plain
+from .open_program import OpenProgram
 from .program import Program
+from .representation import NO_DATA
 from .saved_data import restored
 from .saving import Saved, unpack
 from .values import Cell
@@ -61,31 +63,43 @@ class _Loader:
         missing = tuple(n for n in own if n not in operators)
         if missing:
             raise CheckError(MissingOperators(self._path, missing))
-        program = self._program(entry, {**BY_NAME, **{n: operators[n] for n in own}})
+        opened = self._opened(entry, {**BY_NAME, **{n: operators[n] for n in own}})
+        program = self._program(opened)
         types = self._types(program, interface)
-        parameters = _declared(interface, types, program.type.result, self._path)
+        declared = tuple(p.ty for p in opened.parameters)
+        parameters = _declared(interface, types, declared, program.type.result, self._path)
         params = self._tree(interface.params, types[0], interface.name)
         state = self._tree(interface.state, types[1], interface.name)
         if len(self._saved.tensors) != len(interface.params) + len(interface.state):
             self._refuse("it holds tensors that the model has not")
         head = parameters[0].span
-        return Exported(EvalProgram(interface, program, parameters, head), params, state)
+        return Exported(EvalProgram(interface, program, parameters, head, opened), params, state)
 
-    def _program(self, entry: str, operators: Mapping[str, Op]) -> Program:
+    def _opened(self, entry: str, operators: Mapping[str, Op]) -> OpenProgram:
         try:
             module = parse_module(self._saved.program, self._path, operators=operators)
-            verify(module, Stage.TYPED)
+            has_entry = entry in module.functions
+            is_open = has_entry and OpenProgram(module, entry, NO_DATA).is_open
+            verify(module, Stage.TRANSLATED if is_open else Stage.TYPED)
         except RelayError as error:
             self._refuse(f"its program cannot be read ({error.diagnostics[0].title})")
         except VerifyError as error:
             self._refuse(f"its program is not well-formed ({error})")
-        if entry not in module.functions:
+        if not has_entry:
             self._refuse(f"its program has no function `{entry}`")
         try:
             data = restored(self._saved.manifest["data"], module)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
             self._refuse(f"its manifest does not describe its data types ({error})")
-        return Program.of_typed(module, entry, data)
+        return OpenProgram(module, entry, data)
+
+    def _program(self, opened: OpenProgram) -> Program:
+        if not opened.is_open:
+            return Program.of_typed(opened.module, opened.entry, opened.data)
+        try:
+            return opened.first()
+        except RelayError as error:
+            self._refuse(f"its program is not right ({error.diagnostics[0].title})")
 
     def _types(self, program: Program, interface: Interface) -> tuple[Type, ...]:
         """Give the types of the entry's parameters, the weights' first."""
@@ -138,13 +152,19 @@ class _Loader:
 
 
 def _declared(
-    interface: Interface, types: Sequence[Type], result: Type, path: str
+    interface: Interface,
+    types: Sequence[Type],
+    declared: Sequence[Type | None],
+    result: Type,
+    path: str,
 ) -> tuple[Parameter, ...]:
     """Give the parameters of a loaded model; what shows them in messages is its signature in the
     user's notation, since the file that declares them is not there."""
     parts = [f"{interface.name}("]
     places = [(0, len(interface.name))] * 2
-    for index, (argument, ty) in enumerate(zip(interface.arguments, types[2:], strict=True)):
+    open_ = [None if ty is None or not open_shapes(ty) else ty for ty in declared]
+    shown = [o or ty for o, ty in zip(open_, types, strict=True)]
+    for index, (argument, ty) in enumerate(zip(interface.arguments, shown[2:], strict=True)):
         parts.append(", " if index else "")
         default = "" if argument.default is MISSING else f" = {argument.default!r}"
         start = sum(map(len, parts))
@@ -153,8 +173,8 @@ def _declared(
     file = SourceFile(path, f"{''.join(parts)}) -> {show(result)}\n")
     names = ("params", "state", *(a.name for a in interface.arguments))
     return tuple(
-        Parameter(name, ty, Span(file, *place))
-        for name, ty, place in zip(names, types, places, strict=True)
+        Parameter(name, ty, Span(file, *place), declared=each)
+        for name, ty, place, each in zip(names, types, places, open_, strict=True)
     )
 
 

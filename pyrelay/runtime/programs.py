@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from ..diagnostics.diagnostic import CheckError
 from ..passes.infer import find_mistakes
+from ..passes.ranks import Ranks, at_ranks
 from ..translate.definition import Definition, DerivedFunction, ModelUse, StaticValue
 from ..translate.described import Described
 from ..translate.models import ModelSpec
 from ..translate.scope import Place
+from ..translate.signature import Signature
 from ..translate.translator import Translation, TranslationError, translate
 from .arguments import parameters_of
 from .blueprint import Blueprint
+from .borrowing import Arguments
 from .export import EvalProgram, Exported
 from .interface import Interface
+from .open_program import OpenProgram, ranks_shown
 from .program import Program
 from .representation import TAGGED, UserData
 
@@ -37,9 +43,27 @@ def translated(
 
 
 def program_of(translation: Translation) -> Program:
-    """Give the program of a translation."""
-    data = UserData.of(translation.data)
-    return Program(translation.module, translation.entry, data)
+    """Return the program of a translation; of one that takes tensors of any rank, that at the first
+    ranks at which it is right. Raises CheckError where it is right at none."""
+    return _opened(translation).first()
+
+
+def _opened(translation: Translation) -> OpenProgram:
+    return OpenProgram(translation.module, translation.entry, UserData.of(translation.data))
+
+
+def at(translation: Translation, ranks: Ranks) -> Translation:
+    """Return a translation whose entry takes tensors of these ranks."""
+    if not ranks:
+        return translation
+    module, entry = at_ranks(translation.module, translation.entry, ranks)
+    return replace(translation, module=module, entry=entry)
+
+
+def shown_at(signature: Signature, args: Arguments) -> AbstractContextManager[None]:
+    """Return a context in which mistakes show what `...` stands for in a call."""
+    passed = dict(args.statics)
+    return ranks_shown([p for p in signature.values if p.name not in passed], args.ranks)
 
 
 def eval_program(blueprint: Blueprint) -> EvalProgram:
@@ -47,12 +71,13 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
     spec = blueprint.spec
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
     translation = translated(spec.definition, dict(spec.statics), [use], [])
-    program = program_of(translation)
+    opened = _opened(translation)
+    program = opened.first()
     names = [leaf.name for leaf in blueprint.params], [leaf.name for leaf in blueprint.state]
     interface = Interface.of(blueprint.name, translation.signature, dict(spec.statics), *names)
     head = spec.definition.source.head
     parameters = parameters_of(program.function, translation.signature)
-    return EvalProgram(interface, program, parameters, head)
+    return EvalProgram(interface, program, parameters, head, opened)
 
 
 def exporter(spec: ModelSpec) -> Callable[[Any], Exported]:

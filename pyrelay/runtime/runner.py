@@ -44,7 +44,7 @@ from .model import Model
 from .models_in_front import passed, with_models_in_front, without
 from .parameters import Parameters, signature_of
 from .program import Program
-from .programs import exporter, program_of, translated
+from .programs import at, exporter, program_of, shown_at, translated
 from .pullback import pullback_of
 from .recorded import Homes, passed_on, recorded
 from .records import Grads, TensorRecord
@@ -200,6 +200,7 @@ class Runner:
         key = (
             args.statics,
             args.types,
+            args.ranks,
             transformed,
             tuple([_mode(m) for m in models]),
             tuple(
@@ -212,7 +213,8 @@ class Runner:
             return known
         if known is not None and not self._are_constants:
             self._note_changed(known.translation)
-        made = self._make_anew(models, args, transformed)
+        with shown_at(self._parameters.declared, args):
+            made = self._make_anew(models, args, transformed)
         self._compiled[key] = made
         return made
 
@@ -221,6 +223,9 @@ class Runner:
     ) -> Arguments:
         """Say what the type parameters stand for where the program looks into what others take
         whatever it is: a gradient does, and a function that is passed and takes several types."""
+        reader = self._describer.ranks
+        if reader.has_ranks:
+            args = args._replace(ranks=reader.ranks(args.values, dict(args.statics)))
         if not self._describer.type_vars:
             return args
         is_derived = transformed is not None or isinstance(self._function, DerivedFunction)
@@ -285,7 +290,7 @@ class Runner:
         if not may_compile():
             why = "its captured values changed" if self._compiled else "this is its first call"
             raise RunError(WouldCompile(self._base.name, why))
-        translation = self._translation(models, args)
+        translation = at(self._translation(models, args), args.ranks)
         given = [_use(m) for m in models]
         if transformed is None:
             check_models(self._base, translation, given)

@@ -39,7 +39,7 @@ from ..ir.traverse import post_order
 from ..translate import number_places
 from ..translate.scope import MISSING
 from .interface import Argument, Interface, plain
-from .program import Program
+from .open_program import OpenProgram
 from .saved_data import described
 
 VERSION: Final = 1
@@ -60,11 +60,11 @@ class Saved:
     tensors: Mapping[str, torch.Tensor]
 
 
-def pack(interface: Interface, program: Program, weights: Mapping[str, torch.Tensor]) -> bytes:
+def pack(interface: Interface, program: OpenProgram, weights: Mapping[str, torch.Tensor]) -> bytes:
     """Give the bytes of a file. Raises RunError for what a file cannot hold."""
     from safetensors.torch import save  # only saving and loading pay for it
 
-    module = program.typed
+    module = program.module
     text = torch.frombuffer(bytearray(to_text(module), "utf-8"), dtype=torch.uint8)
     tensors = {n: t.detach().cpu().contiguous() for n, t in weights.items()} | {_PROGRAM: text}
     manifest = {

@@ -28,14 +28,17 @@ from ..ir.traverse import free_globals
 from ..ir.types import Type
 from ..ir.verify import Stage, VerifyError, verify
 from ..passes.infer import infer
+from ..passes.ranks import Ranks, open_count
 from ..prelude.library import LINKED
 from ..prelude.relay_library import RELAY_LINKED
 from .arguments import Parameter
 from .derive import derive
 from .describing import may_join
 from .entry import Entry
+from .open_program import OpenProgram
 from .program import Program
 from .pullback import pullback_of
+from .rank_reader import RankReader
 from .representation import UserData
 from .runner import CacheInfo
 from .show import difference, explanation, stage_text, type_text
@@ -95,12 +98,22 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
         tell. Raises CheckError with every mistake found."""
         if strict:
             infer(self.ir, strict=True)
-        typed = Program(self.ir, "").typed
+        rest = self.ir
+        for name in self._unused_at_any_rank():
+            self[name].check()
+            rest = Module({n: f for n, f in rest.functions.items() if n != name}, rest.adts)
+        typed = Program(rest, "").typed
         if not typed.functions:
             return Report(())
         program = Program.of_typed(typed, next(iter(typed.functions)))
         _ = program.derived
         return Report(program.warnings)
+
+    def _unused_at_any_rank(self) -> list[str]:
+        """Return the functions of tensors of any rank that no other mentions: no use shows one."""
+        used = {m for n, f in self.ir.functions.items() for m in free_globals(f) if m != n}
+        open_ = (n for n, f in self.ir.functions.items() if open_count([p.ty for p in f.params]))
+        return [name for name in open_ if name not in used]
 
     @property
     def typed(self) -> RelayModule:
@@ -139,6 +152,9 @@ class ModuleFunction:
         self._derived: Final = derived
         self._open: Final = type_vars(self._given.functions[self._base])
         self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
+        self._opened: Final = OpenProgram(self._given, name, data)
+        self._at: Final[dict[Ranks, ModuleFunction]] = {}
+        """The function at ranks, where it takes tensors of any rank."""
         self._transforms: Final[dict[Derived, ModuleFunction]] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -229,6 +245,8 @@ class ModuleFunction:
     def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
         """Give the function at the types of its arguments, where it leaves types open and what is
         differentiated has to look into them."""
+        if self._opened.is_open:
+            return self._at_ranks(self._bound(args, kwargs))
         if not self._open:
             return None
         values = self._bound(args, kwargs)
@@ -249,13 +267,23 @@ class ModuleFunction:
             self._instances[key] = made
         return self._instances[key]
 
+    def _at_ranks(self, values: tuple[Any, ...]) -> ModuleFunction:
+        fields = types_of_values(self._given, self._data).fields
+        ranks = RankReader(self._opened.parameters, fields).ranks(values)
+        if ranks not in self._at:
+            program = self._opened.at(ranks)
+            made = ModuleFunction(program.translated, program.entry, self._data, joins=self._joins)
+            made.__name__ = self.__name__
+            self._at[ranks] = made
+        return self._at[ranks]
+
     @property
     def _function(self) -> Function:
         return self._given.functions[self._entry_name]
 
     @cached_property
     def _program(self) -> Program:
-        return Program(self._given, self._entry_name, self._data)
+        return self._opened.first()
 
     @cached_property
     def _entry(self) -> Entry:

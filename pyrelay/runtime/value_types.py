@@ -58,7 +58,7 @@ class TypesOfValues:
 
     def solve(self, given: Typed, wanted: Sequence[str]) -> dict[str, Type]:
         """Give what type parameters stand for; those are left out that no value tells whole."""
-        return solve(given, wanted, self._fields, self._whole, lambda _: True)
+        return solve(given, wanted, self.fields, self._whole, lambda _: True)
 
     def _whole(self, value: Any) -> Type | None:
         found = self.type(value)
@@ -106,7 +106,8 @@ class TypesOfValues:
             ),
         )
 
-    def _fields(self, ty: AdtType, value: Any) -> Typed:
+    def fields(self, ty: AdtType, value: Any) -> Typed:
+        """Return the fields of a value of a data type with their types; none of another value."""
         known = self._definitions(type(value))
         if known is None or known[0].name != ty.name:
             return []

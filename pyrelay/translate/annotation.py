@@ -23,6 +23,7 @@ from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import NOWHERE, Span
 from ..ir.dims import Dim, DimVar
 from ..ir.types import (
+    ANY_DIMS,
     BOOL,
     FLOAT,
     INT,
@@ -39,10 +40,10 @@ from ..ir.types import (
     TensorType,
     TupleType,
     Type,
-    TypeHole,
     TypeParam,
     TypeVar,
     dims,
+    open_shapes,
     subtypes,
 )
 from ..prelude.library import LIST
@@ -222,7 +223,7 @@ class AnnotationReader:
         if not args:
             raise NotAType("it does not say what the elements are", _ITERABLE)
         found = self.type(args[0])
-        if any(isinstance(part, TypeHole) for part in subtypes(found)):
+        if open_shapes(found):
             raise NotAType("the rank of its elements is open", "write each element's shape out")
         return found
 
@@ -341,9 +342,10 @@ class AnnotationReader:
                 "a shape is a tuple", 'write `(N, 3)`, with `N = Dim("N")` above the function'
             )
         entries = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        if any(e is Ellipsis or e == "..." for e in entries):
-            return UNKNOWN  # any rank: found from the argument
-        return TensorType(tuple(self.dim(e) for e in entries), dtypes[0])
+        dims = tuple(ANY_DIMS if e is Ellipsis or e == "..." else self.dim(e) for e in entries)
+        if dims.count(ANY_DIMS) > 1:
+            raise NotAType("`...` stands twice in a shape", "name the sizes on one side of it")
+        return TensorType(dims, dtypes[0])
 
     def dim(self, value: Any) -> Dim:
         """Give the size that an object stands for in a shape. Raises NotAType."""

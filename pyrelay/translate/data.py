@@ -35,6 +35,7 @@ from ..ir.types import (
     TypeParam,
     TypeVar,
     dim_names,
+    open_shapes,
     substitution,
     subtypes,
 )
@@ -324,7 +325,9 @@ class DataTypes:
         why, instead = "its type arguments are not said", "write them: `Tree[T]`"
         try:
             ty = reader.type(field.annotation)
-            if not any(isinstance(part, TypeHole) for part in subtypes(ty)):
+            if open_shapes(ty):
+                why, instead = "its rank is open", "write each of its sizes: `(N, 3)`"
+            elif not any(isinstance(part, TypeHole) for part in subtypes(ty)):
                 return ty
         except NotAType as error:
             why, instead = error.why, error.instead

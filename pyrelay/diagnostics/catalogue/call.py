@@ -276,3 +276,22 @@ class NotComparable:
             help="it compares tensors, numbers, strings, lists, tuples and data of these: compare "
             "the parts that are such",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TooManyDims:
+    """An argument has more sizes than may stand in the place of `...`."""
+
+    span: Span
+    name: str
+    declared: str
+    number: int
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL562",
+            title=f"`...` of `{self.name}` would stand for {self.number} sizes",
+            primary=Label(self.span, f"this is {self.declared}, with at most 16 sizes there"),
+            help="reshape it: `x.flatten(1)` makes the sizes after the first one",
+        )

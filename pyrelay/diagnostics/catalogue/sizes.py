@@ -103,3 +103,25 @@ class UntoldSize:
             help=f"use it in the shape of a parameter, or pass it: "
             f'`{self.name.lower()}: Annotated[int, Dim("{self.name}")]`',
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeMismatch:
+    """A tensor is declared with `...` in its shape, and its dtype or its other sizes differ.
+
+    `...` stands for any number of sizes; those written beside it must be there.
+    """
+
+    span: Span
+    name: str | None
+    declared: str
+    actual: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        what = "the result" if self.name is None else f"`{self.name}`"
+        return Diagnostic(
+            code="RL229",
+            title=f"{what} is annotated as {self.declared}",
+            primary=Label(self.span, f"this is {self.actual}"),
+        )

@@ -18,6 +18,7 @@ from ..bounds import maximum, minimum
 from ..dims import ZERO, Dim, DimHole, DimVar
 from ..expr import Assumption, Var
 from ..types import (
+    ANY_DIMS,
     DTYPES,
     STR,
     UNKNOWN,
@@ -112,6 +113,8 @@ class TypeReader:
             case "hole":
                 digits = word_of(tree)[1:]
                 return Dim.atom(DimHole(int(digits))) if digits.isdigit() else UNKNOWN_DIM
+            case "ellipsis":
+                return ANY_DIMS
             case "meta":
                 return self._dim_of_metadata(tree)
             case _:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..dims import Dim, DimAtom, DimHole, DimOp, DimVar, Extreme
 from ..types import (
+    ANY_DIMS,
     DTYPES,
     UNKNOWN,
     AdtType,
@@ -98,7 +99,7 @@ def _atom(atom: DimAtom | Extreme) -> str:
         case DimVar(name):
             return name_text(name)
         case DimHole(number):
-            return f"?{number}"
+            return "..." if ANY_DIMS.single == atom else f"?{number}"
         case Extreme(kind, left, right) | DimOp("max" as kind, left, right):
             return f"{kind}({dim_text(left)}, {dim_text(right)})"
         case DimOp(kind, left, right):

@@ -23,7 +23,7 @@ from ...ir.expr import (
 )
 from ...ir.placeholder import is_placeholder
 from ...ir.traverse import bound_vars, children, post_order
-from ...ir.types import Type, TypeHole, subtypes
+from ...ir.types import Type, TypeHole, open_shapes, subtypes
 
 Place: TypeAlias = tuple[int, int]
 
@@ -62,7 +62,9 @@ def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
 
 def is_open(annotation: Type | None) -> bool:
     """Tell whether an annotation leaves a type out, or a part of it."""
-    return annotation is None or any(isinstance(t, TypeHole) for t in subtypes(annotation))
+    if annotation is None or open_shapes(annotation):
+        return True
+    return any(isinstance(t, TypeHole) for t in subtypes(annotation))
 
 
 def _is_source(node: Expr, unknown: Collection[str]) -> bool:

@@ -60,6 +60,7 @@ from ...ir.types import (
     dim_names,
     substitution,
 )
+from .any_rank import with_ranks_open
 from .constants import out_of_range
 from .constraints import (
     ApplyConstraint,
@@ -79,6 +80,7 @@ from .untold import shown_by, with_bound_size
 from .worklist import Worklist
 
 if TYPE_CHECKING:
+    from ...diagnostics.source import Span
     from ...ir.module import AdtDef
 
 
@@ -158,9 +160,14 @@ class Generator:
         if var.ty is None or (wide and var.ty == UNKNOWN):
             found: Type = self.solver.fresh_wide(var) if wide else self.solver.fresh()
         else:
-            found = self._own(self.solver.fill_unknown(var.ty))
+            found = self._filled(var.ty, var.span, var.name)
         self.vars[var] = found
         return found
+
+    def _filled(self, ty: Type, span: Span, name: str | None = None) -> Type:
+        """Return a declared type, unknown where the declaration leaves it open."""
+        found = self._own(self.solver.fill_unknown(ty))
+        return with_ranks_open(found, self.solver, self.work, span, name)
 
     def _result(self, function: Function, params: tuple[Type, ...], *, wide: bool) -> Type:
         """Give an annotated result type; a size that no parameter mentions is one to be found."""
@@ -172,10 +179,8 @@ class Generator:
     def _annotated(self, function: Function, *, wide: bool) -> Type:
         """Give the type of a function's result as far as it is annotated."""
         if function.result is not None:
-            return self._own(self.solver.fill_unknown(function.result))
+            return self._filled(function.result, spine(function.body)[1].span)
         return self.solver.fresh_wide(function, "result") if wide else self.solver.fresh()
-
-    # Expressions.
 
     def walk(self, expr: Expr) -> Steps[Type]:
         """Give the type of an expression."""
@@ -234,7 +239,7 @@ class Generator:
     def _constant(self, expr: Constant) -> Type:
         self.work.problems.extend(out_of_range(expr))
         if expr.ty is not None:
-            return self._own(self.solver.fill_unknown(expr.ty))
+            return self._filled(expr.ty, expr.span)
         match expr.value:
             case bool():
                 return BOOL
@@ -477,8 +482,6 @@ class Generator:
         self.transforms[expr] = constraint
         self.work.add(constraint)
         return result
-
-    # Patterns.
 
     def _match(self, expr: Match) -> Steps[Type]:
         value = yield self.walk(expr.value)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Final, final
 
-from ...diagnostics.catalogue.sizes import AssumptionRefused, SizesUnsolved
+from ...diagnostics.catalogue.sizes import AssumptionRefused, ShapeMismatch, SizesUnsolved
 from ...diagnostics.catalogue.types import (
     BranchMismatch,
     ConditionMismatch,
@@ -23,7 +23,7 @@ from ...ir.components import components
 from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order, replace_params, run
-from ...ir.types import TypeHole
+from ...ir.types import TypeHole, open_shapes
 from ...prelude.library import library, part
 from .carried import Origin
 from .cases import missing_cases
@@ -271,8 +271,9 @@ def _prelude(name: str) -> Mapping[str, Scheme]:
 
 
 def _is_left_out(annotation: Type | None) -> bool:
-    """Tell whether a parameter has no annotation; those that hold models have one with holes."""
-    return annotation is None or isinstance(annotation, TypeHole)
+    """Return whether a parameter has no annotation, or one of any rank; those that hold models have
+    one with holes."""
+    return annotation is None or isinstance(annotation, TypeHole) or bool(open_shapes(annotation))
 
 
 def _is_recursive(function: Function, group: Collection[str]) -> bool:
@@ -327,6 +328,9 @@ def _independent(problems: Sequence[Problem]) -> list[Problem]:
     """Give the mistakes without those of branches whose condition is wrong already: `and` and `or`
     have both where they are used on tensors. A test for `None` is two patterns."""
     problems = list(dict.fromkeys(problems))
+    otherwise = [p for p in problems if isinstance(p, ShapeMismatch) and p.name is not None]
+    if otherwise:
+        return list[Problem](otherwise)  # what is computed from a parameter is wrong with it
     wrong = [p for p in problems if isinstance(p, ConditionMismatch)]
     conditions = [p.span for p in wrong]
     optionals = {p.actual for p in wrong if p.actual.startswith("Option[")}

@@ -17,6 +17,7 @@ from typing import Final, final
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, LetBlock, Var
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, post_order, rebuild, refresh, rewrite, run, substitute
+from ...ir.types import open_shapes
 
 _ROUNDS: Final = 4
 _LIMIT: Final = 64
@@ -67,10 +68,14 @@ def _local(expr: Expr) -> Iterator[Binding]:
         return
     for binding in expr.bindings:
         match binding.value:
-            case Function(params, type_params=own) if own or any(p.ty is None for p in params):
+            case Function(params, type_params=own) if own or any(map(_is_open, params)):
                 yield binding
             case _:
                 pass
+
+
+def _is_open(param: Var) -> bool:
+    return param.ty is None or bool(open_shapes(param.ty))
 
 
 @final

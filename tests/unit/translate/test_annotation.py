@@ -11,7 +11,7 @@ import pytest
 import pyrelay
 from pyrelay import Bool, Dim, Float, Fn, Int, Model, Tensor
 from pyrelay.diagnostics.source import SourceFile
-from pyrelay.ir.types import UNKNOWN, show
+from pyrelay.ir.types import show
 from pyrelay.translate.annotation import AnnotationReader
 
 N, M = Dim("N"), Dim("M")
@@ -69,6 +69,9 @@ def read(text: str) -> tuple[Any, list[Any]]:
         ("Fn[[Float, Int], Bool]", "Fn[[Float, Int], Bool]"),
         ("Callable[[Image], Float]", "Fn[[Tensor[Float, (N, 28)]], Float]"),
         ("Tensor[Float, (Any, 3, Any)]", "Tensor[Float, (any1, 3, any2)]"),
+        ("Tensor[Float, ...]", "Tensor[Float, (...)]"),
+        ("Tensor[Float, (N, ...)]", "Tensor[Float, (N, ...)]"),
+        ("Tensor[Float, (..., 3)]", "Tensor[Float, (..., 3)]"),
     ],
 )
 def test_an_annotation_reads_as_a_type(text: str, shown: str | None) -> None:
@@ -76,10 +79,6 @@ def test_an_annotation_reads_as_a_type(text: str, shown: str | None) -> None:
     assert problems == []
     if shown is not None:
         assert show(found.ty) == shown
-
-
-def test_any_number_of_dims_is_found_from_the_argument() -> None:
-    assert read("Tensor[Float, ...]")[0].ty == UNKNOWN
 
 
 def test_pythons_numbers_are_remembered() -> None:
