@@ -35,13 +35,14 @@ from .growth import (
     grown_list,
     hold_elements,
     hold_lists,
+    refuse_grown,
     turned,
 )
 from .instances import makes_site
 from .model_calls import pure_function
 from .optimizers import STAND_IN, OptimizerUse
 from .optional_parts import inner_displays
-from .ownership import shared_by
+from .ownership import Origin, origin, shared_by
 from .records import arithmetic, record_at, records_of
 from .static import static_value
 from .subscripts import (
@@ -70,7 +71,8 @@ def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
     for target in stmt.targets:
         value = atom(value, "value", code.bind)
         yield bind_target(cx, target, again(value), code)
-        _note_holders(cx, target, [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])])
+        found = [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])]
+        _note_holders(cx, target, Origin(found, next(iter(found), None)))
     note_lambdas(cx, stmt.value)
 
 
@@ -90,7 +92,7 @@ def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
     code.bind(var, value)
     cx.bind(stmt.target.id, Bound(atom=var), cx.span(stmt.target))
     note_lambdas(cx, stmt.value)
-    _note_holders(cx, stmt.target, list(shared_by(cx, stmt.value)))
+    _note_holders(cx, stmt.target, origin(cx, stmt.value, stmt.target))
 
 
 def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[None]:
@@ -103,11 +105,11 @@ def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> S
             yield _assign_each(cx, targets, values, code)
         case _:
             records = records_of(cx, value, len(getattr(target, "elts", ())))
-            shared = list(shared_by(cx, value))
+            found = origin(cx, value, target)
             yield bind_target(cx, target, (yield cx.expression(value)), code, value)
             _note_records(cx, target, records)
             if isinstance(target, ast.Tuple | ast.List):
-                _note_holders(cx, target, shared)
+                _note_holders(cx, target, found)
             elif _is_element(cx, target):
                 hold_elements(cx, value)
 
@@ -125,7 +127,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
             renew(cx, known.value, code, cx.span(value))
         cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
         return
-    shared, model = list(shared_by(cx, value)), _model_of(cx, value)
+    found, model = origin(cx, value, target), _model_of(cx, value)
     cx.wanted = target.id if target.id in cx.once else None
     expr = model_operand(cx, value) or (yield cx.walk(cx, value))
     cx.wanted = None
@@ -145,7 +147,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     places = (created_place(cx, value),) if model and isinstance(value, ast.Call) else ()
     entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
     cx.bind(target.id, _carry_over(cx, value, entry), span)
-    _note_holders(cx, target, shared)
+    _note_holders(cx, target, found)
     open_constructed(cx, target, value, var, code)
 
 
@@ -190,7 +192,7 @@ def _assign_each(
     cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
 ) -> Steps[None]:
     """Translate `a, b = b, a`: all values first, then the names."""
-    shared = [list(shared_by(cx, v)) for v in values]
+    origins = [origin(cx, v, t) for t, v in zip(targets, values, strict=True)]
     records: list[ModelUse | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
@@ -209,11 +211,11 @@ def _assign_each(
         else:
             yield bind_target(cx, target, expr, code)
             _note_records(cx, target, [record])
-    for target, value, names in zip(targets, values, shared, strict=True):
+    for target, value, place in zip(targets, values, origins, strict=True):
         if _is_element(cx, target):
             hold_elements(cx, value)
         elif not isinstance(target, ast.Subscript):  # an item of a tensor is a copy
-            _note_holders(cx, target, names)
+            _note_holders(cx, target, place)
 
 
 def _is_element(cx: Context, target: ast.expr) -> bool:
@@ -232,9 +234,7 @@ def bind_target(
     span = cx.span(target)
     match target:
         case ast.Name(id=name) if name in cx.grown:
-            what = f"`{name}` here, which is appended to elsewhere"
-            instead = f"give the value another name, and assign it: `{name} = list(...)`"
-            cx.program.report(Unsupported(span, what, instead))
+            refuse_grown(cx, name, span)
         case ast.Name(id=name):
             if isinstance(value, Var) and value.name == name:
                 var = value
@@ -411,15 +411,17 @@ def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | No
             cx.env.set(element.id, replace(entry, record=record))
 
 
-def _note_holders(cx: Context, target: ast.expr, shared: Sequence[ast.Name]) -> None:
+def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:
     """Note that a target and the names that its value comes from may hold one tensor."""
-    if not cx.writes_items or not shared:
+    if not cx.writes_items:
         return
-    tensors = ((n.id, cx.span(n)) for n in shared if n.id not in cx.grown)
+    tensors = ((n.id, cx.span(n)) for n in found.names if n.id not in cx.grown)
     cx.hold(tensors, "its tensor goes to another name here")
     names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    if found.of_target is None:
+        return
+    holder = Holder(cx.span(found.of_target), "it comes from here")
     for element in names:
         entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
         if isinstance(element, ast.Name) and isinstance(entry, Bound):
-            holder = Holder(cx.span(shared[0]), "it comes from here")
             cx.env.set(element.id, replace(entry, holder=holder))

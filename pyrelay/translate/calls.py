@@ -44,6 +44,7 @@ from .environment import Bound, Static
 from .flow import CHANGES
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call, operands
+from .growth import hold_stored
 from .habits import NOT_YET, OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
 from .list_changes import refuse_change
@@ -62,6 +63,8 @@ from .unions import is_data_class, is_users_class, may_be_field, method_of
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate a call."""
     wanted, cx.wanted = cx.wanted, None
+    if cx.grown:
+        hold_stored(cx, node)
     known = static_value(cx, node.func)
     if known is not None:
         cx.wanted = wanted

@@ -34,6 +34,7 @@ from .context import Context
 from .data import DataConstructor
 from .environment import Bound, Holder, Unbound
 from .flow import is_never
+from .growth import hold_captured, refuse_grown
 from .narrowing import (
     entry_of,
     fields_bound,
@@ -60,6 +61,8 @@ def match_cases(cx: Context, stmt: ast.Match, arms: Sequence[Arm], span: Span) -
     """Translate a `match`; each arm is translated once."""
     value = yield cx.expression(stmt.subject)
     cases = _Cases(cx, stmt)
+    for case in stmt.cases:
+        hold_captured(cx, stmt.subject, case.pattern)
     before = cx.env.mark()
     for case, arm in zip(stmt.cases, arms, strict=True):
         if case is stmt.cases[-1] and _says_complete(cx, case):
@@ -213,6 +216,8 @@ class _Cases:
         cx = self._cx
         holder = Holder(cx.span(self._subject), "it is a part of this") if cx.writes_items else None
         for name, var in names.items():
+            if name in cx.grown:
+                refuse_grown(cx, name, var.span)
             cx.bind(name, Bound(atom=var, holder=holder), var.span)
 
     def _bind_refused(self, found: Alternative) -> None:

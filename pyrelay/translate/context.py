@@ -11,7 +11,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, final
 
 from ..diagnostics.catalogue.names import (
     CaptureReassigned,
@@ -39,6 +39,10 @@ from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
 from .places import Updaters, Updates
 from .scope import MISSING, Guard, Place, Scope, nearest
 from .signature import Signature, read_signature
+
+if TYPE_CHECKING:
+    from .sharing import Summary
+    from .summaries import Unit
 
 T = TypeVar("T")
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]
@@ -73,6 +77,8 @@ class Program:
         self.pure: Final[dict[tuple[Definition, Instance], str]] = {}
         """The functions that `relay.with_params` gives, by what they are made of."""
         self.sites: Final[dict[Instance, Sites]] = {}
+        self.summaries: Final[dict[Unit, Summary]] = {}
+        """What functions share with their parameters, as far as it has been asked for."""
         self.pending: Final[deque[Instance]] = deque()
         self.done: Final[set[Instance]] = set()
         self.model_vars: Final[list[ModelVar]] = []

@@ -11,6 +11,7 @@ import ast
 import importlib
 import inspect
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -22,6 +23,7 @@ from ..diagnostics.diagnostic import CheckError
 from ..ir.expr import Rule
 from ..ir.op import Op
 from .fence import mistakes
+from .flow import all_statements, bound_by, locals_of, nested_in, parameters_of
 from .source import FunctionSource, load_source
 from .taking import without_inner_pops
 from .unions import names_data
@@ -80,6 +82,20 @@ class Definition:
         if found:
             raise CheckError(*found)
         return replace(source, node=without_inner_pops(source.node))
+
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """The names local to the function or to one nested in it."""
+        node = self.source.node
+        return frozenset[str]().union(*map(locals_of, (node, *nested_in(node))))
+
+    @cached_property
+    def local_functions(self) -> dict[str, ast.FunctionDef]:
+        """The nested functions that are all that their names ever mean."""
+        node = self.source.node
+        counts = Counter(n for s in all_statements(node.body) for n in bound_by(s))
+        counts.update(p for f in (node, *nested_in(node)) for p in parameters_of(f))
+        return {f.name: f for f in nested_in(node) if counts[f.name] == 1}
 
     def _annotation_names(self) -> dict[str, Any]:
         """Give the names that annotations mention and the enclosing function binds, and the classes

@@ -366,13 +366,23 @@ def assigned_in(body: Sequence[ast.stmt]) -> Iterator[str]:
         yield from bound_by(stmt, items=False)
 
 
+def nested_in(node: ast.FunctionDef) -> list[ast.FunctionDef]:
+    """Return the functions defined inside a function, to any depth."""
+    return [s for s in all_statements(node.body) if isinstance(s, ast.FunctionDef)]
+
+
+def parameters_of(function: Nested) -> list[str]:
+    """Return the names of a function's parameters, in order."""
+    args = function.args
+    return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+
+
 def locals_of(function: Nested) -> Names:
     """Give the names local to a function: its parameters, and all that it assigns."""
-    args = function.args
-    parameters = {a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)}
+    parameters = parameters_of(function)
     if isinstance(function, ast.Lambda):
         return frozenset(parameters)
-    return frozenset(parameters.union(assigned_in(function.body)))
+    return frozenset((*parameters, *assigned_in(function.body)))
 
 
 def reads(node: ast.AST) -> Names:

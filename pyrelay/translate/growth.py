@@ -9,24 +9,29 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
 
+from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.lists import SharedList
 from ..diagnostics.source import Span
 from ..ir.expr import Call, Constructor, Expr, GlobalVar, Var
 from ..ir.traverse import Steps
-from ..ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
+from ..ir.types import AdtType, Type
 from ..prelude.library import LIST, qualified
-from ..prelude.names import library_value
 from .blocks import Code
 from .context import Context
-from .definition import Definition, meaning
 from .environment import Bound, Holder
-from .flow import Nested, assigned_in, bound_by, changed_list, locals_of, statements_in
+from .flow import Nested, assigned_in, captures, changed_list, locals_of, statements_in
 from .optional_parts import element_of, element_type, has_optionals, inner_displays
-from .ownership import copied, shared_by, stored_by
-from .static import static_value
+from .ownership import (
+    ELSEWHERE,
+    copied,
+    is_fresh,
+    lists_in,
+    lists_shared,
+    lists_stored,
+    mentions,
+    shared_by,
+)
 
 
 def empty(span: Span) -> Expr:
@@ -172,16 +177,23 @@ def bind_grown(
     ty: Type | None = None,
 ) -> None:
     """Bind a grown name to a list, written as `value`, that is already the other way round."""
-    hold_elements(cx, value)
     span, elements = cx.span(target), cx.grown[target.id]
     if ty is None and has_optionals(elements):
         ty = AdtType(LIST, (elements,))
     holder: Holder | None = None
-    if not _is_fresh(cx, value):
+    if not is_fresh(cx, value, target.id):
         holder = Holder(cx.span(value), "the list comes from here")
+    hold_elements(cx, value)
     var = Var(target.id, ty, span=span)
     code.bind(var, expr)
     cx.bind(target.id, Bound(atom=var, holder=holder), span)
+
+
+def refuse_grown(cx: Context, name: str, span: Span) -> None:
+    """Report that a grown name gets a value otherwise than by an assignment of its own."""
+    what = f"`{name}` here, which is appended to elsewhere"
+    instead = f"give the value another name, and assign it: `{name} = list(...)`"
+    cx.program.report(Unsupported(span, what, instead))
 
 
 # Who else may hold a list.
@@ -189,11 +201,32 @@ def bind_grown(
 
 def hold_lists(cx: Context, value: ast.expr) -> None:
     """Note that a value may hold the lists of grown names from here on."""
-    for name in _lists_in(cx, value):
-        entry = cx.env.find(name.id)
-        if isinstance(entry, Bound) and entry.holder is None:
-            holder = Holder(cx.span(name), "it goes to another value here")
-            cx.env.set(name.id, replace(entry, holder=holder))
+    cx.hold(((n.id, cx.span(n)) for n in lists_in(cx, value)), ELSEWHERE)
+
+
+def hold_captured(cx: Context, subject: ast.expr, pattern: ast.pattern) -> None:
+    """Note that names which a pattern binds may hold the lists of the value that is matched."""
+    names = set(captures(pattern))
+    if not names or not cx.grown:
+        return
+    alternatives = pattern.patterns if isinstance(pattern, ast.MatchOr) else [pattern]
+    is_whole = any(isinstance(p, ast.MatchAs) and p.name is not None for p in alternatives)
+    shared = lists_shared(cx, subject)
+    held = {s.name for s in shared if not s.part and (s.inside or is_whole) and s.name in cx.grown}
+    cx.hold(((n.id, cx.span(n)) for n in mentions(subject, held)), ELSEWHERE)
+
+
+def hold_elements_of(cx: Context, iterable: ast.expr) -> None:
+    """Note that the names which a loop binds may hold the lists that the elements are."""
+    held = {s.name for s in lists_shared(cx, iterable) if s.inside and not s.part}
+    names = mentions(iterable, {n for n in held if n in cx.grown})
+    cx.hold(((n.id, cx.span(n)) for n in names), ELSEWHERE)
+
+
+def hold_stored(cx: Context, node: ast.Call) -> None:
+    """Note that cells may hold the lists from here on that a call stores there."""
+    stored = ((n.id, cx.span(n)) for n in lists_stored(cx, [node]) if n.id in cx.grown)
+    cx.hold(stored, ELSEWHERE)
 
 
 def hold_elements(cx: Context, value: ast.expr) -> None:
@@ -208,76 +241,3 @@ def hold_added(cx: Context, value: ast.expr) -> None:
     """Note that a list may hold what is in another from here on, which extends it."""
     if not copied(cx, value):
         hold_elements(cx, value)
-
-
-def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
-    """Return the grown names whose lists another value may hold when the next round of a loop finds
-    them: those that a round puts into a value, and those that it takes out of one."""
-    found: dict[str, Holder] = {}
-    for stmt in statements_in(body):
-        value = stored_by(cx, stmt)
-        if isinstance(stmt, ast.Expr) and changed_list(stmt) is None:
-            value = stmt.value  # a call, which may put a list into a cell
-        for name in () if value is None else _lists_in(cx, value):
-            found.setdefault(name.id, Holder(cx.span(name), "it goes to another value here"))
-        if value is None or _is_fresh(cx, value):
-            continue
-        for name in bound_by(stmt, items=False):
-            if name in cx.grown:
-                found.setdefault(name, Holder(cx.span(value), "the list comes from here"))
-    return found
-
-
-def _lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:
-    """Give the grown names whose very list a value may be or hold."""
-    pending = [value]
-    while pending:
-        match pending.pop():
-            case ast.Name(id=name) as node if name in cx.grown:
-                yield node
-            case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                pending += reversed(elts)
-            case ast.IfExp(body=then, orelse=otherwise):
-                pending += (otherwise, then)
-            case ast.Subscript(value=value) | ast.Attribute(value=value):
-                # An element of what is written here may be a list; one of a list that has a name
-                # is not the list itself.
-                pending += [] if isinstance(value, ast.Name) else [value]
-            case ast.Call(func=func, args=args, keywords=keywords) if _may_keep(cx, func):
-                pending += reversed([*args, *(k.value for k in keywords)])
-            case _:
-                pass
-
-
-def _may_keep(cx: Context, func: ast.expr) -> bool:
-    """Tell whether the result of a call may hold a list it is given. Operators and functions of the
-    prelude make new values, and so does a function that says it gives numbers or tensors."""
-    known = static_value(cx, func)
-    if known is None:
-        return not isinstance(func, ast.Attribute)
-    found = meaning(known.value)
-    if isinstance(found, Definition):
-        result = cx.program.signature(found).result
-        return result is None or any(isinstance(p, _HOLDING) for p in subtypes(result))
-    is_python = type(known.value).__module__ == "builtins" and not isinstance(known.value, type)
-    return found is None and library_value(known.value) is None and not is_python
-
-
-_HOLDING: Final[tuple[type[Type], ...]] = (AdtType, FnType, TypeVar, TypeHole)
-
-
-def _is_fresh(cx: Context, value: ast.expr) -> bool:
-    """Tell whether a value is a list that nothing else holds."""
-    match value:
-        case ast.Subscript(slice=ast.Slice()):
-            return True
-        case ast.Name() | ast.Subscript() | ast.Attribute():
-            return False
-        case ast.IfExp(body=then, orelse=otherwise):
-            return _is_fresh(cx, then) and _is_fresh(cx, otherwise)
-        case ast.Call(func=ast.Attribute(attr="pop")):
-            return False
-        case ast.Call(func=func):
-            return not _may_keep(cx, func) or static_value(cx, func) is not None
-        case _:
-            return True

@@ -25,9 +25,9 @@ from .conditions import branch, inside
 from .context import Context
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
-from .growth import lists_held
+from .growth import hold_elements_of
 from .iteration import Counts, Iteration, counting, read_iteration
-from .ownership import held_in_loop
+from .ownership import held_in_loop, lists_held, lists_in
 from .static import static_test
 
 Loop: TypeAlias = ast.For | ast.While
@@ -180,6 +180,7 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
     kind = "while_loop"
     if isinstance(stmt, ast.For):
         kind = "for_loop"
+        hold_elements_of(cx, stmt.iter)
         counts = counting((yield read_iteration(cx, stmt.iter, code)), cx.span(stmt.target), span)
     names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
     initial = Arrivals().values(cx, names, span)
@@ -227,6 +228,10 @@ def _enter(cx: Context, head: _Head, frame: Frame) -> None:
     """Make the names that the loop assigns stand for what a round finds."""
     held = held_in_loop(cx, head.stmt.body) if cx.writes_items else {}
     kept_lists = lists_held(cx, head.stmt.body)
+    if isinstance(head.stmt, ast.For):
+        why = "the loop runs over this list"
+        over = {n.id: Holder(cx.span(n), why) for n in lists_in(cx, head.stmt.iter)}
+        kept_lists = {**over, **kept_lists}
     params = dict(zip(head.names, head.params, strict=True))
     for name in frame.flow.assigned[head.stmt]:
         known = cx.env.find(name)

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ..ir.intrinsics import Intrinsic
 from .context import Program
 from .definition import Definition, DerivedFunction, Kind, StaticValue, meaning
 from .flow import all_statements, locals_of
-from .scope import MISSING, Scope, is_plain
+from .scope import Scope, is_plain
 from .signature import Parameter
 
 Supplied: TypeAlias = frozenset[Definition] | None
@@ -127,7 +127,7 @@ class _Mentions:
 
     def _call_parts(self, node: ast.Call, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
         arguments = [*node.args, *(k.value for k in node.keywords)]
-        intrinsic = meaning(self._value(node.func))
+        intrinsic = meaning(self._scope.value(node.func, self._locals))
         if intrinsic is Intrinsic.CREATE_MODEL:
             arguments = arguments[1:]
         elif intrinsic is Intrinsic.WITH_PARAMS:
@@ -152,7 +152,7 @@ class _Mentions:
             node = node.func
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
             return None
-        found = meaning(self._value(node))
+        found = meaning(self._scope.value(node, self._locals))
         if isinstance(found, DerivedFunction):
             return found.definition
         return found if isinstance(found, Definition) else None
@@ -161,34 +161,9 @@ class _Mentions:
         if not isinstance(node, ast.Call) or target.kind is not Kind.MODEL:
             return ()
         kwonly = {a.arg for a in target.source.node.args.kwonlyargs}
-        values = {k.arg: self._value(k.value) for k in node.keywords if k.arg in kwonly}
+        given = {k.arg: k.value for k in node.keywords if k.arg in kwonly}
+        values = {n: self._scope.value(v, self._locals) for n, v in given.items()}
         return tuple((str(n), v) for n, v in values.items() if is_plain(v))
-
-    def _value(self, node: ast.AST) -> Any:
-        """Give the captured Python value of a dotted name or literal, MISSING if there is none."""
-        path: list[ast.Attribute | ast.Subscript] = []
-        while isinstance(node, ast.Attribute | ast.Subscript):
-            path.append(node)
-            node = node.value
-        if isinstance(node, ast.Constant):
-            value: Any = node.value
-        elif isinstance(node, ast.Name) and node.id not in self._locals:
-            value = self._scope.find(node.id)
-        else:
-            return MISSING
-        for step in reversed(path):
-            if value is MISSING:
-                return MISSING
-            value = self._step(value, step)
-        return value
-
-    def _step(self, value: Any, step: ast.Attribute | ast.Subscript) -> Any:
-        if isinstance(step, ast.Attribute):
-            return self._scope.attribute(value, step.attr)
-        place = step.slice.value if isinstance(step.slice, ast.Constant) else None
-        if isinstance(value, tuple) and isinstance(place, int) and place < len(value):
-            return value[place]
-        return MISSING
 
     def _supplied(self, node: ast.expr) -> Supplied:
         """Give the models that an argument of a transform names; none if it is a function."""
@@ -222,7 +197,8 @@ class _Mentions:
 
     def _created(self, call: ast.Call) -> Definition | None:
         """Give the definition of the model that a call of `create_model` makes."""
-        if not call.args or meaning(self._value(call.func)) is not Intrinsic.CREATE_MODEL:
+        function = self._scope.value(call.func, self._locals)
+        if not call.args or meaning(function) is not Intrinsic.CREATE_MODEL:
             return None
-        definition = meaning(self._value(call.args[0]))
+        definition = meaning(self._scope.value(call.args[0], self._locals))
         return definition if isinstance(definition, Definition) else None

@@ -7,6 +7,7 @@ as all its guards hold.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import enum
 from collections.abc import Collection, Iterable, Mapping
@@ -123,6 +124,33 @@ class Scope:
             if isinstance(found, CAPTURED):
                 return found
         return getattr(owner, name, MISSING)
+
+    def value(self, node: ast.AST, own: Collection[str]) -> Any:
+        """Return the captured value of a literal, or of a name that is not a function's own with
+        what hangs on it; MISSING for any other expression."""
+        path: list[ast.Attribute | ast.Subscript] = []
+        while isinstance(node, ast.Attribute | ast.Subscript):
+            path.append(node)
+            node = node.value
+        if isinstance(node, ast.Constant):
+            value: Any = node.value
+        elif isinstance(node, ast.Name) and node.id not in own:
+            value = self.find(node.id)
+        else:
+            return MISSING
+        for step in reversed(path):
+            if value is MISSING:
+                return MISSING
+            value = self._step(value, step)
+        return value
+
+    def _step(self, value: Any, step: ast.Attribute | ast.Subscript) -> Any:
+        if isinstance(step, ast.Attribute):
+            return self.attribute(value, step.attr)
+        place = step.slice.value if isinstance(step.slice, ast.Constant) else None
+        if isinstance(value, tuple) and isinstance(place, int) and place < len(value):
+            return value[place]
+        return MISSING
 
     def names(self) -> tuple[str, ...]:
         """Give all names that could have been meant."""
