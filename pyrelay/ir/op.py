@@ -205,6 +205,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def stretches(self) -> bool:
+        """Whether sizes that may differ broadcast where one is 1 when the program runs."""
+        ...
+
+    @property
     def guessing(self) -> bool:
         """Whether what nothing else has told must be chosen now, which comes after settling."""
         ...

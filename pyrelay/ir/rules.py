@@ -13,11 +13,12 @@ from .op import Clash, RuleCall, Stuck, TypeRule
 from .types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_float, show
 
 
-def broadcast_dims(call: RuleCall, left: Dim, right: Dim) -> Dim:
+def broadcast_dims(call: RuleCall, left: Dim, right: Dim, *, stretches: bool = False) -> Dim:
     """Give the dim of two broadcast dims. Raises Stuck while a choice is open, Clash if none is.
 
     A 1 gives way. A dim not known yet is not guessed in argument position, since it may turn out
-    to be 1; when inference settles, equality is chosen.
+    to be 1; when inference settles, equality is chosen. With `stretches` either of two sizes may
+    turn out to be 1 in a program that decides that while it runs.
     """
     left, right = call.solver.resolve_dim(left), call.solver.resolve_dim(right)
     if left == right or right == ONE:
@@ -27,6 +28,11 @@ def broadcast_dims(call: RuleCall, left: Dim, right: Dim) -> Dim:
     for dim in (left, right):
         if isinstance(dim.single, DimHole) and not call.solver.settling:
             raise Stuck(dim)
+    if stretches and call.solver.stretches and not (left.has_holes() or right.has_holes()):
+        if left.constant is None and right.constant is None:
+            return left.at_least(right)
+        if left.constant is None or right.constant is None:
+            return left if right.constant is None else right
     call.solver.unify_dims(left, right)
     return told_dim(call, left, right)
 
@@ -40,14 +46,18 @@ def told_dim(call: RuleCall, left: Dim, right: Dim) -> Dim:
     return left if call.solver.is_found_running(right) else right
 
 
-def broadcast_shapes(call: RuleCall, shapes: Sequence[tuple[Dim, ...]]) -> tuple[Dim, ...]:
+def broadcast_shapes(
+    call: RuleCall, shapes: Sequence[tuple[Dim, ...]], *, stretches: bool = False
+) -> tuple[Dim, ...]:
     """Give the broadcast of shapes, aligned at the last dim. Raises Stuck or Clash."""
     result = shapes[0]
     for shape in shapes[1:]:
         longer, shorter = (result, shape) if len(result) >= len(shape) else (shape, result)
         lead = len(longer) - len(shorter)
         paired = zip(longer[lead:], shorter, strict=True)
-        result = longer[:lead] + tuple(broadcast_dims(call, a, b) for a, b in paired)
+        result = longer[:lead] + tuple(
+            broadcast_dims(call, a, b, stretches=stretches) for a, b in paired
+        )
     return result
 
 
@@ -57,7 +67,7 @@ def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
     def rule(call: RuleCall) -> Type:
         operands = [call.tensor(i) for i in range(len(call.types))]
         try:
-            shape = broadcast_shapes(call, [t.shape for t in operands])
+            shape = broadcast_shapes(call, [t.shape for t in operands], stretches=True)
         except Clash:
             call.clash(
                 f"`{call.said}` cannot broadcast " + " with ".join(show(t) for t in operands),

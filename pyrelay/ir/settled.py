@@ -16,6 +16,11 @@ class Settled:
     """What all such solvers say; they differ in when two types agree."""
 
     @property
+    def stretches(self) -> bool:
+        """Operands have been stretched."""
+        return False
+
+    @property
     def guessing(self) -> bool:
         """Nothing is left to be chosen here."""
         return True

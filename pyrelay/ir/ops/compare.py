@@ -269,7 +269,7 @@ def _where_type(call: RuleCall) -> Type:
     condition, chosen, other = (call.tensor(i) for i in range(3))
     if isinstance(condition.dtype, DType) and condition.dtype != bool_:
         call.clash(f"`where` takes a Bool condition, not {show(condition)}", 0)
-    shape = broadcast_shapes(call, (condition.shape, chosen.shape, other.shape))
+    shape = broadcast_shapes(call, (condition.shape, chosen.shape, other.shape), stretches=True)
     return TensorType(shape, chosen.dtype)
 
 

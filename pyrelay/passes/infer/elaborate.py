@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Final, assert_never, final
+from typing import TYPE_CHECKING, Any, Final, assert_never, final
 
 from ...ir.attributes import bind_attrs
-from ...ir.dims import Dim, DimHole
+from ...ir.dims import ONE, Dim, DimHole
 from ...ir.expr import (
     Assumption,
     Atom,
@@ -43,12 +43,13 @@ from ...ir.expr import (
     Wildcard,
 )
 from ...ir.nested import map_nested
-from ...ir.op import Op, Promotion
+from ...ir.op import Op, Pointwise, Promotion
 from ...ir.ops.captured import CAPTURED
 from ...ir.ops.create import tril, triu
 from ...ir.ops.index import SLICING
 from ...ir.ops.model import initial
 from ...ir.ops.sizes import as_bound, as_size
+from ...ir.ops.stretch import stretch
 from ...ir.ops.view import roll
 from ...ir.traverse import Steps, attr_exprs, let
 from ...ir.types import (
@@ -77,6 +78,9 @@ from .optional import as_optional, inner_of
 from .readings import Reading
 from .size_checks import after_operands, after_value, comparisons, must_run
 from .solver import Place, is_closed
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
 
 _SIGNED: Final = (*SLICING, roll, tril, triu)
 """Operators whose integer attributes may be negative where they are found while running."""
@@ -280,6 +284,8 @@ class Elaborator:
             promoted = param.promote and op.promotion is not Promotion.NONE
             at = common if promoted and not isinstance(ty, SizeType) else None
             args.append((yield self._operand(arg, at)))
+        if self._solver.stretches and isinstance(op.lowering, Pointwise):
+            args = [_stretched(arg, ty, call.span) for arg in args]
         attrs = {k: map_nested(v, self._final_attr) for k, v in found.attrs.items()}
         if isinstance(ty, SizeType) and not found.attrs:
             attrs = bind_attrs(op, {})
@@ -454,3 +460,15 @@ def _at_dtype(ty: Type, dtype: DType) -> Type:
             return TensorType((), dtype)
         case _:
             return ty
+
+
+def _stretched(arg: Expr, result: Type, span: Span) -> Expr:
+    """Return an operand with the sizes of the result where its own may turn out to be 1."""
+    if not isinstance(arg.ty, TensorType) or not isinstance(result, TensorType):
+        return arg
+    own, lead = arg.ty.shape, result.rank - arg.ty.rank
+    size = tuple(h if h == ONE else w for h, w in zip(own, result.shape[lead:], strict=True))
+    if size == own:
+        return arg
+    ty = TensorType(size, arg.ty.dtype)
+    return Call(stretch, (arg,), {"size": size}, ty=ty, span=span)

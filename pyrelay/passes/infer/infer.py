@@ -23,7 +23,7 @@ from ...ir.components import components
 from ...ir.expr import Function, GlobalVar, Var
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order, replace_params, run
-from ...ir.types import TypeHole, open_shapes
+from ...ir.types import UNKNOWN_DIM, TypeHole, map_type, open_shapes, subtypes
 from ...prelude.library import library, part
 from .carried import Origin
 from .cases import missing_cases
@@ -41,6 +41,7 @@ from .quotients import equation_text, unsolved
 from .size_checks import without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
+from .unknown_sizes import with_own_sizes
 from .untold import untold_sizes
 from .written_types import meaningless_types
 
@@ -79,12 +80,17 @@ class _Inference:
         self._strict: Final = strict
         self._after_mistakes: Final = after_mistakes
         self._adts: Final = dict(module.adts)
-        self._functions: Final = {n: copy_templates(f) for n, f in module.functions.items()}
+        functions = module.functions
+        if module.strict_dtypes:
+            functions = with_own_sizes(functions)
+        self._functions: Final = {n: copy_templates(f) for n, f in functions.items()}
         self._schemes: Final[dict[str, Scheme]] = {}
         self._linked: Final[dict[str, Scheme]] = {}
         """Functions of the prelude that the module itself does not mention."""
         self._wrong: Final[set[str]] = set()
         """The functions with mistakes; those whose whole type is annotated have a scheme too."""
+        self._stretches = module.strict_dtypes
+        """Whether sizes that are not known to be equal may broadcast, as in Relay's text."""
         self._opened: Final = OpenFunctions()
         self._instances: Final = Instances(self._functions)
         self.problems: list[Problem] = []
@@ -132,6 +138,11 @@ class _Inference:
         placed = {n: copies[n].put_into(f) for n, f in members.items()}
         functions = {n: f for n, (f, _) in placed.items()}
         found = self._typed_with_carried(functions, solver)
+        if isinstance(found, list) and solver.stretches:
+            # What a loop carries has one size, so an operand that is added to it has that, too.
+            self._stretches = False
+            found = self._typed_with_carried(functions, self._solver(last=solver.last))
+            self._stretches = True
         if not isinstance(found, list):
             self._keep({n: (f, placed[n][1]) for n, f in found.items()})
         elif not is_last and isinstance(found[0], UntoldParameter | UntoldResult):
@@ -173,6 +184,8 @@ class _Inference:
             return found
         # The sizes of the results that annotations leave open are no sizes in particular.
         functions = {n: _with_models(f, generator) for n, f in functions.items()}
+        if self._module.strict_dtypes:
+            functions = {n: _with_result(n, f, generator) for n, f in functions.items()}
         schemes = annotated(functions, is_result_open=True)
         if not schemes:
             return found
@@ -224,8 +237,13 @@ class _Inference:
         return generator
 
     def _solver(self, known: Mapping[Origin, DType] | None = None, last: int = 1) -> Solver:
-        strict = self._module.strict_dtypes
-        return Solver(strict_dtypes=strict, mention=self._mention, known=known, last=last)
+        return Solver(
+            strict_dtypes=self._module.strict_dtypes,
+            mention=self._mention,
+            known=known,
+            last=last,
+            stretches=self._stretches,
+        )
 
     def _mention(self, adt: str) -> None:
         if adt not in self._adts:
@@ -245,6 +263,16 @@ def _with_models(function: Function, generator: Generator) -> Function:
     types = {p: solver.resolve(generator.vars[p]) for p in models}
     found = {p: replace(p, ty=ty) for p, ty in types.items() if not holes_of(ty)}
     return replace_params(function, found)
+
+
+def _with_result(name: str, function: Function, generator: Generator) -> Function:
+    """Return a function whose result is annotated as far as it was found: Relay's text says what is
+    `?` in the parameters, and the result may have another size in each call."""
+    found = generator.solver.resolve(generator.monomorphic[name].result)
+    if function.result is not None or any(isinstance(s, TypeHole) for s in subtypes(found)):
+        return function
+    result = map_type(found, lambda _: None, lambda d: d if d.constant is not None else UNKNOWN_DIM)
+    return replace(function, result=result)
 
 
 def _is_whole(

@@ -81,13 +81,15 @@ class Solver(DTypes):
         mention: Callable[[str], object] | None = None,
         known: Mapping[Origin, DType] | None = None,
         last: int = 1,
+        stretches: bool = False,
     ) -> None:
         """`strict_dtypes` makes operands of two dtypes a mistake instead of converting them;
         `mention` is told of data types of the prelude that the program itself may not name;
         `known` are dtypes of carried numbers that an earlier inference has found, whose last hole
-        was `last`."""
+        was `last`. With `stretches` sizes broadcast that are 1 when the program runs."""
         super().__init__(known or {}, last)
         self.strict_dtypes: Final = strict_dtypes
+        self.stretches: Final = stretches
         self.mention: Final = mention
         self._types: Final[dict[int, Type]] = {}
         self._dims: Final[dict[int, Dim]] = {}
