@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 import warnings
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -101,6 +102,10 @@ class Options:
         default=False,
         metadata=_meta(_switch, "let kernels multiply float32 matrices with the 10 bits of tf32"),
     )
+    debug: bool = field(
+        default=False,
+        metadata=_meta(_switch, "compile programs line by line, with the names of the source"),
+    )
     max_depth: int = field(
         default=1_000_000,
         metadata=_meta(_count, "how many calls may wait for each other"),
@@ -125,6 +130,7 @@ class Changes(TypedDict, total=False):
     measure: bool
     graphs: bool
     tf32: bool
+    debug: bool
     max_depth: int
     cache_dir: Path | None
     logs: str
@@ -168,6 +174,19 @@ def warn_of_unknown(environ: Mapping[str, str], *, stacklevel: int = 2) -> None:
 def current() -> Options:
     """Give the options in effect here."""
     return _override.get() or _environment()
+
+
+def is_debugging() -> bool:
+    """Tell whether programs are compiled for a debugger: the option says so, or one of Python's own
+    is tracing, such as pdb."""
+    if current().debug:
+        return True
+    trace = sys.gettrace()
+    if trace is None:
+        return False
+    from bdb import Bdb  # only where something traces
+
+    return isinstance(getattr(trace, "__self__", None), Bdb)
 
 
 def cache_folder() -> Path:

@@ -15,6 +15,7 @@ from ..dispatch.registry import REGISTRY
 from ..dispatch.view import NOTHING, View
 from ..ir.expr import Function
 from ..ir.module import Module
+from ..ir.ops.debugging import is_debugged
 from ..ir.printer import to_text
 from ..ir.types import FnType
 from ..ir.verify import Stage, verify, verify_conversions
@@ -31,6 +32,7 @@ from ..passes.factored import factored, gives_fresh
 from ..passes.grad import expand_transforms
 from ..passes.in_place import update_in_place
 from ..passes.infer import infer, unreachable_cases
+from ..passes.inline_joins import inline_joins
 from ..passes.normal_form import to_anf
 from ..passes.pieces import join_pieces
 from ..passes.regions.pipeline import Regions, make_regions
@@ -93,6 +95,11 @@ class Program:
         return self._step(Stage.TYPED, self.translated, infer)
 
     @cached_property
+    def is_debugged(self) -> bool:
+        """Whether it is compiled for a debugger: to calls of torch, line by line."""
+        return is_debugged(self.typed)
+
+    @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What is right in the program but cannot be meant."""
         return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
@@ -111,7 +118,10 @@ class Program:
 
     @cached_property
     def simplified(self) -> Module:
-        """The program that is compiled to calls of operators, as few as there can be."""
+        """The program that is compiled to calls of operators, as few as there can be; for a
+        debugger it stays as it is written."""
+        if self.is_debugged:
+            return self._step(Stage.FLAVOURED, self._as_written, with_flavours)
         joined = join_pieces(self.anf, self.view.concerns)
         if joined is self.anf:
             derived = self.derived
@@ -126,6 +136,12 @@ class Program:
             return with_flavours(factored(module, self.entry, path))
 
         return self._step(Stage.FLAVOURED, module, run)
+
+    @cached_property
+    def _as_written(self) -> Module:
+        """The program with its transforms expanded, and each function one frame of a debugger."""
+        joined = inline_joins(with_flavours(self.anf))
+        return self._step(Stage.DERIVED, joined, self._derive)
 
     @cached_property
     def _whole(self) -> Module:
@@ -217,7 +233,8 @@ class Program:
         return program
 
     def _compile(self, device: torch.device) -> Executable:
-        match lowering_on(device, self.function.span):
+        lowering = lowering_on(device, self.function.span)
+        match Lowering.TORCH if self.is_debugged else lowering:
             case Lowering.TORCH:
                 return self.as_torch(device)
             case Lowering.EVALUATOR:

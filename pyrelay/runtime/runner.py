@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, final
 
-from ..config import may_compile
+from ..config import is_debugging, may_compile
 from ..diagnostics.catalogue.call import WouldCompile, WrongCall
 from ..diagnostics.diagnostic import CheckError, Report, RunError
 from ..ir.expr import Function, Rule
@@ -198,6 +198,7 @@ class Runner:
     ) -> Compiled:
         args = self._instantiated(args, models, transformed)
         key = (
+            is_debugging(),
             args.statics,
             args.types,
             args.ranks,

@@ -69,15 +69,16 @@ _RUN_BY: Final = {
     "torch-regions": "torch runs it (PYRELAY_LOWERING=torch-regions), kernel by kernel",
     "triton": "kernels run it on a GPU (PYRELAY_LOWERING=triton)",
     "triton-interpret": "Triton's interpreter runs it (PYRELAY_LOWERING=triton-interpret)",
+    "debug": "torch runs it, line by line, for a debugger",
     "evaluator": "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call",
 }
-"""What runs a program under each value of the option `lowering`."""
+"""What runs a program under each value of the option `lowering`, and under a debugger."""
 
 
 def explanation(program: Program) -> str:
     """Return what a program becomes by the lowering in effect: the calls of torch that it makes, or
     what is fused into kernels, what is not, and why."""
-    lowering = current().lowering
+    lowering = "debug" if program.is_debugged else current().lowering
     is_cut = lowering in ("triton", "triton-interpret", "torch-regions")
     module = program.derived if lowering == "evaluator" else program.simplified
     text = _fused(program) if is_cut else explain_calls(module, program.entry)

@@ -224,7 +224,10 @@ class CallWith:
     def finish(self, cx: Context, span: Span) -> Expr:
         """Give the call."""
         values = self.arrivals.values(cx, self.names, span)
-        return Call(self.function, (*(step() for step in self.steps), *values), span=span)
+        steps = [step() for step in self.steps]
+        if cx.program.is_debugged:  # the head of the loop is one line, and not reached twice
+            steps = [replace(step, span=span) for step in steps]
+        return Call(self.function, (*steps, *values), span=span)
 
 
 def packed(values: Sequence[Expr], span: Span) -> Expr:

@@ -13,6 +13,7 @@ from ..ir.expr import Call, Constant, Expr, Tuple
 from ..ir.op import Op
 from ..ir.ops import arithmetic, conversions, extrema, reduce, sizes
 from ..ir.ops import math as math_ops
+from ..ir.ops.debugging import breakpoint_
 from ..ir.ops.text import print_
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
@@ -185,6 +186,15 @@ def _print(cx: Context, node: ast.Call) -> Steps[Expr]:
     return Call(print_, (Tuple(tuple(values), span=span),), attrs, span=span)
 
 
+def _breakpoint(cx: Context, node: ast.Call) -> Steps[Expr]:
+    yield from ()
+    span = cx.span(node)
+    cx.program.has_breakpoint = True
+    if not _exactly(cx, node, "breakpoint", 0, 0):
+        return placeholder(span)
+    return Call(breakpoint_, (), {}, span=span)
+
+
 def _shown(cx: Context, node: ast.expr) -> Steps[Expr]:
     """Translate what `print` shows: a number that is known as Python writes it."""
     found = yield read_text(cx, node)
@@ -211,6 +221,7 @@ def _isinstance(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 CALLS: Final[dict[Callable[..., Any], Handler]] = {
+    builtins.breakpoint: _breakpoint,
     builtins.all: _search("all", stops_at=False),
     builtins.any: _search("any", stops_at=True),
     builtins.float: _number(conversions.to_float),

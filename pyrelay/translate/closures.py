@@ -47,6 +47,7 @@ def _function(cx: Context, node: Nested) -> Steps[Function]:
         body = yield cx.expression(node.body)
     else:
         name, result = node.name, _result(cx, node)
+        cx.defined.add(span)
         body = yield cx.body(cx, node)
     known = {d.name for d in cx.program.signature(cx.definition).type_params}
     own = tuple(p for p in type_names(p.ty for p in params if p.ty) if p.name not in known)
@@ -65,6 +66,7 @@ def _parameter(cx: Context, arg: ast.arg) -> Var:
         known = {d.name for d in cx.program.signature(cx.definition).type_params}
         stream = stream_of(cx.program, found.element, known, span)
     cx.env.set(arg.arg, Bound(atom=var, stream=stream))
+    cx.assigned[arg.arg] = None
     if isinstance(ty, SizeType):
         cx.annotations.define(arg.arg, ty.dim)
     return var

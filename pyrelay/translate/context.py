@@ -59,7 +59,12 @@ class Program:
         translate: Callable[[Program, Instance], None],
         updaters: Updaters,
         varying: Collection[Place] = (),
+        *,
+        is_debugged: bool = False,
     ) -> None:
+        self.is_debugged: Final = is_debugged
+        """Whether the program notes the values of local names, for a debugger."""
+        self.has_breakpoint = False
         self._varying: Final = varying
         self._captured: Final[dict[Place, CapturedNumber | CapturedInteger]] = {}
         self.updaters: Final = updaters
@@ -287,6 +292,11 @@ class Context:
     """The names that each round of a loop around assigns, and the loop."""
     displays: dict[ast.expr, Type] = field(default_factory=dict[ast.expr, Type])
     """The types of the elements of lists written out where something else tells them."""
+    assigned: dict[str, Span | None] = field(default_factory=dict[str, "Span | None"])
+    """The names that got values since the last ones were noted for a debugger; parameters get
+    theirs before any line."""
+    defined: set[Span] = field(default_factory=set[Span])
+    """The local functions of the source."""
     computed: dict[Expr, ModelUse] = field(default_factory=dict[Expr, ModelUse])
     """What arithmetic on records of a model's parameters gives: such records again."""
 
@@ -324,6 +334,7 @@ class Context:
         if closure is not None:
             self.program.report(CaptureReassigned(span, name, closure))
         self.env.set(name, entry)
+        self.assigned[name] = span
 
     def local(self, name: str, span: Span) -> Bound | None:
         """Give the value of a local name; None when it is not local. One that may have no value

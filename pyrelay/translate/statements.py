@@ -23,6 +23,7 @@ from .branching import join, leave
 from .closures import local_function, note_captures
 from .conditions import condition, never, tells
 from .context import Context
+from .debugging import note_line, note_locals
 from .definition import meaning
 from .environment import Bound, LocalFunction, Static
 from .flow import analyse, leaves, reads, statements_in
@@ -46,6 +47,7 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
         stmt = at.body[at.place]
         assert isinstance(stmt, ast.stmt)
         span = head_span(cx, stmt)
+        note_line(cx, span, code)
         rest = following(at)
         match stmt:
             case _ if leaves(stmt):
@@ -71,6 +73,7 @@ def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[
             return
         stmt = at.body[at.place]
         assert isinstance(stmt, ast.stmt)
+        note_line(cx, head_span(cx, stmt), code)
         if isinstance(stmt, ast.FunctionDef):
             at = yield _definitions(cx, at, code)
         else:
@@ -83,8 +86,10 @@ def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[No
     match stmt:
         case ast.If() | ast.Match():
             yield join(cx, stmt, code, frame, straight)
+            cx.assigned.clear()  # noted where they were assigned
         case ast.For() | ast.While():
             yield loop(cx, stmt, code, frame, block)
+            cx.assigned.clear()
         case _:
             translate = _SIMPLE.get(type(stmt))
             if translate is None:
@@ -92,6 +97,7 @@ def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[No
                 cx.program.report(Unsupported(head_span(cx, stmt), "this statement", instead))
             else:
                 yield translate(cx, stmt, code)
+                note_locals(cx, code, head_span(cx, stmt))
 
 
 # What is decided now: conditions that are known, and copies of layers.

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias, final
 
+from ..config import is_debugging
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
 from ..ir.expr import Binding, Function, Var
@@ -23,6 +24,7 @@ from . import entries
 from .annotation import AnnotationReader
 from .context import Context, ModelParts, ModelVar, Program
 from .data import DataType
+from .debugging import source_functions
 from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
 from .derived_numbers import FunctionNumbers
 from .described import Described, numbers_in
@@ -114,13 +116,16 @@ def translate(
         else:
             plain[parameter] = value
     given = _Given(definition, plain, implicit, models, varying, passed)
-    program, instance, specs = _translated(given, Updaters())
+    program, instance, specs = _translated(given, Updaters(), is_debugged=is_debugging())
+    if program.has_breakpoint and not program.is_debugged:
+        program, instance, specs = _translated(given, Updaters(), is_debugged=True)
     name = program.function_name(instance)
     updaters = program.updates.found(name, program.report)
     if program.problems:
         raise CheckError(*program.problems)
     if updaters != Updaters():
-        program, instance, specs = _translated(given, updaters)
+        debugged = program.is_debugged
+        program, instance, specs = _translated(given, updaters, is_debugged=debugged)
         name = program.function_name(instance)
         assert program.updates.found(name, program.report) == updaters
     functions = _typed(program, specs)
@@ -192,10 +197,12 @@ class _Given:
 
 
 def _translated(
-    given: _Given, updaters: Updaters
+    given: _Given, updaters: Updaters, *, is_debugged: bool
 ) -> tuple[Program, Instance, dict[Instance, ModelSpec]]:
     """Translate everything, for what is known to update the models. Raises CheckError."""
-    program = Program(find_requirements, _translate_instance, updaters, given.varying)
+    program = Program(
+        find_requirements, _translate_instance, updaters, given.varying, is_debugged=is_debugged
+    )
     try:
         instance = _entry_instance(program, given)
         program.function_name(instance)
@@ -282,7 +289,9 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     cx = _context(program, instance)
     params = (*_model_params(cx, name), *_value_params(cx, name, signature))
     try:
-        body = let(_tied_records(cx), run(function_body(cx, definition.source.node)))
+        shapes = _tied_records(cx)
+        body = run(function_body(cx, definition.source.node))
+        body = let(shapes, source_functions(cx, body))
     except NotSupplied:
         program.report(UnknownModel(definition.source.head))
         return
@@ -324,6 +333,7 @@ def _context(program: Program, instance: Instance) -> Context:
         # One that is missing has been reported; any value stands for it.
         stand_in = STAND_IN if parameter.static is OptimizerUse else 0
         cx.env.set(parameter.name, Bound(static=Static(given.get(parameter.name, stand_in))))
+        cx.assigned[parameter.name] = None
     return cx
 
 
@@ -364,6 +374,7 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 known = {d.name for d in signature.type_params}
                 stream = stream_of(cx.program, parameter.element, known, parameter.span)
             cx.env.set(parameter.name, Bound(atom=var, holder=holder, stream=stream))
+            cx.assigned[parameter.name] = None
         else:
             var = Var(parameter.name, span=parameter.span)
             model = passed.get(parameter.name)

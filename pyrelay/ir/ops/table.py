@@ -21,6 +21,7 @@ from . import (
     conversions,
     create,
     cross_entropy,
+    debugging,
     derivatives,
     descent,
     distance,
@@ -376,6 +377,9 @@ UNLISTED: Final = frozenset(
 GENERATED: Final[tuple[Op, ...]] = (
     collect.collect,
     combined.add_product,
+    debugging.breakpoint_,
+    debugging.debug_line,
+    debugging.debug_local,
     descent.descend_in_place,
     descent.overwrite,
     einsum.contract,

@@ -36,6 +36,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Op
+from ...ir.ops.debugging import is_debugging
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, DType
 from ...lower_torch.apply import is_omitted
@@ -54,6 +55,7 @@ from ...lower_torch.terms import (
     write,
 )
 from . import branches, functions, loops, methods
+from .debugging import is_written, leave_lines, source_names, write_debugging
 from .dispatched import dispatched_call
 from .exits import Assigned, Exit, InLoop, Returned, final_exit
 from .frame import Frame, Mode
@@ -71,7 +73,10 @@ class BodyWriter:
     def __init__(self, program: Program, home: Planned) -> None:
         self.program: Final = program
         self.home: Final = home
-        self.names: Final = Identifiers(program.function_names())
+        self.names: Final = Identifiers(
+            program.function_names(),
+            source_names(program.plan, home.function) if program.is_debugged else {},
+        )
         self.written: Final[list[ast.FunctionDef]] = []
         self.bases: Final[dict[Planned, str]] = {}
         self.frame: Frame = Frame(Mode.SHALLOW)
@@ -206,7 +211,10 @@ class BodyWriter:
         return self.names.of(var)
 
     def dying(self, region: Region, position: int) -> list[Var]:
-        """Give the variables that can be deleted once a position is done."""
+        """Give the variables that can be deleted once a position is done: none that a debugger may
+        look at."""
+        if self.program.is_debugged:
+            return []
         return [v for v in region.dying(position) if self._deletable(v, region)]
 
     def _deletable(self, var: Var, region: Region) -> bool:
@@ -223,8 +231,10 @@ class BodyWriter:
                 yield functions.write_local(self, body.bindings)
                 position += len(body.bindings)
             else:
-                for binding in body.bindings:
+                for place, binding in enumerate(body.bindings):
                     yield from self._binding(binding, region, position)
+                    if self.program.is_debugged and self._is_compound(binding.value):
+                        leave_lines(self, body, place)
                     position += 1
             body = body.body
         yield self._result(body, region, position, exit_)
@@ -233,6 +243,9 @@ class BodyWriter:
         value = binding.value
         if isinstance(value, Function):
             yield functions.write_local(self, [binding])
+        elif is_debugging(value):
+            write_debugging(self, value)
+            self.define(binding.var)
         elif self._is_compound(value):
             target = Assigned(self.target(binding.var))
             yield self._compound(value, region, position, target)
@@ -261,7 +274,7 @@ class BodyWriter:
                 yield loops.enter(self, value, region, position, exit_)
 
     def _simple(self, var: Var, value: Expr) -> None:
-        self.code.at(value.span)
+        self._at(value)
         target = self.target(var)
         term = self.value(value)
         if isinstance(value, Tuple) and self.live.is_only_operand(var):
@@ -271,8 +284,14 @@ class BodyWriter:
         self.give(target, node)
         self.define(var, term.form)
 
+    def _at(self, expr: Expr) -> None:
+        """Move to the place of an expression. A debugger stops at no line for what the source does
+        not say there."""
+        if not self.program.is_debugged or is_written(expr):
+            self.code.at(expr.span)
+
     def _result(self, expr: Expr, region: Region, position: int, exit_: Exit) -> Steps[None]:
-        self.code.at(expr.span)
+        self._at(expr)
         if isinstance(expr, Call) and loops.is_jump(self, expr, exit_):
             loops.jump(self, expr, region, position, exit_)
         elif self._is_compound(expr):

@@ -52,6 +52,7 @@ def write_if(
         writer.emit(writer.code.branch(test, then, ()))
         yield _flow(writer, node.otherwise, second, dying, exit_)
         return
+    writer.code.at(node.span)
     otherwise = yield _arm(writer, node.otherwise, second, dying, exit_)
     writer.code.at(node.span)
     writer.emit(writer.code.branch(test, then, otherwise))
@@ -126,7 +127,7 @@ class _Cases:
                 return
             with writer.nested() as statements:
                 yield self._guarded(i, None)
-            self._emit_case(tests, statements)
+            self._emit_case(clause, tests, statements)
         self._emit_failure()
 
     def write_chain(self) -> Steps[None]:
@@ -144,8 +145,8 @@ class _Cases:
         if arms[-1][0]:
             with writer.nested() as rest:
                 self._emit_failure()
-        writer.code.at(self._node.span)
-        for tests, statements in reversed(arms):
+        for clause, (tests, statements) in reversed([*zip(self._node.clauses, arms, strict=False)]):
+            writer.code.at(clause.pattern.span)
             rest = (
                 statements
                 if not tests
@@ -159,20 +160,22 @@ class _Cases:
         writer = self._writer
         flag = writer.names.fresh("found")
         writer.assign(flag, writer.code.literal(False))
-        for i in range(len(self._node.clauses)):
+        for i, clause in enumerate(self._node.clauses):
             tests = [writer.code.unary(ast.Not(), writer.load(flag)), *self._tests(i)]
             with writer.nested() as statements:
                 yield self._guarded(i, flag)
-            self._emit_case(tests, statements)
+            self._emit_case(clause, tests, statements)
         with writer.nested() as statements:
             self._emit_failure()
         if statements:
             absent = writer.code.unary(ast.Not(), writer.load(flag))
             writer.emit(writer.code.branch(absent, statements, ()))
 
-    def _emit_case(self, tests: Sequence[ast.expr], statements: list[ast.stmt]) -> None:
+    def _emit_case(
+        self, clause: Clause, tests: Sequence[ast.expr], statements: list[ast.stmt]
+    ) -> None:
         writer = self._writer
-        writer.code.at(self._node.span)
+        writer.code.at(clause.pattern.span)
         if tests:
             writer.emit(writer.code.branch(writer.code.both(tests), statements, ()))
         else:

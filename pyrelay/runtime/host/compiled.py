@@ -26,6 +26,7 @@ from ..representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter
 from .data import DataLayout
+from .debugging import show_globals
 from .deep import find_deep
 from .plan import Plan, Planned
 from .pool import Pool
@@ -118,6 +119,8 @@ class CompiledProgram:
         """Compile functions under the name of the file that they come from."""
         self._files[file.name] = file
         self._definitions.extend(definitions)
+        if self._program.is_debugged:
+            show_globals(self._namespace, file.name)
         for definition in definitions:
             module = ast.Module([definition], [])
             exec(compile(module, file.name, "exec"), self._namespace)

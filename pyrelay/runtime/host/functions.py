@@ -11,6 +11,7 @@ from ...ir.expr import Binding, Call, Constructor, Function, GlobalVar, Var
 from ...ir.traverse import Steps
 from ...lower_torch.terms import Form, Term, leaf
 from . import loops
+from .debugging import first_line
 from .exits import Assigned, Exit, InLoop, Outcome, Returned
 from .frame import Frame, Mode
 from .plan import Planned
@@ -48,7 +49,7 @@ def write_unit(
     with writer.inside(frame):
         writer.live = writer.program.liveness(planned)
         writer.forget_sizes([p.name for p in function.type_params if isinstance(p, DimVar)])
-        writer.code.at(function.span)
+        writer.code.at(first_line(function))
         if mode is Mode.PLAIN:
             _check_budget(writer, base, params)
         yield _write_body(writer, planned, params)
@@ -96,7 +97,7 @@ def write_local(writer: BodyWriter, bindings: Sequence[Binding]) -> Steps[None]:
         assert isinstance(binding.value, Function)
         planned = writer.program.plan.by_function[binding.value]
         if planned.place is None:
-            writer.bases[planned] = writer.names.of(binding.var)
+            writer.bases[planned] = writer.names.of_function(binding.var)
             writer.define_as(binding.var, _value_name(writer, planned))
             found.append(planned)
     if found:

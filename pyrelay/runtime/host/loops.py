@@ -73,6 +73,7 @@ def write_loop(
         writer.frame.loops -= 1
     if statements and isinstance(statements[-1], ast.Continue):
         statements.pop()
+    writer.code.at(function.span)
     writer.emit(writer.code.forever(statements))
     return loop
 

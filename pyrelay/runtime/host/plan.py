@@ -28,6 +28,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Op
+from ...ir.ops.debugging import is_debugged
 from ...ir.storage import overwritten_operand
 from ...ir.traverse import children
 from ...passes.sizes import needed
@@ -193,6 +194,8 @@ class Plan:
     def _place(self) -> None:
         """Decide which functions stand in place; those inside first, until nothing changes."""
         candidates = [p for p in self.functions() if p.owner is not None and not p.escapes]
+        if is_debugged(self.module):  # functions of the source have frames of their own
+            candidates = [p for p in candidates if not p.function.name]
         changed = True
         while changed:
             changed = False

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final, final
 
 from ...ir.expr import Call
+from ...ir.ops.debugging import is_debugged
 from ...passes.ranges import in_range
 from .data import DataLayout
 from .liveness import Liveness
@@ -31,6 +32,8 @@ class Program:
         """The calls that can be done in several ways, by operator, types and attributes."""
         self._liveness: Final[dict[Planned, Liveness]] = {}
         self._ownership: Final = Ownership(plan, self.liveness) if plan.updates else None
+        self.is_debugged: Final = is_debugged(plan.module)
+        """Whether a debugger is to see the names and lines of the source."""
         names = Identifiers()
         self._names: Final = {p: names.fresh(p.name) for p in plan.by_global.values()}
         self._outlined: Final[dict[str, int]] = {}

@@ -11,7 +11,7 @@ import ast
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from functools import wraps
+from functools import reduce, wraps
 from types import ModuleType
 from typing import Any, Final
 
@@ -99,6 +99,20 @@ def whole_quotient(left: Any, right: Any) -> Any:
     """Return `left // right`; torch has no derivative of it, which is 0."""
     left, right = (v.detach() if isinstance(v, torch.Tensor) else v for v in (left, right))
     return left // right
+
+
+def extreme(choose: Callable[..., Any], pairwise: Callable[..., Any]) -> Callable[..., Any]:
+    """Return Python's `min` or `max`; where two floats are equal both have a part in the gradient,
+    as in torch's."""
+
+    def chosen(*values: Any) -> Any:
+        found = choose(*values)
+        equal = [v for v in values if len(values) > 1 and _is_float(v) and bool(v == found)]
+        if not _is_float(found) and not equal:
+            return found
+        return reduce(pairwise, map(tensor, values)) if len(values) > 1 else found
+
+    return chosen
 
 
 def scrutinee(value: Any) -> Any:
@@ -232,6 +246,8 @@ def builtins_of(fuel: Fuel, printed: list[str]) -> dict[str, Any]:
         "range": lambda *bounds: _Range([int64(i) for i in counted(range(*bounds))]),
         "enumerate": numbered,
         "len": lambda values: int64(len(values)),
+        "min": extreme(min, torch.minimum),
+        "max": extreme(max, torch.maximum),
         "sum": lambda values: sum(values, int64(0)),
         "int": whole,
         "print": lambda text: printed.append(text),
@@ -283,7 +299,10 @@ class _Literals(ast.NodeTransformer):
         self.generic_visit(node)
         match node.targets:
             case [ast.Subscript(value=ast.Name(id=name))]:
-                return [ast.parse(f"{name} = {name}.clone()").body[0], node]
+                # What the new value is made of is read first: a gradient may need it as it was.
+                first = ast.Assign([ast.Name("_value", ast.Store())], node.value)
+                node.value = ast.Name("_value", ast.Load())
+                return [first, ast.parse(f"{name} = {name}.clone()").body[0], node]
             case _:
                 return node
 
