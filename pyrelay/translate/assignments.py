@@ -25,6 +25,7 @@ from .blocks import Code
 from .closures import note_lambdas
 from .context import Context
 from .creation import created, created_place
+from .declared_types import declared_type
 from .definition import ModelUse, meaning
 from .environment import Bound, Holder, Static
 from .functions import model_operand
@@ -167,7 +168,7 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
     """Give the entry with what is known of the name that it is another name for."""
     source = cx.env.find(value.id) if isinstance(value, ast.Name) else None
     if not isinstance(source, Bound):
-        return entry
+        return replace(entry, declared=declared_type(cx, value))
     atom = source.atom if entry.atom is None else entry.atom
     return replace(
         entry,
@@ -176,6 +177,7 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
         places=source.places,
         function=source.function,
         stream=source.stream,
+        declared=declared_type(cx, value),
     )
 
 

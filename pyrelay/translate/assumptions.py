@@ -25,10 +25,12 @@ from .conditions import class_tested, excluded_before, tells
 from .context import Context
 from .data import DataConstructor
 from .environment import Bound
+from .known_parts import entry_of
 from .mentions import unit
 from .narrowing import (
     Facts,
-    entry_of,
+    bound_as,
+    content_of,
     fields_bound,
     node_of,
     none,
@@ -100,19 +102,45 @@ def _of_class(
     if entry is None or not wanted:
         yield _checked(cx, test, message, code)
         return
+    content = content_of(cx, node)
+    if content is not None:
+        yield _content(cx, node, content, wanted, test, message, code)
     others = [c for c in _members(cx, wanted) if c not in wanted]
     mark = cx.env.mark()
     note_not(cx, node, others)
     left = wanted[0] if len(wanted) == 1 else only_class(cx, node)
     cx.env.undo(mark)
-    if left is None:
+    if left is None and content is None:
         yield _checked(cx, test, message, code)
+    if left is None:
         note_not(cx, node, others)
         return
     value = yield cx.expression(node)
     failure = yield _failure(cx, test, message)
     rest = [Clause(Wildcard(span=NOWHERE), failure)]
     _open(cx, node, left, value, rest, code, cx.span(test))
+
+
+def _content(
+    cx: Context,
+    node: ast.expr,
+    content: Var,
+    wanted: Sequence[DataConstructor],
+    test: ast.expr,
+    message: ast.expr | None,
+    code: Code,
+) -> Steps[None]:
+    """Check that an optional is a value of one of some classes, which the name then stands for."""
+    entry, place, span = testable(cx, node), cx.span(node), cx.span(test)
+    value = yield cx.expression(node)
+    clauses: list[Clause] = []
+    for each in wanted:
+        var = Var(content.name, span=place)
+        clauses.append(Clause(bound_as(var, of_class(each, place)), var))
+    failure = yield _failure(cx, test, message)
+    code.bind(content, Match(value, (*clauses, Clause(Wildcard(span=NOWHERE), failure)), span=span))
+    if entry is not None:
+        note(cx, node, Bound(atom=content, holder=entry.holder, excluded=entry.excluded))
 
 
 def open_constructed(

@@ -35,8 +35,8 @@ from .data import DataConstructor
 from .environment import Bound, Holder, Unbound
 from .flow import is_never
 from .growth import hold_captured, refuse_grown
+from .known_parts import entry_of
 from .narrowing import (
-    entry_of,
     fields_bound,
     is_none,
     is_some,
@@ -156,7 +156,7 @@ class _Cases:
         for name, (constructor, fields) in found.classes.items():
             entry = cx.env.find(name)
             assert isinstance(entry, Bound)
-            known = parts(constructor, fields, entry.holder)
+            known = parts(cx, constructor, fields, entry.holder)
             cx.env.set(name, replace(entry, constructor=constructor, parts=known))
         if found.constructor is not None and testable(cx, self._subject) is not None:
             pattern = opened(pattern, found.constructor)

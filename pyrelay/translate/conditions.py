@@ -12,6 +12,7 @@ import builtins
 import types
 import typing
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from types import FunctionType
 from typing import Any, Final, TypeAlias, TypeGuard
@@ -38,13 +39,15 @@ from ..ir.ops.failing import fail
 from ..ir.ops.loop import truth
 from ..ir.traverse import Steps
 from ..ir.types import TensorType
-from .context import Context, in_turn
+from .context import Context
 from .data import DataConstructor
 from .environment import Bound
 from .growth import grown_value
+from .known_parts import entry_of
 from .narrowing import (
+    bound_as,
     classes_left,
-    entry_of,
+    content_of,
     fields_bound,
     none,
     note,
@@ -236,21 +239,45 @@ def _of_class(
     shared: Binding | None = None
     mark = cx.env.mark()
     if len(found) == 1:
-        fields = fields_bound(found[0], place)
-        note_class(cx, node, found[0], fields)
+        fields, content = fields_bound(found[0], place), content_of(cx, node)
+        note_class(cx, node, found[0], fields, content)
         body = yield inside(cx, then)
-        clauses.append(Clause(of_class(found[0], place, fields), body))
+        clauses.append(Clause(bound_as(content, of_class(found[0], place, fields)), body))
     elif found:
-        note_not(cx, node, [c for c in cx.program.data.members(found[0]) if c not in found])
-        shared, enter = yield _shared(cx, then, "then", span)
-        calls = yield in_turn(enter() for _ in found)
-        clauses += (Clause(of_class(c, place), b) for c, b in zip(found, calls, strict=True))
+        shared, made = yield _of_several(cx, node, found, then, span)
+        clauses += made
     cx.env.undo(mark)
     note_not(cx, node, found)
     clauses += yield _rest(cx, node, otherwise, found, span)
     cx.env.undo(mark)
     whole = Match(value, tuple(clauses), span=span)
     return whole if shared is None else LetBlock((shared,), whole, Flavour.REC, span=span)
+
+
+def _of_several(
+    cx: Context,
+    node: ast.expr,
+    found: Sequence[DataConstructor],
+    then: Continue,
+    span: Span,
+) -> Steps[tuple[Binding, list[Clause]]]:
+    """Translate what runs where a value is of one of several classes, and give a clause for each;
+    what was an optional is passed there as its content."""
+    place, content = cx.span(node), content_of(cx, node)
+    if content is not None:
+        entry = testable(cx, node)
+        assert entry is not None
+        note(cx, node, replace(entry, atom=content, declared=None, told=None))
+    note_not(cx, node, [c for c in cx.program.data.members(found[0]) if c not in found])
+    params = () if content is None else (content,)
+    var = Var("then", span=span)
+    shared = Function(params, (yield inside(cx, then)), name="then", span=span)
+    clauses: list[Clause] = []
+    for each in found:
+        passed = tuple(Var(p.name, span=place) for p in params)
+        pattern = bound_as(passed[0] if passed else None, of_class(each, place))
+        clauses.append(Clause(pattern, Call(var, passed, span=span)))
+    return Binding(var, shared), clauses
 
 
 def _rest(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
+from ..ir.types import Type
 from .definition import ModelUse
 from .places import Place
 
@@ -72,6 +73,8 @@ class Bound:
     holder: Holder | None = None
     stream: tuple[Any, ...] | None = None
     """The description of its elements, of an iterable."""
+    declared: Type | None = None
+    """The type of the value as it is declared elsewhere, as that of a field is."""
     constructor: DataConstructor | None = None
     """Its class, where a test has told it."""
     parts: Mapping[str, Bound] | None = None

@@ -17,12 +17,13 @@ from ..diagnostics.source import Span
 from ..ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ..ir.placeholder import is_placeholder
 from ..ir.traverse import Steps
-from ..ir.types import UNKNOWN
+from ..ir.types import UNKNOWN, Type
 from .assignments import bind_target
 from .assumptions import know
 from .blocks import Arrivals, Before, CallWith, Code, Cursor, Frame, Give, LoopEnds, cursor
 from .conditions import branch, inside
 from .context import Context
+from .declared_types import closed_type, declared_type, is_optional
 from .environment import Bound, Holder, Unbound
 from .flow import has_break, names_of
 from .growth import hold_elements_of
@@ -184,7 +185,7 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
         counts = counting((yield read_iteration(cx, stmt.iter, code)), cx.span(stmt.target), span)
     names = tuple(n for n in frame.flow.carried(stmt) if isinstance(cx.env.find(n), Bound))
     initial = Arrivals().values(cx, names, span)
-    params = tuple(Var(n, span=span) for n in names)
+    params = tuple(Var(n, _optional(cx, n), span=span) for n in names)
     if counts is not None:
         initial = (*counts.first, *initial)
     return _Head(stmt, span, Var(kind, span=span), counts, names, params, initial)
@@ -222,6 +223,13 @@ def _function(
     cx.env.undo(mark)
     params = head.params if counts is None else (*counts.params, *head.params)
     return Function(params, body, name=head.function.name, span=head.span)
+
+
+def _optional(cx: Context, name: str) -> Type | None:
+    """Return the type of a name that is declared as an optional: a round may give it a value that
+    is there. That of any other name is found."""
+    declared = closed_type(declared_type(cx, ast.Name(name, ast.Load())))
+    return declared if is_optional(declared) else None
 
 
 def _enter(cx: Context, head: _Head, frame: Frame) -> None:

@@ -14,34 +14,19 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from ..diagnostics.source import Span
-from ..ir.expr import BindPattern, ConstructorPattern, Expr, Pattern, Var, Wildcard
-from ..ir.types import UNKNOWN, AdtType
+from ..ir.expr import BindPattern, ConstructorPattern, Pattern, Var, Wildcard
+from ..ir.types import UNKNOWN
 from ..prelude.library import OPTION
 from .context import Context
 from .data import DataConstructor
+from .declared_types import field_type, may_be_none
 from .environment import Bound, Holder
+from .known_parts import entry_of, part_of
 
 Path: TypeAlias = tuple[str, ...]
 """A name, and the parts on the way to a part of its value."""
 Facts: TypeAlias = Mapping[Path, tuple[DataConstructor, ...]]
 """The classes that values are not of."""
-
-
-def entry_of(cx: Context, node: ast.expr) -> Bound | None:
-    """Give what is known of a name, or of a part of one; None if nothing. What is known of a part
-    whose owner's class is not known has no variable."""
-    path: list[str] = []
-    step = _step(node)
-    while step is not None:
-        node, key = step
-        path.append(key)
-        step = _step(node)
-    found = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    for key in reversed(path):
-        if not isinstance(found, Bound):
-            return None
-        found = (found.parts or {}).get(key) or (found.told or {}).get(key)
-    return found if isinstance(found, Bound) else None
 
 
 def value_at(cx: Context, node: ast.expr) -> Bound | None:
@@ -50,23 +35,12 @@ def value_at(cx: Context, node: ast.expr) -> Bound | None:
     return None if found is None or (found.atom is None and found.static is None) else found
 
 
-def _step(node: ast.expr) -> tuple[ast.expr, str] | None:
-    """Give the owner of a part, and which part it is; None for what is no part."""
-    match node:
-        case ast.Attribute(value=owner, attr=name):
-            return owner, name
-        case ast.Subscript(value=owner, slice=ast.Constant(value=int(place))):
-            return owner, f"[{place}]"
-        case _:
-            return None
-
-
 def testable(cx: Context, node: ast.expr) -> Bound | None:
     """Give what is known of what is tested, where what the test tells can be kept; None else."""
     known = entry_of(cx, node)
     if known is not None:
         return known
-    step = _step(node)
+    step = part_of(node)
     owner = None if step is None else testable(cx, step[0])
     if step is None or owner is None or owner.model is not None:
         return None
@@ -76,7 +50,7 @@ def testable(cx: Context, node: ast.expr) -> Bound | None:
 
 def note(cx: Context, node: ast.expr, entry: Bound) -> None:
     """Make a name, or a part of one, stand for what a test has told."""
-    step = _step(node)
+    step = part_of(node)
     while step is not None:
         node, key = step
         owner = testable(cx, node)
@@ -85,27 +59,47 @@ def note(cx: Context, node: ast.expr, entry: Bound) -> None:
             entry = replace(owner, parts={**owner.parts, key: entry})
         else:
             entry = replace(owner, told={**(owner.told or {}), key: entry})
-        step = _step(node)
+        step = part_of(node)
     assert isinstance(node, ast.Name)
     cx.env.set(node.id, entry)
 
 
 def note_class(
-    cx: Context, node: ast.expr, found: DataConstructor, fields: Sequence[Pattern]
+    cx: Context,
+    node: ast.expr,
+    found: DataConstructor,
+    fields: Sequence[Pattern],
+    content: Var | None = None,
 ) -> None:
-    """Note that a value is of a class, and which variables hold its fields."""
+    """Note that a value is of a class, and which variables hold its fields; `content` is the value
+    itself, where it was an optional."""
     entry = testable(cx, node)
     if entry is not None:
-        known = parts(found, fields, entry.holder)
+        known = parts(cx, found, fields, entry.holder)
+        if content is not None:
+            entry = Bound(atom=content, holder=entry.holder)
         note(cx, node, replace(entry, constructor=found, parts=known))
 
 
+def content_of(cx: Context, node: ast.expr) -> Var | None:
+    """Return a variable for the content of what is declared as an optional, where a test tells that
+    it is there; None for any other value."""
+    if not may_be_none(cx, node) or testable(cx, node) is None:
+        return None
+    return Var(node.id if isinstance(node, ast.Name) else "content", span=cx.span(node))
+
+
+def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
+    """Return a pattern that binds what it matches."""
+    return pattern if content is None else BindPattern(content, pattern, span=pattern.span)
+
+
 def parts(
-    found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
+    cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
 ) -> dict[str, Bound]:
     """Give what the fields of a value of a class stand for, which a pattern has bound."""
     return {
-        name: Bound(atom=field.var, holder=holder)
+        name: Bound(atom=field.var, holder=holder, declared=field_type(cx, found, name))
         for name, field in zip(found.field_names, fields, strict=True)
         if isinstance(field, BindPattern)
     }
@@ -165,9 +159,9 @@ def node_of(path: Path, place: ast.expr) -> ast.expr:
 
 def classes_left(cx: Context, node: ast.expr) -> tuple[DataConstructor, ...]:
     """Return the classes of its union that a value may be of, where tests have excluded others;
-    none where no test has. A value that is annotated as optional may be None, too."""
+    none where no test has. A value that is declared as an optional may be None, too."""
     entry = entry_of(cx, node)
-    if entry is None or not entry.excluded or _is_optional_var(entry.atom):
+    if entry is None or not entry.excluded or may_be_none(cx, node):
         return ()
     union = cx.program.data.members(entry.excluded[0])
     return tuple(c for c in union if c not in entry.excluded)
@@ -177,14 +171,6 @@ def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
     """Give the class of a value of which tests have excluded all others of its union."""
     left = classes_left(cx, node)
     return left[0] if len(left) == 1 else None
-
-
-def _is_optional_var(atom: Expr | None) -> bool:
-    match atom:
-        case Var(ty=AdtType(name)):
-            return name == OPTION
-        case _:
-            return False
 
 
 def fields_bound(found: DataConstructor, span: Span) -> tuple[Pattern, ...]:
