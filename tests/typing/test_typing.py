@@ -14,7 +14,15 @@ import pytest
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "lenet"
-RIGHT = ("definitions.py", "uses.py", "records.py", "lists.py", "results.py", "optionals.py")
+RIGHT = (
+    "definitions.py",
+    "uses.py",
+    "records.py",
+    "lists.py",
+    "results.py",
+    "optionals.py",
+    "sequences.py",
+)
 SCRIPTS = ("lenet.py", "train.py", "paper.py", "torch_lenet.py")
 
 
