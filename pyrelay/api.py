@@ -91,6 +91,10 @@ def vjp(f: Any, wrt: Wrt = None) -> Any:
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
     """Give the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
     names = (*rest, wrt) if wrt is not None else rest
+    if any(isinstance(n, Model) for n in names):
+        why = "takes the model first, and then the function that gives the loss"
+        way = f"relay.{rule.value}(model, loss, (x, y))"
+        raise RunError(WrongCall(f"relay.{rule.value}", NOWHERE, why, way))
     if len(names) > 1 or not all(isinstance(n, str | tuple) for n in names):
         found = ", ".join(map(repr, names))
         why = f"`wrt` is one name of a parameter, or a tuple of names, not {found}"

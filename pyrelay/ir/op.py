@@ -259,7 +259,9 @@ class RuleCall:
         """Give what to write for what is no tensor."""
         if isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List":
             return _OF_LISTS.get(self.op.name, _OF_LIST)
-        return _OF_STRINGS if isinstance(ty, StrType) else None
+        if isinstance(ty, StrType):
+            return _FORMATTED if self.op.name == "mod" else _OF_STRINGS
+        return None
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
         """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
@@ -323,6 +325,7 @@ class RuleCall:
 _OF_STRINGS: Final = (
     "strings know `==`, `+`, `in`, `len` and formats here: do the rest before the call"
 )
+_FORMATTED: Final = 'write an f-string: `f"{x:.3f}"`'
 _OF_LIST: Final = "do it to each element, `[f(x) for x in xs]`, or to the tensor `relay.stack(xs)`"
 _JOINED: Final = "`relay.stack(xs)` makes a tensor of a list; `.flatten(0, 1)` joins its rows"
 _OF_LISTS: Final = {

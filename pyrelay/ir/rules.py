@@ -68,10 +68,11 @@ def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
         operands = [call.tensor(i) for i in range(len(call.types))]
         try:
             shape = broadcast_shapes(call, [t.shape for t in operands], stretches=True)
-        except Clash:
+        except Clash as clash:
             call.clash(
                 f"`{call.said}` cannot broadcast " + " with ".join(show(t) for t in operands),
                 *range(len(operands)),
+                help=f"aligned at the last dim, sizes are equal or 1: {clash.message}",
             )
         return TensorType(shape, result(call, operands[0].dtype))
 

@@ -237,7 +237,8 @@ class Binder:
             # Filled where it is: `torch.tensor` would copy it there and wait.
             return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
         if isinstance(value, float):
-            self.wrong(parameter, value)
+            way = f"pass an integer, or annotate `{parameter.name}: Float`"
+            self.wrong(parameter, value, way)
         if not fits(int(value), ty.dtype):
             self.wrong(parameter, value, f"it does not fit into {ty.dtype.bits} bits")
         return value

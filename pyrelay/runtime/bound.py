@@ -79,13 +79,14 @@ def runner_of(function: Any, taker: str = "this") -> Runner:
         is_function = isinstance(function, FunctionType)
         is_plain = is_function and function.__name__ != "<lambda>"
         other = "a lambda" if is_function else describe(function)
+        way = "write it as a function under @relay: `@relay`, `def f(x: Float): ...`"
+        if not is_function and taker != "this":
+            way = f"pass the function itself, and its arguments to what comes back: {taker}(f)(x)"
         raise RunError(
             NotAModel(
                 f"{taker} takes a function decorated with @relay",
                 f"the function `{function.__name__}`" if is_plain else other,
-                f"decorate `{function.__name__}` with @relay"
-                if is_plain
-                else "write it as a function under @relay: `@relay`, `def f(x: Float): ...`",
+                f"decorate `{function.__name__}` with @relay" if is_plain else way,
             )
         )
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Final, final
 
 from ..diagnostics.catalogue.signatures import WrongArguments
 from ..ir.expr import Binding, Expr, Var, is_atom
@@ -68,9 +68,23 @@ def require(cx: Context, call: ast.Call, callee: Callee, found: Mapping[str, obj
     reported."""
     for slot in callee.slots[callee.received :]:
         if slot.required and slot.name not in found:
-            _wrong(cx, call, callee, f"misses its argument `{slot.name}`")
+            why = f"misses its argument `{slot.name}`"
+            _wrong(cx, call, callee, why, way=_with_argument(cx, call, slot.name))
             return False
     return True
+
+
+def _with_argument(cx: Context, call: ast.Call, name: str) -> str | None:
+    """Return how to write a call with the argument that it misses, if it is short."""
+    text = cx.span(call).text
+    if "\n" in text or len(text) > LONGEST_HELP:
+        return None
+    more = ", " if call.args or call.keywords else ""
+    return f"write `{text[:-1]}{more}{name}={'-1' if name == 'dim' else '...'})`"
+
+
+LONGEST_HELP: Final = 60
+"""The longest text of a call that is repeated in a help."""
 
 
 def _wrong(

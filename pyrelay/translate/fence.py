@@ -151,12 +151,14 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
 
 
 def _context(node: ast.AST) -> Refusal | None:
-    """Give what to write instead of a `with` that is known from torch, or of `del xs[i]`."""
+    """Return what to write instead of a node that is refused for what stands around or in it."""
     match node:
         case ast.Delete(targets=[ast.Subscript(), *_]):
             return Refusal("`del`", "write `xs = xs[:i] + xs[i + 1 :]`")
         case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr=name)))]):
             return Refusal("`with`", CONTEXTS[name]) if name in CONTEXTS else None
+        case ast.Starred(ctx=ast.Store()):
+            return Refusal("`*` in an assignment", "write `first, rest = xs[0], xs[1:]`")
         case _:
             return None
 

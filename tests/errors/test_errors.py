@@ -39,6 +39,8 @@ WITHOUT_A_PLACE = {
     "dispatch/registered_twice",
     "dispatch/wrong_parameters",
     "gradient/exported_model",
+    "gradient/function_before_the_model",
+    "gradient/of_a_value",
     "language/decorated_class",
     "language/module_of_torch",
     "language/no_source",

@@ -223,6 +223,7 @@ class ReturnMismatch:
             code="RL206",
             title=f"`{self.function}` is declared to return {self.declared}",
             primary=Label(self.span, f"this is {self.actual}"),
+            help=f"declare `-> {self.actual}`, or make the value {self.declared}",
         )
 
 
@@ -409,7 +410,9 @@ class NotStatic:
             code="RL211",
             title=f"`{self.argument}` of `{self.operator}` must be known before the program runs",
             primary=Label(self.span, f"this is {self.actual}"),
-            help="write a literal, a shape, a captured number, or a keyword-only parameter "
+            help="sizes are integers: divide them by `//`"
+            if self.actual == "Float"
+            else "write a literal, a shape, a captured number, or a keyword-only parameter "
             "annotated `int`, `float`, `bool` or `str`",
         )
 

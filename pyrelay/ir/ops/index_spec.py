@@ -114,7 +114,9 @@ def index_types(call: RuleCall) -> tuple[Type, ...]:
     call.tensors(1)
     for part in found:
         if isinstance(part, TensorType) and _is_fractional(call, part.dtype):
-            raise _no_index(part, found, help="cast it: relay.cast(i, relay.int64)")
+            raise _no_index(
+                part, found, help="divide integers by `//`; cast others: relay.cast(i, relay.int64)"
+            )
     return found
 
 

@@ -171,7 +171,8 @@ shape: Final = Op(
 def _dim_size_type(call: RuleCall) -> Type:
     source = call.tensor(0)
     if source.rank == 0:
-        call.clash("a number has no size", 0)
+        way = "`range(n)` counts to a number; `len` takes a tensor, a list or a string"
+        call.clash("a number has no size", 0, help=way)
     return SizeType(source.shape[axis(call, call.attrs["dim"], source.rank)])
 
 

@@ -196,7 +196,7 @@ def _bound(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Readi
         raise Stuck(dtype)
     kind = dtype.weak if isinstance(dtype, DTypeHole) else dtype and dtype.kind
     if not is_one or kind is DTypeKind.FLOAT:
-        help_ = "cast it: `range(int(x))`" if is_one else None
+        help_ = f"cast it: `range(int({call.call.span.text}))`" if is_one else None
         raise Clash(
             f"`range` takes integers, not {show(ty)}", labels={0: f"this is {show(ty)}"}, help=help_
         )
