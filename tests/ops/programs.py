@@ -48,6 +48,7 @@ class SizedSolver:
 
     settling = True
     guessing = True
+    stretches = False
 
     def __init__(self, names: Names, sizes: Mapping[str, int]) -> None:
         self._names = names
