@@ -42,6 +42,13 @@ def text(value: Any) -> str:
     raise TypeError("it is a string")
 
 
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a tuple of strings."""
+    if isinstance(value, tuple | list):
+        return tuple(map(text, value))
+    raise TypeError("it is a tuple of strings")
+
+
 def word(*known: str) -> Kind:
     """Give the kind of one of some words."""
 

@@ -44,20 +44,21 @@ from .environment import Bound, Static
 from .flow import CHANGES
 from .functions import definition_call, derived_call, local_call, model_call
 from .gradients import RULES, gradient_call, operands
-from .growth import hold_stored
+from .growth import grown_value, hold_stored
 from .habits import NOT_YET, OF_BUILTINS, OF_CONTAINERS, OF_NAMESPACES, OF_VALUES, STRINGS
 from .library import library_call
 from .list_changes import refuse_change
 from .list_methods import METHODS as OF_LISTS
 from .list_methods import list_method
 from .mentions import refuse_value
+from .method_calls import Otherwise, method_use, no_method
 from .operators import operator_call
 from .optimizers import Maker, OptimizerUse
 from .scope import nearest
 from .static import static_value
 from .tables import BUILTINS, CASTS, LIKE, METHODS, SAME
 from .tensor_displays import tensor
-from .unions import is_data_class, is_users_class, may_be_field, method_of
+from .unions import is_data_class, is_users_class, may_be_field
 
 
 def call(cx: Context, node: ast.Call) -> Steps[Expr]:
@@ -301,9 +302,33 @@ def _method_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[
         if function.attr == "bind":
             return (yield model_calls.bind(cx, node, function.value.id, entry.model))
         return model_calls.model_attribute(cx, function, function.value.id, entry.model)
+    found = yield method_use(cx, node, _other_meaning(cx, node, function))
+    if found is not None:
+        return found
     owner = static_value(cx, function.value)
     if owner is not None and not isinstance(owner.value, int | float | str | bool | tuple):
         return missing_attribute(cx, function, owner)
+    return (yield _value_method(cx, node, function))
+
+
+def _other_meaning(cx: Context, node: ast.Call, function: ast.Attribute) -> Otherwise | None:
+    """Return what translates a call as that of a tensor's or list's method, or of a field; None
+    where none is named so."""
+    name = function.attr
+    is_other = name in _OTHERS or may_be_field(name, cx.annotations.namespace)
+    if not is_other and grown_value(cx, function.value) is None:
+        return None
+
+    def translate(receiver: ast.expr) -> Steps[Expr]:
+        callee = ast.copy_location(ast.Attribute(receiver, name, ast.Load()), function)
+        call = ast.copy_location(ast.Call(callee, node.args, node.keywords), node)
+        return _value_method(cx, call, callee)
+
+    return translate
+
+
+def _value_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
+    """Translate a method call of a value that is of no user's class."""
     if function.attr == "size" and len(node.args) == 1:
         return (yield _size(cx, node, function))
     if function.attr in LIKE or function.attr in CASTS or function.attr in SAME:
@@ -332,20 +357,18 @@ def _operator_method(cx: Context, node: ast.Call, function: ast.Attribute, op: O
 
 
 def _field_call(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
-    """Translate a call of a function that a record holds; methods are refused."""
-    seen, name = cx.annotations.namespace, function.attr
-    cls = method_of(name, seen)
-    is_own = cls is not None or may_be_field(name, seen)
-    if name in CHANGES and not is_own:
+    """Translate a call of a function that a record holds, or of a list's method."""
+    name = function.attr
+    is_field = may_be_field(name, cx.annotations.namespace)
+    if name in CHANGES and not is_field:
         return refuse_change(cx, node)
-    if name in OF_LISTS and not is_own:
+    if name in OF_LISTS and not is_field:
         return (yield list_method(cx, node, function))
-    if cls is not None:
-        instead = f"write it as a @relay function outside of the class, and call `{name}(...)`"
-        what = f"a call of the method `{cls.__name__}.{name}`"
-        return cx.refuse(Unsupported(cx.span(function), what, instead))
-    if not may_be_field(name, seen) or node.keywords:
+    if not is_field or node.keywords:
         receiver = yield cx.expression(function.value)
+        ty = receiver.ty if isinstance(receiver, Var) else None
+        if isinstance(ty, AdtType) and ty.name in cx.program.data.types:
+            return cx.refuse(no_method(cx, function, ty))
         return receiver if is_placeholder(receiver) else cx.refuse(unknown_method(cx, function))
     callee = yield cx.expression(function)
     args = yield cx.expressions(node.args)
@@ -371,6 +394,9 @@ def _plain_method(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps
 
 _MEASURES: Final[dict[str, Op]] = {"dim": rank, "size": shape}
 """Methods that give what attributes give too."""
+
+_OTHERS: Final = frozenset({*_MEASURES, *METHODS, *CASTS, *LIKE, *SAME, *OF_LISTS})
+"""The methods of tensors and lists."""
 
 
 def _size(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ..diagnostics.source import Span
@@ -12,6 +12,7 @@ from ..ir.traverse import Steps
 from ..ir.types import SizeType, Type
 from .annotation import Annotation, type_names
 from .context import Context
+from .data_names import data_names
 from .environment import Bound, Unbound
 from .flow import Nested, locals_of, reads
 from .growth import grown_inside
@@ -26,12 +27,19 @@ def local_function(cx: Context, node: Nested) -> Steps[Function]:
     mark = cx.env.mark()
     captured, cx.captured = cx.captured, {}
     rounds, cx.rounds = cx.rounds, {}
-    grown, cx.grown = cx.grown, grown_inside(node, cx.grown)
+    data, cx.holding_data = cx.holding_data, _holding_data(cx, node)
+    grown, cx.grown = cx.grown, grown_inside(node, cx.grown, cx.holding_data)
     try:
         return (yield _function(cx, node))
     finally:
         cx.env.undo(mark)
-        cx.captured, cx.grown, cx.rounds = captured, grown, rounds
+        cx.captured, cx.grown, cx.rounds, cx.holding_data = captured, grown, rounds, data
+
+
+def _holding_data(cx: Context, node: Nested) -> Mapping[str, Type]:
+    hidden = locals_of(node)
+    around = {n: ty for n, ty in cx.holding_data.items() if n not in hidden}
+    return data_names(cx, [] if isinstance(node, ast.Lambda) else node.body, around)
 
 
 def _function(cx: Context, node: Nested) -> Steps[Function]:

@@ -31,14 +31,16 @@ from ..ir.traverse import Steps
 from ..ir.types import Type
 from .annotation import AnnotationReader
 from .data import DataConstructor, DataTypes
-from .definition import Definition, Kind, ModelUse, StaticValue
+from .definition import Definition, Kind, Meaning, ModelUse, StaticValue
 from .environment import Bound, Environment, Holder, Static, Unbound
 from .flow import annotated_names
+from .methods import CALLED, Method, choice, kind_of, method
 from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
 from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
 from .places import Updaters, Updates
-from .scope import MISSING, Guard, Place, Scope, nearest
+from .scope import MISSING, Guard, Place, Scope, is_frozen, nearest
 from .signature import Signature, read_signature
+from .unions import Union, is_data_class
 
 if TYPE_CHECKING:
     from .sharing import Summary
@@ -93,7 +95,12 @@ class Program:
         self._translate: Final = translate
         self._fresh: Final = Names()
         self._scopes: Final[dict[Definition, Scope]] = {}
+        self._namespaces: Final[dict[Definition, Mapping[str, Any]]] = {}
         self._signatures: Final[dict[Definition, Signature]] = {}
+        self._methods: Final[dict[tuple[type, str], Method | None]] = {}
+        self._choices: Final[dict[tuple[object, str, tuple[type, ...]], Definition]] = {}
+        self._in_sight: Final[dict[int, tuple[Mapping[str, Any], list[type]]]] = {}
+        """The dataclasses in each namespace, by its identity."""
         self._requirements: Final[dict[Definition, Requirements]] = {}
         self._find_requirements: Final = requirements
         self._problems: Final[dict[tuple[Any, ...], Diagnostic]] = {}
@@ -135,22 +142,75 @@ class Program:
         )
         self._problems.setdefault((found.code, found.title, place), found)
 
+    def forget(self, count: int) -> bool:
+        """Drop all mistakes but the first `count`; tell whether there were more."""
+        later = list(self._problems)[count:]
+        for key in later:
+            del self._problems[key]
+        return bool(later)
+
     def scope(self, definition: Definition) -> Scope:
         """Give the captured names of a definition."""
         if definition not in self._scopes:
             fixed = annotated_names(definition.source.node) if self._varying else ()
-            found = Scope(
-                definition.function, definition.around, self._varying, fixed, self._captured
-            )
+            known = (self._varying, fixed, self._captured, self._named_method)
+            found = Scope(definition.function, definition.around, *known)
             self._scopes[definition] = found
         return self._scopes[definition]
+
+    def namespace(self, definition: Definition) -> Mapping[str, Any]:
+        """Return the names in scope of a definition."""
+        if definition not in self._namespaces:
+            self._namespaces[definition] = self.scope(definition).namespace()
+        return self._namespaces[definition]
 
     def signature(self, definition: Definition) -> Signature:
         """Give the signature of a definition."""
         if definition not in self._signatures:
             scope = self.scope(definition)
-            self._signatures[definition] = read_signature(definition, scope, self.report, self.data)
+            found = read_signature(definition, scope, self.report, self.data)
+            choices = () if definition.owner is None else definition.owner.choices
+            results = {None if d is None else self.signature(d).result for _, d in choices}
+            self._signatures[definition] = (
+                replace(found, result=None) if len(results) > 1 else found
+            )
         return self._signatures[definition]
+
+    def method(self, cls: type, name: str, seen: Mapping[str, Any]) -> Method | None:
+        """Return the method that a dataclass has under a name; None if it has none. `seen` are the
+        names in scope where it is mentioned. Raises NotData."""
+        if (cls, name) not in self._methods:
+            has_one = kind_of(cls, name) is not None
+            union = self.data.union_of(cls, seen) if has_one else None
+            found = None if union is None else method(cls, name, union, seen)
+            self._methods[cls, name] = found
+        return self._methods[cls, name]
+
+    def choice(
+        self, union: Union, name: str, methods: Sequence[tuple[type, Method | None]]
+    ) -> Definition:
+        """Return the function that calls the method of one name of an instance's class."""
+        key = (union.key, name, tuple(c for c, _ in methods))
+        if key not in self._choices:
+            self._choices[key] = choice(union, methods)
+        return self._choices[key]
+
+    def _named_method(self, owner: object, name: str, seen: Callable[[], Mapping[str, Any]]) -> Any:
+        """Return what `owner.name` is: of a class a method as a function, of an instance, whose
+        type decides, nothing that is known."""
+        if is_frozen(owner) and kind_of(type(owner), name) in CALLED:
+            return MISSING
+        if not is_data_class(owner) or kind_of(owner, name) not in CALLED:
+            return None
+        found = self.method(owner, name, seen())
+        return None if found is None else Meaning(found.definition)
+
+    def data_classes(self, seen: Mapping[str, Any]) -> Sequence[type]:
+        """Return the dataclasses among names in scope, and those of the program's data types."""
+        if id(seen) not in self._in_sight:
+            self._in_sight[id(seen)] = seen, [v for v in seen.values() if is_data_class(v)]
+        known = (c.cls for t in self.data.types.values() for c in t.constructors)
+        return tuple(dict.fromkeys((*self._in_sight[id(seen)][1], *known)))
 
     def requirements(self, definition: Definition) -> Requirements:
         """Give the models that a function mentions, itself or through functions it calls."""
@@ -166,6 +226,13 @@ class Program:
             self._names[instance] = self._fresh.fresh(_written_name(instance))
             self.pending.append(instance)
         return self._names[instance]
+
+    def result_of(self, name: str) -> Type | None:
+        """Return the annotated type of what a function of the module returns; None if there is
+        none."""
+        named = (i.definition for i, n in self._names.items() if n == name)
+        definition = next(named, None)
+        return None if definition is None else self.signature(definition).result
 
     def fresh_name(self, hint: str) -> str:
         """Give a name for a generated function of the module."""
@@ -282,6 +349,8 @@ class Context:
     grown: Mapping[str, Type] = field(default_factory=dict[str, Type])
     """The local names that are appended to, whose variables hold lists the other way round, and
     what is written of the types of their elements."""
+    holding_data: Mapping[str, Type] = field(default_factory=dict[str, Type])
+    """The local names that are seen to hold users' data, so no lists, with its types."""
     opened: frozenset[str] = frozenset()
     """The local names whose attributes are read."""
     writes_items: bool = False

@@ -154,7 +154,7 @@ class DataTypes:
         why = refusal(cls)
         if why is not None:
             raise NotData(why)
-        return self._defined(self._union_of(cls, seen), seen, span)
+        return self._defined(self.union_of(cls, seen), seen, span)
 
     def annotation(self, value: Any, reader: AnnotationReader, span: Span) -> Type | None:
         """Give the type that a class, an alias or a union names; None for any other object.
@@ -181,9 +181,22 @@ class DataTypes:
         written = value if named is None else named[0]
         return option(ty) if with_none(written, reader.evaluate) else ty
 
+    def instance(self, cls: type, seen: Namespace, span: Span) -> Type:
+        """Return the type of the instances of a class in terms of its union's type parameters,
+        unknown where it is no data type, which is reported."""
+        try:
+            found = self.of_class(cls, seen, span)
+        except NotData as error:
+            self._report(error.problem(span))
+            return UNKNOWN
+        args = (Dim.of(p.name) if isinstance(p, DimVar) else p for p in found.params)
+        return AdtType(found.name, tuple(args))
+
     # Finding.
 
-    def _union_of(self, cls: type, seen: Namespace) -> Union:
+    def union_of(self, cls: type, seen: Namespace) -> Union:
+        """Return the union that a class is a member of, or that of the class alone. Raises
+        NotData."""
         known = self._unions.get(cls)
         if known is not None:
             return known
@@ -210,7 +223,7 @@ class DataTypes:
         known = [m for m in members if m is not None]
         if not known:
             return None
-        union = self._union_of(known[0].cls, reader.namespace)
+        union = self.union_of(known[0].cls, reader.namespace)
         if whole is not None and (len(known) < len(members) or union.key != {m.cls for m in known}):
             raise NotData(unnamed(value, union, known))
         return union, {} if is_named_alias(value) else solved(union, known)

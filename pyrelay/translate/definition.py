@@ -12,6 +12,7 @@ import importlib
 import inspect
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -43,14 +44,36 @@ class Kind(Enum):
 
 
 @final
-class Definition:
-    """A Python function that was decorated with `@relay` or `@relay_model`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Owner:
+    """The frozen dataclass that a function is a method of."""
 
-    def __init__(self, function: FunctionType, kind: Kind) -> None:
+    name: str
+    """The name of the class, or that of the union among whose classes the instance chooses."""
+    cls: type
+    names: Mapping[str, Any]
+    """What annotations in the class may mention besides the names around the function."""
+    takes_self: bool
+    """Whether the first parameter is an instance, whose type needs no annotation."""
+    takes_class: bool
+    """Whether the first parameter is the class."""
+    choices: tuple[tuple[type, Definition | None], ...] = ()
+    """The classes among which the instance chooses, each with its method, or with None where a
+    field stands for a property."""
+
+
+@final
+class Definition:
+    """A Python function that was decorated with `@relay` or `@relay_model`, or a method of a frozen
+    dataclass."""
+
+    def __init__(self, function: FunctionType, kind: Kind, owner: Owner | None = None) -> None:
         self.function: Final = function
         self.kind: Final = kind
-        self.name: Final = function.__name__
-        self.around: Final = self._annotation_names()
+        self.owner: Final = owner
+        name = function.__name__
+        self.name: Final = name if owner is None else f"{owner.name}.{name}"
+        self.around: Final = self._annotation_names() if owner is None else owner.names
         """Names of the enclosing function that only annotations mention, so it captures none."""
 
     def __repr__(self) -> str:
@@ -77,7 +100,7 @@ class Definition:
 
         Raises CheckError when it cannot be found, has changed, or holds what is not allowed.
         """
-        source = load_source(self.function)
+        source = load_source(self.function, is_method=self.owner is not None)
         found = mistakes(source.file, source.node)
         if found:
             raise CheckError(*found)
@@ -208,6 +231,14 @@ class ModelUse:
     statics: tuple[tuple[str, StaticValue], ...] = ()
     optimizer: OptimizerUse | None = None
     frozen: frozenset[str] = frozenset()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a relay function means, in place of a Python object that carries it."""
+
+    __relay__: Any
 
 
 def function_of(value: Any) -> Definition | DerivedFunction | Op | None:

@@ -31,6 +31,7 @@ from .functions import model_function
 from .growth import grown_value, turned
 from .lists import comprehension, display
 from .mentions import lift, unit, value_of
+from .method_calls import Otherwise, method_use
 from .model_calls import model_attribute
 from .narrowing import value_at
 from .static import static_value
@@ -97,7 +98,21 @@ def _attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:
     if isinstance(entry, Bound) and entry.model is not None:
         assert isinstance(node.value, ast.Name)
         return model_attribute(cx, node, node.value.id, entry.model)
-    return (yield _value_attribute(cx, node))
+    found = yield method_use(cx, node, _other_meaning(cx, node))
+    return (yield _value_attribute(cx, node)) if found is None else found
+
+
+def _other_meaning(cx: Context, node: ast.Attribute) -> Otherwise | None:
+    """Return what translates an attribute as that of a tensor, or as a field; None where none is
+    named so."""
+    if node.attr not in _ATTRIBUTES and not may_be_field(node.attr, cx.annotations.namespace):
+        return None
+
+    def translate(owner: ast.expr) -> Steps[Expr]:
+        found = ast.copy_location(ast.Attribute(owner, node.attr, ast.Load()), node)
+        return _value_attribute(cx, found)
+
+    return translate
 
 
 def _value_attribute(cx: Context, node: ast.Attribute) -> Steps[Expr]:

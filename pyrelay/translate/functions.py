@@ -27,14 +27,18 @@ from .signature import Signature
 
 
 def definition_call(
-    cx: Context, node: ast.Call, definition: Definition, types: ast.Subscript | None = None
+    cx: Context,
+    node: ast.Call,
+    definition: Definition,
+    types: ast.Subscript | None = None,
+    receiver: ast.expr | None = None,
 ) -> Steps[Expr]:
     """Translate a call of a relay function or of a model definition; `types` is what is called if
-    it says type arguments."""
+    it says type arguments, `receiver` the instance whose method is called."""
     wanted, cx.wanted = cx.wanted, None
     span = cx.span(node)
     signature = cx.program.signature(definition)
-    bound = match_call(cx, node, definition.name, signature)
+    bound = match_call(cx, node, definition.name, signature, receiver)
     if bound is None:
         return placeholder(span)
     given = static_arguments(cx, bound, definition, signature)
@@ -77,17 +81,24 @@ def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Step
 
 
 def match_call(
-    cx: Context, node: ast.Call, name: str, signature: Signature
+    cx: Context,
+    node: ast.Call,
+    name: str,
+    signature: Signature,
+    receiver: ast.expr | None = None,
 ) -> dict[str, ast.expr] | None:
-    """Give the arguments of a call of a relay function by parameter; None when they do not fit."""
+    """Return the arguments of a call of a relay function by parameter, the `receiver` of a method
+    first; None when they do not fit."""
     slots = tuple(
         # What a static parameter needs is asked of the instance, which may know it already.
         Slot(p.name, p.required and p.static is None, p.keyword_only)
         for p in signature.parameters
     )
-    callee = Callee(name, slots, signature.text)
+    callee = Callee(name, slots, signature.text, received=0 if receiver is None else 1)
     found = match_arguments(cx, node, callee)
-    return found if found is not None and require(cx, node, callee, found) else None
+    if found is None or not require(cx, node, callee, found):
+        return None
+    return found if receiver is None else {slots[0].name: receiver, **found}
 
 
 def _apply(

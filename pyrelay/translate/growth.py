@@ -8,7 +8,7 @@ round. Which names are grown is known from the text, so all paths agree on it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..diagnostics.catalogue.language import Unsupported
 from ..diagnostics.catalogue.lists import SharedList
@@ -72,11 +72,11 @@ def has_starred(node: ast.List) -> bool:
     return any(isinstance(e, ast.Starred) for e in node.elts)
 
 
-def grown_in(node: ast.FunctionDef) -> dict[str, Type]:
+def grown_in(node: ast.FunctionDef, data: Collection[str]) -> dict[str, Type]:
     """Return the names of a function's own whose lists it changes, nested functions not entered,
     each with the type of its elements as far as what is written shows it. A parameter is one if it
-    is also assigned to."""
-    own = frozenset(assigned_in(node.body))
+    is also assigned to; names that hold `data` are none."""
+    own = frozenset(assigned_in(node.body)).difference(data)
     elements: dict[str, list[ast.expr]] = {}
     grown: dict[str, None] = {}
     for stmt in statements_in(node.body):
@@ -105,9 +105,11 @@ def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
             pass
 
 
-def grown_inside(node: Nested, around: Mapping[str, Type]) -> dict[str, Type]:
+def grown_inside(
+    node: Nested, around: Mapping[str, Type], data: Collection[str]
+) -> dict[str, Type]:
     """Give the grown names in a nested function: its own, and those of the function around."""
-    own = grown_in(node) if isinstance(node, ast.FunctionDef) else {}
+    own = grown_in(node, data) if isinstance(node, ast.FunctionDef) else {}
     hidden = locals_of(node)
     return {n: ty for n, ty in around.items() if n not in hidden} | own
 

@@ -75,6 +75,8 @@ def is_change(cx: Context, node: ast.Call) -> bool:
     """Tell whether a call that stands alone is one of a method that changes a list. Tensors have
     `sort` as well, whose result nobody would then use."""
     match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))) if owner in cx.holding_data:
+            return False
         case ast.Call(func=ast.Attribute(attr="append")):
             return True
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):

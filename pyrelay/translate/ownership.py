@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple, final
 from ..ir.traverse import run
 from .context import Context
 from .environment import Bound, Holder
-from .flow import all_statements, bound_by, changed_list, parameters_of, statements_in
+from .flow import all_statements, bound_by, changed_list, statements_in
 from .scope import MISSING
-from .sharing import Share, Sharing, Summary, shares, stored_by_call
+from .sharing import Called, Share, Sharing, shares, stored_by_call
 from .static import static_value
-from .summaries import calls_in, summary, unit_called
+from .summaries import called, calls_in, summary, units_called
 
 
 def writes_items(body: Sequence[ast.stmt]) -> bool:
@@ -46,11 +46,12 @@ class _Here:
         found = static_value(self._cx, node)
         return MISSING if found is None else found.value
 
-    def called(self, node: ast.Call) -> tuple[Sequence[str], Summary] | None:
+    def called(self, node: ast.Call) -> Sequence[Called]:
         function = node.func.value if isinstance(node.func, ast.Subscript) else node.func
         known, cx = self.known(function), self._cx
-        unit = unit_called(cx.program, cx.definition, node, known, lists=self.lists)
-        return None if unit is None else (parameters_of(unit.node), summary(cx.program, unit))
+        seen = cx.program.namespace(cx.definition)
+        units = units_called(cx.program, cx.definition, node, known, seen, lists=self.lists)
+        return [called(u, node, known, summary(cx.program, u)) for u in units]
 
 
 def lists_shared(cx: Context, node: ast.expr) -> Sharing:
@@ -77,8 +78,8 @@ def origin(cx: Context, value: ast.expr, target: ast.expr) -> Origin:
     """Return where the tensors of a value may come from that a target gets."""
     here, names = _Here(cx, lists=False), list(shared_by(cx, value))
     if isinstance(target, ast.Tuple | ast.List):
-        found = here.called(value) if isinstance(value, ast.Call) else None
-        repeats = found is not None and not found[1].distinct
+        found = here.called(value) if isinstance(value, ast.Call) else ()
+        repeats = not all(f.summary.distinct for f in found)
         return Origin(names, value if repeats else next(iter(names), None))
     own = {s.name for s in run(shares(here, value)) if not s.inside}
     return Origin(names, next((n for n in names if n.id in own), None))

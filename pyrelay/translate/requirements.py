@@ -15,6 +15,7 @@ from typing import Final, TypeAlias, final
 from ..ir.intrinsics import Intrinsic
 from .context import Program
 from .definition import Definition, DerivedFunction, Kind, StaticValue, meaning
+from .families import methods_named
 from .flow import all_statements, locals_of
 from .scope import Scope, is_plain
 from .signature import Parameter
@@ -89,7 +90,10 @@ class _Mentions:
     """Finds the mentions in one function."""
 
     def __init__(self, program: Program, definition: Definition) -> None:
+        self._program: Final = program
+        self._choices: Final = () if definition.owner is None else definition.owner.choices
         self._scope: Final[Scope] = program.scope(definition)
+        self._namespace: Final = program.namespace(definition)
         self._node: Final = definition.source.node
         self._locals: Final = locals_of(self._node)
         self._nested: Final = {
@@ -100,6 +104,9 @@ class _Mentions:
 
     def find(self) -> Iterator[_Mention]:
         """Give the mentions in the order of the text; nested functions where they are named."""
+        if self._choices:
+            yield from (_Mention(d, NOTHING, ()) for _, d in self._choices if d is not None)
+            return
         pending: list[tuple[ast.AST, Supplied]] = [(s, NOTHING) for s in self._node.body[::-1]]
         while pending:
             node, supplied = pending.pop()
@@ -108,6 +115,9 @@ class _Mentions:
             target = self._target(node)
             if target is not None:
                 yield _Mention(target, supplied, self._statics(node, target))
+            if isinstance(node, ast.Attribute) and target is None:
+                methods = methods_named(self._program, node.attr, self._namespace)
+                yield from (_Mention(m, supplied, ()) for m in methods)
 
     def _parts(self, node: ast.AST, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
         match node:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import enum
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from types import CellType, FunctionType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard, final
@@ -35,6 +35,10 @@ MISSING: Final = _Missing()
 
 
 NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+Namespace: TypeAlias = Callable[[], Mapping[str, Any]]
+"""Gives the names in scope."""
 
 
 Place: TypeAlias = tuple[int, str]
@@ -89,8 +93,11 @@ class Scope:
         varying: Collection[Place] = (),
         fixed: Collection[str] = (),
         captured: dict[Place, CapturedNumber | CapturedInteger] | None = None,
+        method: Callable[[object, str, Namespace], Any] | None = None,
     ) -> None:
-        """The numbers at the places in `varying` are no part of the program, but for integers under
+        """`method` gives what a method is that is named on its class, `Tree.depth`, else None.
+
+        The numbers at the places in `varying` are no part of the program, but for integers under
         names in `fixed`, which annotations mention. `captured` are those that the program has
         mentioned so far: one operator reads each of them."""
         names = function.__code__.co_freevars
@@ -102,6 +109,7 @@ class Scope:
         self._varying: Final = varying
         self._fixed: Final = fixed
         self._captured: Final = {} if captured is None else captured
+        self._method: Final = method
         self._guards: Final[dict[Place, Guard]] = {}
 
     @property
@@ -123,7 +131,8 @@ class Scope:
             found = self._guarded(vars(owner), name, owner)
             if isinstance(found, CAPTURED):
                 return found
-        return getattr(owner, name, MISSING)
+        own = None if self._method is None else self._method(owner, name, self.namespace)
+        return getattr(owner, name, MISSING) if own is None else own
 
     def value(self, node: ast.AST, own: Collection[str]) -> Any:
         """Return the captured value of a literal, or of a name that is not a function's own with

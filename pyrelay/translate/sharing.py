@@ -21,7 +21,7 @@ from ..ir.types import AdtType
 from ..prelude.library import library
 from ..prelude.names import LibraryConstructor, LibraryFunction, library_value
 from .definition import meaning
-from .flow import names_of, reads
+from .flow import CHANGES, names_of, reads
 from .list_methods import METHODS as OF_LISTS
 from .scope import MISSING
 from .tables import CASTS, COPIES, LIKE, METHODS, SAME
@@ -53,6 +53,15 @@ class Summary(NamedTuple):
     distinct: bool = True
 
 
+class Called(NamedTuple):
+    """A function whose text is known and that a call is of, or may be of: its parameters, and what
+    it shares. A method takes its receiver for the first."""
+
+    params: Sequence[str]
+    summary: Summary
+    receives: bool = False
+
+
 class Names(Protocol):
     """The meaning of names where an expression stands."""
 
@@ -69,9 +78,9 @@ class Names(Protocol):
         """Return the Python value of an expression, MISSING if it is not known."""
         ...
 
-    def called(self, node: ast.Call) -> tuple[Sequence[str], Summary] | None:
-        """Return the parameters and the summary of a function whose text is known; None for any
-        other callee."""
+    def called(self, node: ast.Call) -> Sequence[Called]:
+        """Return the functions whose text is known that a call may be of: one, or the methods of
+        a name; none for any other callee."""
         ...
 
 
@@ -167,19 +176,20 @@ def _comprehension(
 
 
 def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
-    function = names.called(node)
-    if function is not None:
-        return (yield _applied(names, node, *function, stored=False))
+    functions = names.called(node)
+    found = yield _applied(names, node, functions, stored=False)
+    if functions and not _is_of_values(node):
+        return found
     known = names.known(node.func)
-    found = library_value(known)
-    if isinstance(found, LibraryFunction):
-        return (yield _library_call(names, node, found))
+    of_library = library_value(known)
+    if isinstance(of_library, LibraryFunction):
+        return (yield _library_call(names, node, of_library))
     arguments = yield _all(names, _arguments(node))
     if known is not MISSING:
         return _of_known(known, arguments, lists=names.lists)
     if isinstance(node.func, ast.Attribute):
         receiver = yield shares(names, node.func.value)
-        return _of_method(node.func.attr, receiver, arguments, lists=names.lists)
+        return found | _of_method(node.func.attr, receiver, arguments, lists=names.lists)
     return anything(arguments | (yield shares(names, node.func)))
 
 
@@ -199,8 +209,13 @@ def _library_call(names: Names, node: ast.Call, found: LibraryFunction) -> Steps
 
 def stored_by_call(names: Names, node: ast.Call) -> Steps[Sharing]:
     """Return what a call stores in cells that outlive it."""
-    function = names.called(node)
-    return FRESH if function is None else (yield _applied(names, node, *function, stored=True))
+    return (yield _applied(names, node, names.called(node), stored=True))
+
+
+def _is_of_values(node: ast.Call) -> bool:
+    """Tell whether a call may be that of a method of tensors or lists."""
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    return any(name in known for known in (METHODS, OF_LISTS, COPIES, SAME, CASTS, LIKE, CHANGES))
 
 
 def _arguments(node: ast.Call) -> Iterator[ast.expr]:
@@ -209,20 +224,22 @@ def _arguments(node: ast.Call) -> Iterator[ast.expr]:
 
 
 def _applied(
-    names: Names, node: ast.Call, params: Sequence[str], summary: Summary, *, stored: bool
+    names: Names, node: ast.Call, functions: Iterable[Called], *, stored: bool
 ) -> Steps[Sharing]:
-    """Return what a function shares, or stores, with its arguments in the place of parameters."""
-    written: dict[str, ast.expr] = dict(zip(params, node.args, strict=False))
-    written |= {k.arg: k.value for k in node.keywords if k.arg is not None}
+    """Return what functions share, or store, with their arguments in the place of parameters."""
     found: set[Share] = set()
-    for share in summary.stored if stored else summary.result:
-        if share.name in params:
-            argument = written.get(share.name)
-            given = FRESH if argument is None else (yield shares(names, argument))
-        else:
-            given = names.sharing(share.name)
-        given = element(given) if share.part else given
-        found |= inside(given) if share.inside else given
+    for params, summary, receives in functions:
+        own = [node.func.value] if receives and isinstance(node.func, ast.Attribute) else []
+        written: dict[str, ast.expr] = dict(zip(params, [*own, *node.args], strict=False))
+        written |= {k.arg: k.value for k in node.keywords if k.arg is not None}
+        for share in summary.stored if stored else summary.result:
+            if share.name in params:
+                argument = written.get(share.name)
+                given = FRESH if argument is None else (yield shares(names, argument))
+            else:
+                given = names.sharing(share.name)
+            given = element(given) if share.part else given
+            found |= inside(given) if share.inside else given
     return frozenset(found)
 
 

@@ -106,7 +106,7 @@ def read_signature(
     source = definition.source
     args = source.node.args
     reader = AnnotationReader(scope.namespace(), report, data)
-    parameters = tuple(_parameters(definition, reader, report))
+    parameters = tuple(_parameters(definition, reader, report, data))
     result = None
     if source.node.returns is not None:
         result = reader.read_result(source.node.returns, source.span(source.node.returns))
@@ -122,7 +122,10 @@ def _result(annotation: Annotation | None) -> tuple[Type | None, Numbers]:
 
 
 def _parameters(
-    definition: Definition, reader: AnnotationReader, report: Callable[[Problem], None]
+    definition: Definition,
+    reader: AnnotationReader,
+    report: Callable[[Problem], None],
+    data: DataTypes,
 ) -> Iterator[Parameter]:
     source, function = definition.source, definition.function
     args = source.node.args
@@ -133,6 +136,12 @@ def _parameters(
     defaults |= function.__kwdefaults__ or {}
     places = dict(zip(names, args.defaults, strict=True))
     places |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
+    owner = definition.owner
+    if owner is not None and (owner.takes_self or owner.takes_class) and positional:
+        first, *positional = positional
+        span = source.span(first)
+        if owner.takes_self:
+            yield Parameter(first.arg, data.instance(owner.cls, reader.namespace, span), span)
     for arg in (*positional, *args.kwonlyargs):
         span = source.span(arg)
         default = defaults.get(arg.arg, MISSING)

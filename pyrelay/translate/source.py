@@ -125,8 +125,9 @@ def load_class(cls: type, near: SourceFile) -> ClassSource | None:
     return None
 
 
-def load_source(function: object) -> FunctionSource:
-    """Give the text of a function. Raises CheckError when there is none or it has changed."""
+def load_source(function: object, *, is_method: bool = False) -> FunctionSource:
+    """Return the text of a function. Raises CheckError where there is none or it has changed, and
+    for a method in a class, unless it `is_method` that is asked for."""
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         raise _no_function(function)
     code = function.__code__
@@ -139,8 +140,11 @@ def load_source(function: object) -> FunctionSource:
         raise CheckError(_changed(function, parsed.file))
     if isinstance(node, ast.AsyncFunctionDef):
         raise _refuse(parsed.file, node, "an `async def`", "write a plain `def`")
-    if place in parsed.methods:
-        instead = "write a function outside of the class, with the object's parts as parameters"
+    if place in parsed.methods and not is_method:
+        instead = (
+            "leave the decorator out: methods of frozen dataclasses need none. Those of other "
+            "classes become functions outside of the class"
+        )
         raise _refuse(parsed.file, node, "a method", instead)
     return FunctionSource(parsed.file, node)
 

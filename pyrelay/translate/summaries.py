@@ -14,6 +14,7 @@ from ..ir.traverse import Steps, run
 from ..ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
 from .context import Program
 from .definition import Definition, meaning
+from .families import methods_named
 from .flow import (
     captures,
     changed_list,
@@ -25,6 +26,7 @@ from .flow import (
 from .scope import MISSING
 from .sharing import (
     FRESH,
+    Called,
     Share,
     Sharing,
     Summary,
@@ -48,17 +50,39 @@ class Unit(NamedTuple):
     lists: bool
 
 
-def unit_called(
-    program: Program, definition: Definition, node: ast.Call, known: Any, *, lists: bool
-) -> Unit | None:
-    """Return the function that a call in a definition is of, if its text is known."""
+def units_called(
+    program: Program,
+    definition: Definition,
+    node: ast.Call,
+    known: Any,
+    seen: Mapping[str, Any],
+    *,
+    lists: bool,
+) -> list[Unit]:
+    """Return the functions that a call in a definition may be of, as far as their text is known:
+    one, or methods of one name of the classes in sight."""
     found = meaning(known)
     if isinstance(found, Definition):
-        return Unit(found, found.source.node, lists)
-    if known is not MISSING or not isinstance(node.func, ast.Name):
-        return None
-    nested = definition.local_functions.get(node.func.id)
-    return None if nested is None else Unit(definition, nested, lists)
+        return [Unit(found, found.source.node, lists)]
+    if known is not MISSING:
+        return []
+    match node.func:
+        case ast.Attribute(attr=name):
+            methods = methods_named(program, name, seen)
+            return [Unit(m, m.source.node, lists) for m in methods]
+        case ast.Name(id=name) if name in definition.local_functions:
+            return [Unit(definition, definition.local_functions[name], lists)]
+        case _:
+            return []
+
+
+def called(unit: Unit, node: ast.Call, known: Any, found: Summary) -> Called:
+    """Return a function as a call of it takes its arguments."""
+    owner, params = unit.definition.owner, parameters_of(unit.node)
+    if owner is None or unit.node is not unit.definition.source.node:
+        return Called(params, found)
+    is_method = known is MISSING and isinstance(node.func, ast.Attribute)
+    return Called(params[int(owner.takes_class) :], found, is_method and owner.takes_self)
 
 
 def summary(program: Program, unit: Unit) -> Summary:
@@ -95,6 +119,7 @@ class _Body:
         self._scope: Final = program.scope(unit.definition)
         self._own: Final = locals_of(unit.node)
         self._around: Final = unit.definition.local_names
+        self._seen: Final = program.namespace(unit.definition)
         self.lists: Final = unit.lists
         self._names: _State | None = {n: frozenset({Share(n)}) for n in self._taken()}
         """What names share where the walk is; None where control does not get to."""
@@ -126,20 +151,20 @@ class _Body:
         found = self._scope.value(node, self._around)
         return MISSING if isinstance(node, ast.Constant) else found
 
-    def called(self, node: ast.Call) -> tuple[Sequence[str], Summary] | None:
+    def called(self, node: ast.Call) -> Sequence[Called]:
         function = node.func.value if isinstance(node.func, ast.Subscript) else node.func
         definition = self._unit.definition
         known = self.known(function)
-        unit = unit_called(self._program, definition, node, known, lists=self.lists)
-        if unit is None:
-            return None
-        params = parameters_of(unit.node)
+        units = units_called(self._program, definition, node, known, self._seen, lists=self.lists)
+        return [called(u, node, known, self._summary_of(u)) for u in units]
+
+    def _summary_of(self, unit: Unit) -> Summary:
         if unit in self._program.summaries:
-            return params, self._program.summaries[unit]
+            return self._program.summaries[unit]
         if unit not in self._found:
             self._found[unit] = Summary()
             self._units.append(unit)
-        return params, self._found[unit]
+        return self._found[unit]
 
     # Statements.
 

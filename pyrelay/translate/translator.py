@@ -9,23 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ..config import is_debugging
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
-from ..ir.expr import Binding, Function, Var
+from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
-from ..ir.traverse import let, replace_params, run
+from ..ir.traverse import Steps, let, replace_params, run
 from ..ir.types import Type
 from ..prelude.library import link
 from . import entries
 from .annotation import AnnotationReader
 from .context import Context, ModelParts, ModelVar, Program
 from .data import DataType
+from .data_names import data_names
 from .debugging import source_functions
-from .definition import Definition, DerivedFunction, Kind, ModelUse, StaticValue
+from .definition import Definition, DerivedFunction, Kind, Meaning, ModelUse, StaticValue
 from .derived_numbers import FunctionNumbers
 from .described import Described, numbers_in
 from .environment import Bound, Holder, Static, Unbound
@@ -35,6 +36,7 @@ from .functions import annotated_definition
 from .growth import grown_in
 from .instances import NotSupplied, complete_statics
 from .mentions import lift
+from .method_calls import chosen_method, own_class
 from .models import (
     Instance,
     ModelSpec,
@@ -290,8 +292,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
     params = (*_model_params(cx, name), *_value_params(cx, name, signature))
     try:
         shapes = _tied_records(cx)
-        body = run(function_body(cx, definition.source.node))
-        body = let(shapes, source_functions(cx, body))
+        body = let(shapes, source_functions(cx, run(_body(cx))))
     except NotSupplied:
         program.report(UnknownModel(definition.source.head))
         return
@@ -307,6 +308,16 @@ def _translate_instance(program: Program, instance: Instance) -> None:
         cx.sites.check(program.report)
 
 
+def _body(cx: Context) -> Steps[Expr]:
+    owner, node = cx.definition.owner, cx.definition.source.node
+    if owner is None or not owner.takes_self:
+        return function_body(cx, node)
+    if owner.choices:
+        return chosen_method(cx, owner)
+    first = cx.program.signature(cx.definition).parameters[0].name
+    return own_class(cx, owner, first, lambda: function_body(cx, node))
+
+
 def _context(program: Program, instance: Instance) -> Context:
     definition = instance.definition
     node, scope = definition.source.node, program.scope(definition)
@@ -320,7 +331,6 @@ def _context(program: Program, instance: Instance) -> Context:
         counts[each] = counts.get(each, 0) + 1
     parameters = {p.name for p in signature.parameters}
     cx.once = frozenset(n for n, c in counts.items() if c == 1 and n not in parameters)
-    cx.grown = grown_in(node)
     cx.opened = attributes_read(node)
     cx.writes_items = writes_items(node.body)
     places = {n: cx.span(s) for s in reversed(list(statements_in(node.body))) for n in bound_by(s)}
@@ -334,6 +344,12 @@ def _context(program: Program, instance: Instance) -> Context:
         stand_in = STAND_IN if parameter.static is OptimizerUse else 0
         cx.env.set(parameter.name, Bound(static=Static(given.get(parameter.name, stand_in))))
         cx.assigned[parameter.name] = None
+    cx.holding_data = data_names(cx, node.body, {p.name: p.ty for p in signature.values})
+    cx.grown = grown_in(node, cx.holding_data)
+    owner, args = definition.owner, node.args
+    if owner is not None and owner.takes_class:
+        first = (*args.posonlyargs, *args.args)[0].arg
+        cx.env.set(first, Bound(static=Static(owner.cls)))
     return cx
 
 
@@ -433,11 +449,3 @@ def _mention_passed(program: Program, instance: Instance, given: _Given) -> None
             program.passed[name] = lift(cx, Static(passed), name, spans[name])
         except NotSupplied:
             program.report(UnknownModel(spans[name]))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a relay function means, in place of the Python object that carries it."""
-
-    __relay__: Any

@@ -16,7 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeGuard, final
 
 Namespace: TypeAlias = Mapping[str, Any]
 Evaluate: TypeAlias = Callable[[str], Any]
@@ -60,7 +60,7 @@ class Union:
         return f"`{self.name}` of {module}" if module else f"`{self.name}`"
 
 
-def is_data_class(value: object) -> bool:
+def is_data_class(value: object) -> TypeGuard[type]:
     """Tell whether a value is a dataclass, not an instance of one."""
     return isinstance(value, type) and dataclasses.is_dataclass(value)
 
@@ -74,12 +74,6 @@ _OTHERS: Final = (
     "abc", "builtins", "collections", "datetime", "enum", "jax", "numpy", "pyrelay", "torch",
     "types", "typing", "typing_extensions",
 )  # fmt: skip
-
-
-def method_of(name: str, seen: Namespace) -> type | None:
-    """Give the first dataclass in sight that has a method of the name."""
-    classes = (v for v in seen.values() if is_data_class(v))
-    return next((c for c in classes if isinstance(vars(c).get(name), types.FunctionType)), None)
 
 
 def may_be_field(name: str, seen: Namespace) -> bool:

@@ -17,10 +17,12 @@ class Hypothesis:
     score: Float
     tokens: list[Int]
 
+    @property
+    def last(self) -> Int:
+        return self.tokens[-1]
 
-@relay
-def extended(h: Hypothesis, token: Int, log_probability: Float) -> Hypothesis:
-    return Hypothesis(h.score + log_probability, [*h.tokens, token])
+    def extended(self, token: Int, log_probability: Float) -> Hypothesis:
+        return Hypothesis(self.score + log_probability, [*self.tokens, token])
 
 
 @relay
@@ -32,9 +34,9 @@ def beam_search(
     for _ in range(steps):
         candidates = []
         for hypothesis in beam:
-            row = log_probabilities[hypothesis.tokens[-1]]
+            row = log_probabilities[hypothesis.last]
             for token in range(len(row)):
-                candidates.append(extended(hypothesis, token, row[token]))
+                candidates.append(hypothesis.extended(token, row[token]))
         beam = sorted(candidates, key=lambda h: h.score, reverse=True)[:width]
     return beam
 

@@ -1,4 +1,4 @@
-"""An interpreter of a small functional language: environments, closures, recursion, gradients."""
+"""An interpreter of a small functional language in methods: environments, closures, gradients."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from pyrelay import Float, RunError, relay
 class Const:
     value: Float
 
+    def evaluate(self, environment: Environment) -> Value:
+        return Number(self.value)
+
 
 @dataclass(frozen=True)
 class Name:
     name: str
+
+    def evaluate(self, environment: Environment) -> Value:
+        return environment.lookup(self.name)
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,16 @@ class Binary:
     left: Term
     right: Term
 
+    def evaluate(self, environment: Environment) -> Value:
+        a = self.left.evaluate(environment).number()
+        b = self.right.evaluate(environment).number()
+        if self.operator == "+":
+            return Number(a + b)
+        if self.operator == "-":
+            return Number(a - b)
+        assert self.operator == "*", f"{self.operator} is no operator"
+        return Number(a * b)
+
 
 @dataclass(frozen=True)
 class IfPositive:
@@ -33,17 +49,28 @@ class IfPositive:
     then: Term
     otherwise: Term
 
+    def evaluate(self, environment: Environment) -> Value:
+        positive = self.condition.evaluate(environment).number() > 0
+        return (self.then if positive else self.otherwise).evaluate(environment)
+
 
 @dataclass(frozen=True)
 class Lambda:
     parameter: str
     body: Term
 
+    def evaluate(self, environment: Environment) -> Value:
+        return Closure(self.parameter, self.body, environment)
+
 
 @dataclass(frozen=True)
 class Apply:
     function: Term
     argument: Term
+
+    def evaluate(self, environment: Environment) -> Value:
+        function = self.function.evaluate(environment)
+        return function.applied(self.argument.evaluate(environment))
 
 
 Term = Const | Name | Binary | IfPositive | Lambda | Apply
@@ -53,12 +80,24 @@ Term = Const | Name | Binary | IfPositive | Lambda | Apply
 class Number:
     value: Float
 
+    def number(self) -> Float:
+        return self.value
+
+    def applied(self, argument: Value) -> Value:
+        raise ValueError("a function is needed here")
+
 
 @dataclass(frozen=True)
 class Closure:
     parameter: str
     body: Term
-    environment: Environment | None
+    environment: Environment
+
+    def number(self) -> Float:
+        raise ValueError("a number is needed here")
+
+    def applied(self, argument: Value) -> Value:
+        return self.body.evaluate(Environment(self.parameter, argument, self.environment))
 
 
 Value = Number | Closure
@@ -70,54 +109,16 @@ class Environment:
     value: Value
     rest: Environment | None
 
-
-@relay
-def lookup(environment: Environment | None, name: str) -> Value:
-    assert environment is not None, f"{name} is not bound"
-    if environment.name == name:
-        return environment.value
-    return lookup(environment.rest, name)
-
-
-@relay
-def number(value: Value) -> Float:
-    assert isinstance(value, Number), "a number is needed here"
-    return value.value
-
-
-@relay
-def evaluate(term: Term, environment: Environment | None) -> Value:
-    match term:
-        case Const(value):
-            return Number(value)
-        case Name(name):
-            return lookup(environment, name)
-        case Binary(operator, left, right):
-            a = number(evaluate(left, environment))
-            b = number(evaluate(right, environment))
-            if operator == "+":
-                return Number(a + b)
-            if operator == "-":
-                return Number(a - b)
-            assert operator == "*", f"{operator} is no operator"
-            return Number(a * b)
-        case IfPositive(condition, then, otherwise):
-            positive = number(evaluate(condition, environment)) > 0
-            return evaluate(then if positive else otherwise, environment)
-        case Lambda(parameter, body):
-            return Closure(parameter, body, environment)
-        case Apply(function, argument):
-            closure = evaluate(function, environment)
-            assert isinstance(closure, Closure), "a function is needed here"
-            value = evaluate(argument, environment)
-            return evaluate(
-                closure.body, Environment(closure.parameter, value, closure.environment)
-            )
+    def lookup(self, name: str) -> Value:
+        if self.name == name:
+            return self.value
+        assert self.rest is not None, f"{name} is not bound"
+        return self.rest.lookup(name)
 
 
 @relay
 def run(term: Term, x: Float) -> Float:
-    return number(evaluate(term, Environment("x", Number(x), None)))
+    return term.evaluate(Environment("x", Number(x), None)).number()
 
 
 def self_applied(body: Term) -> Term:
@@ -157,3 +158,11 @@ def test_mistakes_of_the_interpreted_program_are_its_own_errors() -> None:
         run(Name("y"), 1.0)
     with pytest.raises(RunError, match="a function is needed here"):
         run(Apply(Const(1.0), Const(2.0)), 1.0)
+    with pytest.raises(RunError, match="a number is needed here"):
+        run(Lambda("a", Name("a")), 1.0)
+
+
+def test_plain_python_interprets_the_same_methods() -> None:
+    power = Apply(POWER, Const(5.0)).evaluate(Environment("x", Number(2.0), None))
+    assert power == Number(32.0)
+    torch.testing.assert_close(run(Apply(POWER, Const(5.0)), 2.0), torch.tensor(32.0))

@@ -17,20 +17,22 @@ class Belief:
     mean: Tensor[Float, (2,)]
     covariance: Tensor[Float, (2, 2)]
 
+    @property
+    def position(self) -> Float:
+        return self.mean[0]
 
-@relay
-def predicted(belief: Belief, dt: float, process: Float) -> Belief:
-    motion = relay.tensor([[1.0, dt], [0.0, 1.0]])
-    noise = process * relay.tensor([[dt**3 / 3, dt**2 / 2], [dt**2 / 2, dt]])
-    return Belief(motion @ belief.mean, motion @ belief.covariance @ motion.T + noise)
+    def predicted(self, dt: float, process: Float) -> Belief:
+        motion = relay.tensor([[1.0, dt], [0.0, 1.0]])
+        noise = process * relay.tensor([[dt**3 / 3, dt**2 / 2], [dt**2 / 2, dt]])
+        return Belief(motion @ self.mean, motion @ self.covariance @ motion.T + noise)
 
+    def residual(self, measured: Float, noise: Float) -> tuple[Float, Float]:
+        return measured - self.position, self.covariance[0, 0] + noise
 
-@relay
-def updated(belief: Belief, residual: Float, variance: Float) -> Belief:
-    gain = belief.covariance[:, 0] / variance
-    mean = belief.mean + gain * residual
-    covariance = belief.covariance - relay.outer(gain, belief.covariance[0])
-    return Belief(mean, covariance)
+    def updated(self, residual: Float, variance: Float) -> Belief:
+        gain = self.covariance[:, 0] / variance
+        mean = self.mean + gain * residual
+        return Belief(mean, self.covariance - relay.outer(gain, self.covariance[0]))
 
 
 @relay
@@ -41,14 +43,13 @@ def filtered(
     log_likelihood = 0
     positions = []
     for z in measured:
-        belief = predicted(belief, dt, process)
-        residual = z - belief.mean[0]
-        variance = belief.covariance[0, 0] + noise
+        belief = belief.predicted(dt, process)
+        residual, variance = belief.residual(z, noise)
         log_likelihood -= 0.5 * (
             residual**2 / variance + relay.log(variance) + math.log(2 * math.pi)
         )
-        belief = updated(belief, residual, variance)
-        positions.append(belief.mean[0])
+        belief = belief.updated(residual, variance)
+        positions.append(belief.position)
     return positions, log_likelihood
 
 

@@ -13,10 +13,36 @@ from pyrelay import Float, relay
 class Number:
     value: float
 
+    def simplified(self) -> Expression:
+        return self
+
+    def derivative(self, index: int) -> Expression:
+        return Number(0.0)
+
+    def at(self, values: list[Float]) -> Float:
+        return self.value
+
+    @property
+    def size(self) -> int:
+        return 1
+
 
 @dataclass(frozen=True)
 class Variable:
     index: int
+
+    def simplified(self) -> Expression:
+        return self
+
+    def derivative(self, index: int) -> Expression:
+        return Number(1.0 if self.index == index else 0.0)
+
+    def at(self, values: list[Float]) -> Float:
+        return values[self.index]
+
+    @property
+    def size(self) -> int:
+        return 1
 
 
 @dataclass(frozen=True)
@@ -24,11 +50,52 @@ class Add:
     left: Expression
     right: Expression
 
+    def simplified(self) -> Expression:
+        match self.left.simplified(), self.right.simplified():
+            case Number(a), Number(b):
+                return Number(a + b)
+            case (Number(0.0), other) | (other, Number(0.0)):
+                return other
+            case a, b:
+                return Add(a, b)
+
+    def derivative(self, index: int) -> Expression:
+        return Add(self.left.derivative(index), self.right.derivative(index))
+
+    def at(self, values: list[Float]) -> Float:
+        return self.left.at(values) + self.right.at(values)
+
+    @property
+    def size(self) -> int:
+        return 1 + self.left.size + self.right.size
+
 
 @dataclass(frozen=True)
 class Mul:
     left: Expression
     right: Expression
+
+    def simplified(self) -> Expression:
+        match self.left.simplified(), self.right.simplified():
+            case Number(a), Number(b):
+                return Number(a * b)
+            case (Number(0.0), _) | (_, Number(0.0)):
+                return Number(0.0)
+            case (Number(1.0), other) | (other, Number(1.0)):
+                return other
+            case a, b:
+                return Mul(a, b)
+
+    def derivative(self, index: int) -> Expression:
+        left, right = self.left.derivative(index), self.right.derivative(index)
+        return Add(Mul(left, self.right), Mul(self.left, right))
+
+    def at(self, values: list[Float]) -> Float:
+        return self.left.at(values) * self.right.at(values)
+
+    @property
+    def size(self) -> int:
+        return 1 + self.left.size + self.right.size
 
 
 Expression = Number | Variable | Add | Mul
@@ -36,60 +103,22 @@ Expression = Number | Variable | Add | Mul
 
 @relay
 def simplify(e: Expression) -> Expression:
-    match e:
-        case Add(left, right):
-            match simplify(left), simplify(right):
-                case Number(a), Number(b):
-                    return Number(a + b)
-                case (Number(0.0), other) | (other, Number(0.0)):
-                    return other
-                case a, b:
-                    return Add(a, b)
-        case Mul(left, right):
-            match simplify(left), simplify(right):
-                case Number(a), Number(b):
-                    return Number(a * b)
-                case (Number(0.0), _) | (_, Number(0.0)):
-                    return Number(0.0)
-                case (Number(1.0), other) | (other, Number(1.0)):
-                    return other
-                case a, b:
-                    return Mul(a, b)
-        case _:
-            return e
+    return e.simplified()
 
 
 @relay
 def derivative(e: Expression, index: int) -> Expression:
-    match e:
-        case Number():
-            return Number(0.0)
-        case Variable(i):
-            return Number(1.0 if i == index else 0.0)
-        case Add(left, right):
-            return Add(derivative(left, index), derivative(right, index))
-        case Mul(left, right):
-            return Add(Mul(derivative(left, index), right), Mul(left, derivative(right, index)))
-
-
-@relay
-def size(e: Expression) -> int:
-    if isinstance(e, (Add, Mul)):
-        return 1 + size(e.left) + size(e.right)
-    return 1
+    return e.derivative(index)
 
 
 @relay
 def evaluate(e: Expression, values: list[Float]) -> Float:
-    match e:
-        case Number(value):
-            return value
-        case Variable(i):
-            return values[i]
-        case Add(left, right):
-            return evaluate(left, values) + evaluate(right, values)
-        case Mul(left, right):
-            return evaluate(left, values) * evaluate(right, values)
+    return e.at(values)
+
+
+@relay
+def size(e: Expression) -> int:
+    return e.size
 
 
 X, Y = Variable(0), Variable(1)
@@ -115,3 +144,8 @@ def test_simplifying_keeps_values_and_removes_nodes() -> None:
     values = [torch.tensor(0.3), torch.tensor(4.0)]
     torch.testing.assert_close(evaluate(simplify(raw), values), evaluate(raw, values))
     assert size(simplify(raw)) < size(raw)
+
+
+def test_the_methods_do_the_same_in_plain_python() -> None:
+    assert CUBIC.derivative(0).simplified() == simplify(derivative(CUBIC, 0))
+    assert CUBIC.size == size(CUBIC)

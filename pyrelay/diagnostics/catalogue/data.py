@@ -182,6 +182,36 @@ class NoSuchField:
 
 
 @dataclass(frozen=True, slots=True)
+class NoSuchMethod:
+    """A method is called, or a property read, of a value that does not have it.
+
+    A value of a union is of any of its classes, so each of them defines the method, or a test says
+    before which class the value is of. A method in compiled code is a function that the class, or a
+    base of it that is no dataclass, defines with `def`.
+    """
+
+    span: Span
+    name: str
+    owner: str
+    used: str
+    """The type of the value."""
+    instead: str | None
+    place: Span | None = None
+    kind: str = "method"
+
+    def diagnostic(self) -> Diagnostic:
+        """Give the mistake as data."""
+        place = () if self.place is None else (Label(self.place, "it is not defined here"),)
+        return Diagnostic(
+            code="RL162",
+            title=f"{self.owner} has no {self.kind} `{self.name}`",
+            primary=Label(self.span, f"used here of {self.used}"),
+            secondary=place,
+            help=self.instead,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class SizeNotShown:
     """A size is needed when the program runs, and no value determines it.
 

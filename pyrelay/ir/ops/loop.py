@@ -141,6 +141,18 @@ map_leaves: Final = _undecided_of(
     operand("trees"),
     sample=(0, (0,)),
 )
+by_type: Final = _undecided_of(
+    "by_type",
+    "A method call or the read of a property: `choices` are functions of the value, the first for "
+    "values of the first data type in `types`, and one more for values of any other type, if that "
+    "means something.",
+    operand("choices"),
+    operand("value"),
+    attribute("name", convert=kinds.text),
+    attribute("types", convert=kinds.texts),
+    sample=((0,), 0),
+    attrs={"name": "depth", "types": ("Tree",)},
+)
 equal_values: Final = _undecided_of(
     "equal_values",
     "`relay.equal` as it is written: of tensors element by element, of data as a whole.",
@@ -178,6 +190,7 @@ UNDECIDED: Final = (
     bound,
     contains,
     map_leaves,
+    by_type,
     equal_values,
     relay_call,
     index_of,

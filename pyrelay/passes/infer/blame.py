@@ -384,6 +384,8 @@ def _way_out(text: str, actual: Type, wanted: Type) -> str | None:
         case FnType(given), FnType(taken) if len(given) != len(taken):
             count = f"{len(taken)} argument{'s' * (len(taken) != 1)}"
             return f"it is called with {count}: pass a function that takes so many"
+        case _ if inner_of(actual) == wanted:
+            return "it may be None: test that with `is not None` first"
         case _:
             return None
 

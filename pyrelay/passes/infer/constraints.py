@@ -28,7 +28,7 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Constant, Constructor, Expr, Function, If, Rule, Transform, Var
 from ...ir.op import Clash, Stuck
 from ...ir.ops.field import field
-from ...ir.ops.loop import unpacked
+from ...ir.ops.loop import by_type, unpacked
 from ...ir.types import (
     BOOL,
     AdtType,
@@ -49,7 +49,7 @@ from .blame import explain_argument, explain_operator, explain_unpacking, operan
 from .joined_lists import is_empty_list, joins_lists
 from .joins import join, takes_none
 from .operators import OperatorCall
-from .records import explain_field
+from .records import explain_field, explain_method
 from .solver import Place, Solver
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class OperatorConstraint:
         """Give what to tell the user."""
         if self.call.op is field and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
+        if self.call.op is by_type and not isinstance(clash, WrongAttribute):
+            return explain_method(self.call.call, solver.resolve(self.call.types[1]))
         if self.call.op is unpacked and not isinstance(clash, WrongAttribute):
             count, actual = self.call.call.attrs["count"], solver.resolve(self.call.types[0])
             return explain_unpacking(self.span, count, actual, self.call.call.args[0])

@@ -40,7 +40,7 @@ from ...ir.expr import (
 from ...ir.op import Op
 from ...ir.ops.captured import CapturedInteger
 from ...ir.ops.failing import no_element
-from ...ir.ops.loop import map_leaves
+from ...ir.ops.loop import by_type, map_leaves
 from ...ir.traverse import Steps, attr_exprs, run, spine
 from ...ir.types import (
     BOOL,
@@ -335,10 +335,10 @@ class Generator:
                 return None
 
     def _operator(self, expr: Call, op: Op) -> Steps[Type]:
-        # A map of trees has its function copied for each type of leaf, and typed there.
-        is_map = op is map_leaves
-        types = yield self._each(expr.args[1:] if is_map else expr.args)
-        types = (UNIT, *types) if is_map else types
+        # Functions that are copied, or chosen, where the call is read are typed there.
+        is_later = op in (map_leaves, by_type)
+        types = yield self._each(expr.args[1:] if is_later else expr.args)
+        types = (UNIT, *types) if is_later else types
         attr_types: dict[Expr, Type] = {}
         for inside in attr_exprs(expr):
             attr_types[inside] = yield self.walk(inside)

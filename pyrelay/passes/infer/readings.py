@@ -28,6 +28,7 @@ from ...ir.ops.join import stack
 from ...ir.ops.loop import (
     backwards,
     bound,
+    by_type,
     contains,
     count_of,
     element_at,
@@ -70,7 +71,7 @@ from .filled import filled
 from .list_readings import found_in_list, multiplied, order, truth_of, unpacked_elements
 from .membership import membership
 from .operators import OperatorCall
-from .records import read_field
+from .records import chosen, read_field
 from .sites import Reader, Reading, Site, nothing
 from .solver import Solver
 from .tree_map import mapped
@@ -108,6 +109,12 @@ def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Re
     at = Site(call, solver)
     meant = read_field(call, at.operand(0), solver, adts)
     return Reading(at.operands, meant)
+
+
+def _chosen(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    function = chosen(call.call, solver.shallow(call.types[1]))
+    (var,) = function.params
+    return Reading({var: call.call.args[1]}, function.body)
 
 
 def _contains(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
@@ -401,6 +408,7 @@ _OF_CALLS: Final[
     dict[Op, Callable[[OperatorCall, Solver, Mapping[str, AdtDef]], Reading | None]]
 ] = {
     bound: _bound,
+    by_type: _chosen,
     contains: _contains,
     count_of: found_in_list,
     index_of: found_in_list,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...diagnostics.catalogue.data import NoSuchField
+from ...diagnostics.catalogue.data import NoSuchField, NoSuchMethod
 from ...diagnostics.diagnostic import Problem
 from ...ir.dims import Dim
 from ...ir.expr import (
@@ -20,6 +20,7 @@ from ...ir.expr import (
 from ...ir.fields import all_have, reading
 from ...ir.op import Clash, Stuck
 from ...ir.types import AdtType, RefType, Substitution, Type, TypeHole, dim_names, show
+from ...prelude.library import OPTION
 
 if TYPE_CHECKING:
     from ...ir.module import AdtDef, ConstructorDef
@@ -53,6 +54,33 @@ def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[st
             return Match(value, tuple(found), span=span)
         case _:
             raise Clash("no such field")
+
+
+def chosen(call: Call, ty: Type) -> Function:
+    """Return the function that the type of a value chooses. Raises Stuck and Clash."""
+    if isinstance(ty, TypeHole):
+        raise Stuck(ty)
+    choices, types = call.args[0], call.attrs["types"]
+    assert isinstance(choices, Tuple)
+    is_known = isinstance(ty, AdtType) and ty.name in types
+    place = types.index(ty.name) if isinstance(ty, AdtType) and is_known else len(types)
+    if place == len(choices.fields):
+        raise Clash("no such method")
+    function = choices.fields[place]
+    assert isinstance(function, Function)
+    return function
+
+
+def explain_method(call: Call, ty: Type) -> Problem:
+    """Return the mistake of a method or property that a value does not have."""
+    name, holders = str(call.attrs["name"]), call.attrs["types"]
+    match ty:
+        case AdtType(name=owner, args=(inner,)) if owner == OPTION and not isinstance(inner, Dim):
+            instead = f"it may be None: test `is not None` first, which leaves {show(inner)}"
+        case _:
+            some = " and ".join(f"`{h}`" for h in holders)
+            instead = f"{some} {'has' if len(holders) == 1 else 'have'} it"
+    return NoSuchMethod(call.span, name, show(ty), show(ty), instead, kind="method or property")
 
 
 def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
