@@ -25,10 +25,10 @@ from typing import Final, final
 from ..ir.dims import ONE, ZERO, Dim, product
 from ..ir.expr import Var, type_of
 from ..ir.types import DType, bfloat16, float32, float64, is_float
-from ..passes.regions.groups import Domain, Group, Product, Reduced
-from ..passes.regions.places import linear
-from ..passes.regions.reading import dtype_of, shape_of
-from ..passes.regions.sorts import ROW, Sort, Sorts, sorts_of
+from ..kernels.contraction_axes import ROW, Sort, Sorts, sorts_of
+from ..kernels.groups import Domain, Group, Product, Reduced
+from ..kernels.places import linear
+from ..kernels.reading import dtype_of, shape_of
 from .block import Block
 from .combining import Row
 from .emit import KernelText

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, final
 
 from ..ir.bounds import is_nonnegative
 from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
-from ..passes.regions.places import Places
+from ..kernels.places import Places
 from .kernel import Argument, Size, Stride
 from .text import Text, call, infix, negative
 

@@ -17,9 +17,9 @@ import torch
 from ..ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of
 from ..ir.ops.sizes import size
 from ..ir.types import TupleType
-from ..passes.regions.items import mentioned
-from ..passes.regions.memory import Plan
-from ..passes.regions.reading import straight_line
+from ..kernels.fusion.nodes import mentioned
+from ..kernels.memory import Plan
+from ..kernels.reading import straight_line
 from .launch import MOST_SHAPES, KernelCall, key_of
 from .prepare import Prepared, Sizes, Storage
 from .sharing import is_shared

@@ -12,9 +12,9 @@ from typing import Any, Final, final
 from ..ir.dims import ONE, ZERO, Dim
 from ..ir.expr import Constant, Expr, Function, Var, type_of
 from ..ir.types import DType
-from ..passes.regions.groups import Output
-from ..passes.regions.places import Places, linear
-from ..passes.regions.reading import Reader, bindings_of, dtype_of, results_of, shape_of
+from ..kernels.groups import Output
+from ..kernels.places import Places, linear
+from ..kernels.reading import Reader, bindings_of, dtype_of, results_of, shape_of
 from .emit import KernelText
 from .indexing import STRIDE
 from .kernel import Form, Layout, Written
