@@ -1,10 +1,10 @@
 """Kernels of sums of products: tiles of the result, each summed over blocks of what is summed.
 
-Each dim of a sum is one of four (`passes.regions.sorts`): of the batch, of the rows (`m`), of the
-columns (`n`), or summed (`k`). Dims of one sort are numbered row by row as one. What operands are
-made of is computed on the way in, and what is made of the sums on the way out, while they are in
-registers. Several sums over the same places have an accumulator each; those that sum over as many
-places share a loop, and with it what they read.
+Each dim of a sum is one of four (`kernels.contraction_axes`): of the batch, of the rows (`m`), of
+the columns (`n`), or summed (`k`). Dims of one sort are numbered row by row as one. What operands
+are made of is computed on the way in, and what is made of the sums on the way out, while they are
+in registers. Several sums over the same places have an accumulator each; those that sum over as
+many places share a loop, and with it what they read.
 
 Reductions of what is made of the sums have whole rows in a tile; reductions beside them, of what
 one operand is made of, go along in the loop. What has an element for each row alone is stored by

@@ -1,6 +1,6 @@
 """Places as Triton text: axes of blocks, offsets of elements, and the sizes they are made of.
 
-Offsets are dims over the coordinates of a kernel (`passes.regions.places`), over sizes and strides.
+Offsets are dims over the coordinates of a kernel (`kernels.places`), over sizes and strides.
 What has no coordinate in it is computed on the host and passed as one integer.
 """
 

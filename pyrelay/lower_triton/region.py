@@ -1,6 +1,6 @@
 """Region functions as Python callables: the first run at some sizes tells what the others do.
 
-A region (in the form of `passes.regions.segments`) calls kernels and functions that call torch. Its
+A region (in the form of `kernels.fusion.segments`) calls kernels and functions that call torch. Its
 first run at some sizes calls them one after another and notes what each kernel prepared; from then
 on a `Tape` does the same without looking at any operand but the region's own.
 """

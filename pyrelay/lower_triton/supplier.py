@@ -1,6 +1,6 @@
 """What a kernel's reader is given: parameters as loads, arithmetic as terms.
 
-`passes.regions.reading.Reader` asks it for the elements of parameters and of what loops give; all
+`kernels.reading.Reader` asks it for the elements of parameters and of what loops give; all
 that it makes are terms, so that what is written where is decided when all is known (`emit`).
 """
 
@@ -27,7 +27,7 @@ Leaf = Callable[[Var, tuple[Dim, ...]], Any]
 
 @final
 class TermSupplier:
-    """The parameters of a kernel function as terms (`passes.regions.reading.Supplier`).
+    """The parameters of a kernel function as terms (`kernels.reading.Supplier`).
 
     `leaves` are variables bound inside that loops give, and how their elements are read.
     """
