@@ -34,6 +34,7 @@ from ...ir.types import (
     PRELUDE,
     UNIT,
     AdtType,
+    AnyDType,
     DType,
     DTypeHole,
     DTypeKind,
@@ -434,3 +435,27 @@ def _next_round(call: Call, loop: Function, position: int) -> Expr | None:
     if not rounds or any(n is call for n in rounds):
         return None
     return rounds[0].args[position]
+
+
+def one_type(first: Type, second: Type) -> str | None:
+    """Return a help that says how two types of tensors become one; None for other types."""
+    match first, second:
+        case TensorType(a), TensorType(b) if len(a) != len(b):
+            ranks = f"{len(a)} and {len(b)}"
+            way = "index or reduce the one, or `relay.expand` the other"
+            return f"the ranks are {ranks}: make both branches give one shape; {way}"
+        case TensorType(a, p), TensorType(b, q) if p != q:
+            dtype = max(_dtype(p), _dtype(q), key=lambda d: (d.kind.value, d.bits))
+            also = "" if a == b else ", and slice or pad one to the shape of the other"
+            return f"cast one of them: `relay.cast(x, relay.{dtype})`{also}"
+        case TensorType(), TensorType():
+            return "make both branches give one shape: slice, pad or reshape one of them"
+        case _:
+            return None
+
+
+def _dtype(dtype: AnyDType) -> DType:
+    """Return a dtype; of a number without one that which it has alone."""
+    if isinstance(dtype, DType):
+        return dtype
+    return DEFAULT_DTYPE[dtype.weak or DTypeKind.FLOAT]

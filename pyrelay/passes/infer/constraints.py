@@ -32,7 +32,6 @@ from ...ir.ops.loop import by_type, unpacked
 from ...ir.types import (
     BOOL,
     AdtType,
-    DType,
     FnType,
     SizeType,
     StrType,
@@ -45,7 +44,7 @@ from ...ir.types import (
     show,
 )
 from ...prelude.library import LIST, OPTION
-from .blame import explain_argument, explain_operator, explain_unpacking, operand_text
+from .blame import explain_argument, explain_operator, explain_unpacking, one_type, operand_text
 from .joined_lists import is_empty_list, joins_lists
 from .joins import join, takes_none
 from .operators import OperatorCall
@@ -363,24 +362,7 @@ class JoinConstraint:
                 break
         first, second = solver.resolve(first), solver.resolve(second)
         places = (first_span, show(first), second_span, show(second))
-        return BranchMismatch(self.span, *places, str(clash), _one_type(first, second))
-
-
-def _one_type(first: Type, second: Type) -> str | None:
-    """Return a help that says how two types of tensors become one; None for other types."""
-    match first, second:
-        case TensorType(a), TensorType(b) if len(a) != len(b):
-            ranks = f"{len(a)} and {len(b)}"
-            way = "index or reduce the one, or `relay.expand` the other"
-            return f"the ranks are {ranks}: make both branches give one shape; {way}"
-        case TensorType(a, DType() as p), TensorType(b, DType() as q) if p != q:
-            dtype = max(p, q, key=lambda d: d.bits)
-            also = "" if a == b else ", and slice or pad one to the shape of the other"
-            return f"cast one of them: `relay.cast(x, relay.{dtype})`{also}"
-        case TensorType(), TensorType():
-            return "make both branches give one shape: slice, pad or reshape one of them"
-        case _:
-            return None
+        return BranchMismatch(self.span, *places, str(clash), one_type(first, second))
 
 
 @final
