@@ -114,12 +114,23 @@ def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
     found: dict[str, Holder] = {}
     for stmt in statements_in(body):
         value = stored_by(cx, stmt)
-        shared = [] if value is None else list(shared_by(cx, value))
+        own = _items_assigned(stmt)
+        shared = [] if value is None else [n for n in shared_by(cx, value) if n.id not in own]
         for name in shared:
             found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
         for target in bound_by(stmt, items=False) if shared else ():
             found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
     return {name: holder for name, holder in found.items() if name not in cx.grown}
+
+
+def _items_assigned(stmt: ast.stmt) -> set[str]:
+    """Return the names of which a statement assigns items and nothing else: an item that comes from
+    another of the same name goes nowhere else."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    if not all(isinstance(t, ast.Subscript) for t in targets):
+        return set()
+    bases = [t.value for t in targets if isinstance(t, ast.Subscript)]
+    return {b.id for b in bases if isinstance(b, ast.Name)}
 
 
 def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
