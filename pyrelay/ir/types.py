@@ -171,6 +171,8 @@ Type: TypeAlias = (
 UNKNOWN: Final = TypeHole(0)
 """In an annotation: a part that inference finds; each occurrence is a hole of its own."""
 
+OWN_SIZES: Final = "Own."
+"""In front of the names of data types of tensors that each have sizes of their own."""
 PRELUDE: Final = "prelude."
 """How the names of the prelude's data types and functions begin in a program."""
 
@@ -387,6 +389,13 @@ def is_float(dtype: AnyDType) -> bool:
     return isinstance(dtype, DType) and dtype.kind is DTypeKind.FLOAT
 
 
+def names_own_sizes(name: str) -> bool:
+    """Tell whether a data type, by its name, is one of tensors that each have sizes of their own
+    (`own_sizes.py`)."""
+    marks = name.rpartition(".")[2]
+    return name.startswith(OWN_SIZES) and name.count(".") == 2 and not marks.strip("av")
+
+
 def show(ty: Type) -> str:
     """Give the type in the user's own notation, as it would be annotated."""
     match ty:
@@ -401,16 +410,30 @@ def show(ty: Type) -> str:
             return f"Fn[[{', '.join(map(_part, params))}], {_part(result)}]"
         case RefType(value):
             return f"Ref[{_part(value)}]"
-        case AdtType(name, args):
-            name = name.removeprefix(PRELUDE)
-            inside = ", ".join(_size(a) if isinstance(a, Dim) else _part(a) for a in args)
-            return f"{name}[{inside}]" if args else name
+        case AdtType():
+            return _data(ty)
         case TypeVar(name):
             return name
         case StrType():
             return "str"
         case TypeHole():
             return "an unknown type"
+
+
+def _data(ty: AdtType) -> str:
+    if names_own_sizes(ty.name):
+        return _with_own_sizes(ty)
+    name = ty.name.removeprefix(PRELUDE)
+    inside = ", ".join(_size(a) if isinstance(a, Dim) else _part(a) for a in ty.args)
+    return f"{name}[{inside}]" if ty.args else name
+
+
+def _with_own_sizes(ty: AdtType) -> str:
+    _, dtype, marks = ty.name.split(".")
+    sizes = iter(_size(a) for a in ty.args if isinstance(a, Dim))
+    shape = ["Any" if mark == "a" else next(sizes) for mark in marks]
+    listed = f"{shape[0]}," if len(shape) == 1 else ", ".join(shape)
+    return f"Tensor[{_SCALAR_NAMES.get(dtype, dtype)}, ({listed})]"
 
 
 def _part(ty: Type) -> str:

@@ -201,6 +201,9 @@ class DataWalk:
         return []
 
     def _leaf(self, value: Any, plan: Leaf, trail: Trail, names: Names) -> None:
+        if plan.own:
+            number = next(self._binder.numbers)
+            names = names | {n: f"{n}#{number}" for n in plan.own}
         at = Part(trail, self._named(plan.type, names), self._parameter.span, plan.numbers)
         host = self._binder.convert(at, value, at.type)
         if type(value) not in _UNCHANGING or any(dim_names(plan.type)):

@@ -1,7 +1,8 @@
 """How values of data types look at run time, in compiled code and in the reference evaluator.
 
 A user's data type: instances of the user's own classes. The prelude's optional: None, or the value
-itself. Any other data type, such as one that a pass generates: the tuple `(tag, *fields)`.
+itself. What a tensor that has sizes of its own is in: the tensor. Any other data type, such as one
+that a pass generates: the tuple `(tag, *fields)`.
 `host/data.py` generates code for the same representations.
 """
 
@@ -14,6 +15,7 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from ..ir.types import names_own_sizes
 from ..prelude.library import LIST, OPTION
 from ..prelude.names import CONSTRUCTORS
 from ..prelude.values import some, some_value
@@ -61,6 +63,25 @@ class Nullable:
 
 
 @final
+class Itself:
+    """Values of a data type with one constructor of one field: the field itself."""
+
+    def construct(self, tag: int, fields: Sequence[Any]) -> Any:
+        """Return the one field."""
+        assert not tag
+        return fields[0]
+
+    def tag(self, value: Any) -> int:
+        """Return the tag of the only constructor."""
+        del value
+        return 0
+
+    def fields(self, value: Any) -> tuple[Any, ...]:
+        """Return the value as the one field."""
+        return (value,)
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class Instances:
     """Values are instances of one class for each constructor; fields are attributes."""
@@ -95,13 +116,14 @@ class Instances:
         return self.readers[self.tags[type(value)]](value)
 
 
-Representation: TypeAlias = Tagged | Nullable | Instances
+Representation: TypeAlias = Tagged | Nullable | Itself | Instances
 Representations: TypeAlias = Mapping[str, Representation]
 """By the name of the data type; one that is missing is `TAGGED`."""
 
 NOTHING_KNOWN: Final[Representations] = MappingProxyType({})
 TAGGED: Final = Tagged()
 NULLABLE: Final = Nullable()
+ITSELF: Final = Itself()
 
 
 @cache
@@ -121,6 +143,8 @@ def representation(known: Representations, adt: str) -> Representation:
     """Give the representation of a data type by name."""
     if adt == OPTION:
         return NULLABLE
+    if names_own_sizes(adt):
+        return ITSELF
     return of_prelude().get(adt) or known.get(adt, TAGGED)
 
 

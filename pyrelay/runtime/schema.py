@@ -10,10 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ..ir.dims import Dim
 from ..ir.module import AdtDef
+from ..ir.own_sizes import has_own_sizes, tensor_in
 from ..ir.types import (
     STR,
     UNIT,
@@ -58,6 +60,8 @@ class Leaf:
     type: Type
     numbers: Numbers
     scalar: torch.dtype | None
+    own: tuple[str, ...] = ()
+    """The sizes in the type that belong to each value."""
 
     @property
     def python(self) -> type | None:
@@ -159,10 +163,8 @@ class Schema:
                 if (ty, numbers) not in self._data:
                     self._data[ty, numbers] = Data(ty, numbers, self)
                 return self._data[ty, numbers]
-            case TensorType((), DType() as dtype):
-                return Leaf(ty, numbers, torch_dtype(dtype))
             case _:
-                return Leaf(ty, numbers, None)
+                return _leaf(ty, numbers)
 
     def _form(self, adt: str) -> Representation:
         return representation(self._representations, adt)
@@ -195,6 +197,26 @@ class Schema:
                 register_data(cls, form.names[tag], [n for n, ty in texts if ty == STR])
             found[cls] = Case(form.names[tag], plans, made, read, names, lasts)
         return found
+
+
+def _leaf(ty: Type, numbers: Numbers) -> Leaf:
+    if isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType):
+        return Leaf(ty, numbers, torch_dtype(ty.dtype))
+    if not has_own_sizes(ty):
+        return Leaf(ty, numbers, None)
+    # Errors show the sizes under these names.
+    names = (n for n in map(_any_size, count()) if n not in dim_names(ty))
+    own: list[str] = []
+
+    def size() -> Dim:
+        own.append(next(names))
+        return Dim.of(own[-1])
+
+    return Leaf(tensor_in(ty, size), numbers, None, tuple(own))
+
+
+def _any_size(number: int) -> str:
+    return "Any" + "'" * number
 
 
 def _lasts(cls: type) -> bool:

@@ -22,6 +22,7 @@ from ..diagnostics.catalogue.signatures import UnreadableAnnotation
 from ..diagnostics.diagnostic import Problem
 from ..diagnostics.source import NOWHERE, Span
 from ..ir.dims import Dim, DimVar
+from ..ir.own_sizes import with_own_sizes
 from ..ir.types import (
     ANY_DIMS,
     BOOL,
@@ -294,7 +295,8 @@ class AnnotationReader:
         origin = typing.get_origin(value)
         args = typing.get_args(value)
         if args and (origin in SEQUENCES or origin in LIBRARY_TYPES):
-            return AdtType(LIBRARY_TYPES.get(origin, LIST), tuple(self.type(a) for a in args))
+            elements = tuple(self.type_in_data(a) for a in args)
+            return AdtType(LIBRARY_TYPES.get(origin, LIST), elements)
         if value is written.Ref:
             raise NotAType("what the cell holds is not said", "write `Ref[Float]`")
         if (origin or value) in _NAMED_TYPES:
@@ -319,6 +321,16 @@ class AnnotationReader:
             return type_of(alias, args, self)
         finally:
             self._opened.pop()
+
+    def type_in_data(self, value: Any) -> Type:
+        """Return what a list or other data holds many of: a size that is left open in it is another
+        one in each."""
+        before = self._open
+        found = self.type(value)
+        found = with_own_sizes(found, {f"{ANY_DIM}{n + 1}" for n in range(before, self._open)})
+        if self._data is not None:
+            self._data.define_own_sizes(found, self._span)
+        return found
 
     def evaluate(self, text: str) -> Any:
         """Give the value of an annotation that is text. Raises what evaluating it raises."""

@@ -25,6 +25,7 @@ from ..ir.build import Names
 from ..ir.dims import Dim, DimVar
 from ..ir.module import AdtDef, ConstructorDef
 from ..ir.ops.stream import STREAM_DATA
+from ..ir.own_sizes import definition
 from ..ir.types import (
     UNKNOWN,
     AdtType,
@@ -35,6 +36,7 @@ from ..ir.types import (
     TypeParam,
     TypeVar,
     dim_names,
+    names_own_sizes,
     open_shapes,
     substitution,
     subtypes,
@@ -142,6 +144,12 @@ class DataTypes:
         except NotData as error:
             self._report(error.problem(span))
             return None
+
+    def define_own_sizes(self, ty: Type, span: Span) -> None:
+        """Define the types of tensors with sizes of their own that a type mentions."""
+        for part in subtypes(ty):
+            if isinstance(part, AdtType) and names_own_sizes(part.name):
+                self.adts.setdefault(part.name, definition(part.name, span))
 
     def members(self, found: DataConstructor) -> tuple[DataConstructor, ...]:
         """Give all constructors of the data type of one."""
@@ -430,7 +438,7 @@ def _default(param: Any) -> Any:
 def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Dim:
     if isinstance(param, DimVar):
         return reader.open_dim() if arg is None else reader.dim(arg)
-    return UNKNOWN if arg is None else reader.type(arg)
+    return UNKNOWN if arg is None else reader.type_in_data(arg)
 
 
 def _quietly(reader: AnnotationReader, annotation: Any) -> Type:

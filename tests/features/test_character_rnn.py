@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from pyrelay import Dim, Float, Int, Tensor, relay, relay_model
@@ -29,6 +31,14 @@ def loss(letters: Tensor[Int, (T,)]) -> Float:
         h, scores = step(h, here)
         total += relay.cross_entropy(scores, following)
     return total / (len(letters) - 1)
+
+
+@relay
+def mean_loss(texts: list[Tensor[Int, (Any,)]]) -> Float:
+    total = 0
+    for letters in texts:
+        total += loss(letters)
+    return total / len(texts)
 
 
 @relay
@@ -98,3 +108,16 @@ def test_the_same_key_draws_the_same_text() -> None:
     draws = [list(model.bind(sample)(0, 20, relay.random_key(k))) for k in (1, 1, 2)]
     assert draws[0] == draws[1]
     assert draws[0] != draws[2]
+
+
+def test_texts_of_several_lengths_are_one_batch() -> None:
+    model = relay.create_model(step, seed=0)
+    state = {n: p.detach().clone().requires_grad_() for n, p in model.named_parameters()}
+    letters = encoded()
+    texts = [letters[:5], letters[3:20], letters[:2]]
+    value, grads = relay.value_and_grad(model, mean_loss, (texts,))
+    expected = torch.stack([reference_loss(state, text) for text in texts]).mean()
+    expected.backward()
+    torch.testing.assert_close(value, expected.detach())
+    for name, tensor in state.items():
+        torch.testing.assert_close(grads[name], tensor.grad, msg=name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -43,6 +44,13 @@ def loss(graphs: list[Graph], labels: Tensor[Int, (Dim("B"),)]) -> Float:
     return relay.cross_entropy(scores, labels)
 
 
+@relay
+def received(
+    h: Tensor[Float, (V, HIDDEN)], neighbours: list[Tensor[Int, (Any,)]]
+) -> Tensor[Float, (Any, HIDDEN)]:
+    return relay.stack([h[each].sum(0) for each in neighbours])
+
+
 def graphs() -> list[Graph]:
     generator = torch.Generator().manual_seed(0)
     made: list[Graph] = []
@@ -77,3 +85,10 @@ def test_graphs_of_all_sizes_share_a_program_and_give_the_gradients_of_torch() -
     torch.testing.assert_close(value, expected.detach())
     for name, tensor in state.items():
         torch.testing.assert_close(grads[name], tensor.grad, msg=name)
+
+
+def test_neighbours_are_a_list_of_tensors_of_several_lengths() -> None:
+    h = torch.randn(4, HIDDEN, generator=torch.Generator().manual_seed(0))
+    neighbours = [torch.tensor([1, 2, 3]), torch.tensor([0]), torch.tensor([], dtype=torch.int64)]
+    expected = torch.stack([h[each].sum(0) for each in neighbours])
+    torch.testing.assert_close(received(h, neighbours), expected)

@@ -26,9 +26,8 @@ class SizeOfEachRun:
             title="a size is not the same each time",
             primary=Label(self.span, "each time this runs it may give another size"),
             notes=(f"{self.why}, and one type holds for all runs",),
-            help="put the tensor into a dataclass whose field has a Dim of its own, as in "
-            '`rows: Tensor[Float, (K,)]` with `K = Dim("K")`, or into a function annotated with '
-            "`Any` for the size of its result",
+            help="annotate the list, `xs: list[Tensor[Float, (Any,)]] = []`, or put the tensor "
+            "into a function annotated with `Any` for the size of its result",
         )
 
 

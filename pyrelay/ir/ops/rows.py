@@ -21,6 +21,7 @@ from ..op import (
     operand,
     optional,
 )
+from ..own_sizes import has_own_sizes
 from ..rules import axis
 from ..types import INT, PRELUDE, AdtType, SizeType, TensorType, Type, TypeHole, show
 from .failing import EmptyList
@@ -43,7 +44,10 @@ def _element(call: RuleCall) -> TensorType:
     if isinstance(element, SizeType):
         return INT
     if not isinstance(element, TensorType):
-        call.clash(f"`stack` takes a list of tensors, not of {show(element)}", 0)
+        help_ = (
+            "give the size a name: `list[Tensor[Float, (N,)]]`" if has_own_sizes(element) else None
+        )
+        call.clash(f"`stack` takes a list of tensors, not of {show(element)}", 0, help=help_)
     return element
 
 

@@ -7,14 +7,13 @@ A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, final
 
 from ...diagnostics.catalogue.types import (
     ArgumentCountMismatch,
     BranchMismatch,
     CellMismatch,
-    ConditionMismatch,
     NameMismatch,
     NotACell,
     NotAFunction,
@@ -25,35 +24,33 @@ from ...diagnostics.catalogue.types import (
 from ...diagnostics.diagnostic import Problem
 from ...ir.attributes import WrongAttribute
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constant, Constructor, Expr, Function, If, Rule, Transform, Var
+from ...ir.expr import Call, Constructor, Expr, Function, Rule, Transform
 from ...ir.op import Clash, Stuck
-from ...ir.ops.field import field
+from ...ir.ops.field import field as field_op
 from ...ir.ops.loop import by_type, unpacked
 from ...ir.types import (
-    BOOL,
     AdtType,
     FnType,
-    SizeType,
-    StrType,
     TensorType,
     TupleType,
     Type,
     TypeHole,
-    bool_,
     is_differentiable,
     show,
 )
-from ...prelude.library import LIST, OPTION
-from .blame import explain_argument, explain_operator, explain_unpacking, one_type, operand_text
+from ...prelude.library import LIST
+from .blame import explain_argument, explain_operator, explain_unpacking, one_type
 from .joined_lists import is_empty_list, joins_lists
 from .joins import join, takes_none
 from .operators import OperatorCall
+from .own_sizes import Adapt, may_get_own, must_wait
 from .records import explain_field, explain_method
 from .solver import Place, Solver
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
     from ...ir.module import AdtDef
+    from .sites import Reading
 
 
 class Constraint(Protocol):
@@ -96,7 +93,7 @@ class OperatorConstraint:
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
         """Give what to tell the user."""
-        if self.call.op is field and not isinstance(clash, WrongAttribute):
+        if self.call.op is field_op and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
         if self.call.op is by_type and not isinstance(clash, WrongAttribute):
             return explain_method(self.call.call, solver.resolve(self.call.types[1]))
@@ -120,10 +117,16 @@ class FlowConstraint:
     """What arrives, where its sizes may be compared while running."""
     name: str = ""
     """The annotated name."""
+    adapt: Callable[[Type, Type], Type] | None = None
+    """Brings the value to another type, in a program with tensors that have sizes of their own."""
 
     def attempt(self, solver: Solver) -> None:
         """Make it hold. Raises Stuck or Clash."""
         solver.place = None if self.value is None else Place(self.value, is_after=True)
+        if self.adapt is not None:
+            if must_wait(self.actual, self.expected, solver):
+                raise Stuck(solver.shallow(self.actual))
+            self.actual = self.adapt(self.actual, self.expected)
         solver.flow(self.actual, self.expected)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
@@ -155,9 +158,13 @@ class ApplyConstraint:
     types: tuple[Type, ...]
     result: Type
     declared: Function | None
+    adapt: Adapt | None = None
+    """Brings arguments to other types, in a program with tensors that have sizes of their own."""
     is_open: bool = False
     """Whether the function's type is still being found, of this call too."""
     failing: int = -1
+    adapted: dict[int, Reading] = field(default_factory=dict[int, "Reading"])
+    """The arguments that were brought to other types, by place."""
 
     @property
     def span(self) -> Span:
@@ -180,11 +187,14 @@ class ApplyConstraint:
         for position in self._order(solver):
             actual, wanted = self.types[position], callee.params[position]
             self.failing = position
-            if not self._waits(solver, actual, wanted):
+            if self.adapt is not None and may_get_own(self.call, actual, wanted, solver):
+                head = solver.shallow(wanted)
+                stuck = head if isinstance(head, TypeHole) else None
+            elif not self._waits(solver, actual, wanted):
                 # What a loop carries has one size: the parameter has no other than it came in with.
                 place = Place(self.call, is_after=False)
                 solver.place = None if self._is_found(position) else place
-                solver.flow(actual, wanted)
+                solver.flow(self._adapted(solver, position, wanted), wanted)
             elif stuck is None:
                 head = solver.shallow(actual)
                 stuck = head if isinstance(head, TypeHole) else None
@@ -192,9 +202,26 @@ class ApplyConstraint:
         if stuck is not None:
             raise Stuck(stuck)
 
+    def _adapted(self, solver: Solver, position: int, wanted: Type) -> Type:
+        """Return the type of an argument, brought to another one where that takes a step of its
+        own."""
+        actual = self.types[position]
+        if self.adapt is None:
+            return actual
+        if must_wait(actual, wanted, solver):
+            raise Stuck(solver.shallow(actual))
+        found = self.adapt(self.call.args[position], actual, wanted)
+        if found is None:
+            return actual
+        self.adapted[position], actual = found
+        self.types = (*self.types[:position], actual, *self.types[position + 1 :])
+        return actual
+
     def _await_elements(self, solver: Solver) -> None:
         """Wait until it is known what lists are of that are joined, so that a difference is blamed
         on the two, and not on what makes the second. Raises Stuck."""
+        if any(takes_none(solver, part) for ty in self.types for part in _elements(solver, ty)):
+            return
         for argument, ty in zip(self.call.args, map(solver.shallow, self.types), strict=True):
             match ty:
                 case _ if is_empty_list(argument):
@@ -211,7 +238,9 @@ class ApplyConstraint:
     def _order(self, solver: Solver) -> Sequence[int]:
         """Give the order in which arguments arrive. Of a list, what is put before optionals is one
         too, so these come first."""
-        order = range(len(self.types))
+        order: Sequence[int] = range(len(self.types))
+        if self.adapt is not None:  # what functions take is known from the rest
+            order = sorted(order, key=lambda i: isinstance(solver.shallow(self.types[i]), FnType))
         match self.call.callee:
             case Constructor(adt, "Cons") if adt == LIST:
                 rest = solver.shallow(self.types[1])
@@ -252,70 +281,11 @@ class ApplyConstraint:
         return explain_argument(*places, actual, wanted, why, types, is_open=is_open)
 
 
-@final
-@dataclass(slots=True)
-class ConditionConstraint:
-    """A condition is one Bool."""
-
-    type: Type
-    span: Span
-    text: str
-    """The condition, as it is written."""
-    otherwise: str | None
-    """The second operand of an `or` whose first one the condition is, as it is written."""
-
-    @staticmethod
-    def of(expr: If, ty: Type) -> ConditionConstraint:
-        """Return the constraint of a branch. The span of a variable is where it is bound, so a
-        condition that is one has the span of the branch."""
-        is_name = isinstance(expr.condition, Var)
-        is_or = isinstance(expr.then, Constant) and expr.then.span == expr.span
-        span = expr.span if is_name else expr.condition.span
-        otherwise = operand_text(expr.otherwise) if is_or else None
-        return ConditionConstraint(ty, span, operand_text(expr.condition), otherwise)
-
-    @staticmethod
-    def of_guard(guard: Expr, ty: Type) -> ConditionConstraint:
-        """Return the constraint of the guard of a case."""
-        return ConditionConstraint(ty, guard.span, operand_text(guard), None)
-
-    def attempt(self, solver: Solver) -> None:
-        """Make it hold. Raises Stuck or Clash."""
-        ty = solver.shallow(self.type)
-        if isinstance(ty, TypeHole) and not solver.settling:
-            raise Stuck(ty)
-        if isinstance(ty, SizeType):
-            raise Clash("a number is no condition")
-        solver.unify(ty, BOOL)
-
-    def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
-        ty = solver.resolve(self.type)
-        return ConditionMismatch(self.span, show(ty), self._comparison(ty))
-
-    def _comparison(self, ty: Type) -> str:
-        """Return a help with the condition that a value of another type probably stands for."""
-        x = self.text
-        if isinstance(ty, AdtType) and ty.name == OPTION and self.otherwise is not None:
-            return f"write `{self.otherwise} if {x} is None else {x}`"
-        return _comparison(ty, x)
-
-
-def _comparison(ty: Type, x: str) -> str:
-    match ty:
-        case TensorType(dtype=dtype) if ty.rank > 0 and dtype == bool_:
-            return (
-                "reduce it with `.any()` or `.all()`; element by element, write "
-                "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
-            )
-        case AdtType(name=name) if name == LIST:
-            return f"whether a list has elements is `len({x}) > 0`"
-        case AdtType(name=name) if name == OPTION:
-            return f"write the comparison: `{x} is not None`"
-        case StrType():
-            return f'write the comparison: `{x} != ""`'
-        case _:
-            return f"write the comparison, such as `{x} != 0`"
+def _elements(solver: Solver, ty: Type) -> Sequence[Type]:
+    """Return the type of the elements of a list, as far as it is known."""
+    ty = solver.shallow(ty)
+    args = ty.args if isinstance(ty, AdtType) and ty.name == LIST else ()
+    return [a for a in args if not isinstance(a, Dim)]
 
 
 @final

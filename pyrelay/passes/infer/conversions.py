@@ -15,10 +15,12 @@ from ...ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet,
 from ...ir.ops.captured import CapturedInteger
 from ...ir.ops.compare import cast
 from ...ir.ops.sizes import as_size
+from ...ir.own_sizes import closed, has_own_sizes
 from ...ir.traverse import let
 from ...ir.types import (
     INT,
     UNIT,
+    AdtType,
     DType,
     DTypeKind,
     FnType,
@@ -60,6 +62,8 @@ def converted(expr: Expr, wanted: Type | None) -> Expr:
         value = expr if actual == UNIT else converted(expr, inner)
         return as_optional(value, inner, expr.span)
     match actual, wanted:
+        case TensorType(), AdtType():
+            return closed(expr, wanted)
         case TensorType(), SizeType():
             return Call(as_size, (expr,), ty=wanted, span=expr.span)
         case ((SizeType() | TensorType()), TensorType()):
@@ -106,6 +110,8 @@ def _differs(actual: Type, wanted: Type) -> bool:
     if inner_of(wanted) is not None:
         return inner_of(actual) is None
     match actual, wanted:
+        case TensorType(), AdtType():
+            return has_own_sizes(wanted)
         case SizeType(), TensorType((), dtype):
             return dtype != INT.dtype
         case TensorType((), DType()), SizeType(dim):

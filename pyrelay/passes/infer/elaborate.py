@@ -261,8 +261,12 @@ class Elaborator:
         callee = yield self.walk(expr.callee)
         assert isinstance(callee.ty, FnType)
         args: list[Expr] = []
-        for arg, ty in zip(expr.args, callee.ty.params, strict=True):
-            args.append((yield self.walk(arg, ty)))
+        adapted = self._found.applied[expr].adapted
+        for place, (arg, ty) in enumerate(zip(expr.args, callee.ty.params, strict=True)):
+            if place in adapted:
+                args.append((yield self._read(adapted[place], ty)))
+            else:
+                args.append((yield self.walk(arg, ty)))
         type_args = tuple(
             self.final_dim(a) if isinstance(a, Dim) else self.final(a)
             for a in self._found.instances.get(expr.callee, ())
@@ -348,13 +352,20 @@ class Elaborator:
             bindings: list[Binding] = []
             for binding in body.bindings:
                 var = self._var(binding.var)
-                bindings.append(Binding(var, (yield self.walk(binding.value, var.ty))))
+                value = yield self._arriving(binding.var, binding.value, var.ty)
+                bindings.append(Binding(var, value))
             blocks.append((body, tuple(bindings)))
             body = body.body
         built = yield self.walk(body, wanted)
         for block, bound in reversed(blocks):
             built = replace(block, bindings=bound, body=built, ty=built.ty)
         return built
+
+    def _arriving(self, at: Function | Var, value: Expr, wanted: Type | None) -> Steps[Expr]:
+        """Return a value that arrives as a result or at a name, brought to another type where that
+        takes a step of its own."""
+        found = self._found.arrived.get(at)
+        return (yield self.walk(value, wanted) if found is None else self._read(found, wanted))
 
     def _if(self, expr: If, wanted: Type | None) -> Steps[Expr]:
         ty = self.final(self._found.types[expr])
@@ -382,7 +393,7 @@ class Elaborator:
         ty = self.final(self._found.types[expr])
         assert isinstance(ty, FnType)
         params = tuple(self._var(p) for p in expr.params)
-        body = yield self.walk(expr.body, ty.result)
+        body = yield self._arriving(expr, expr.body, ty.result)
         return replace(expr, params=params, body=body, result=ty.result, ty=ty)
 
     def _local(self, expr: Function) -> Steps[Expr]:

@@ -31,29 +31,22 @@ from ...ir.expr import (
     RefCreate,
     RefRead,
     RefWrite,
-    TensorData,
     Transform,
     Tuple,
     TupleGet,
     Var,
 )
 from ...ir.op import Op
-from ...ir.ops.captured import CapturedInteger
 from ...ir.ops.failing import no_element
 from ...ir.ops.loop import by_type, map_leaves
 from ...ir.traverse import Steps, attr_exprs, run, spine
 from ...ir.types import (
-    BOOL,
-    STR,
     UNIT,
     UNKNOWN,
     AdtType,
-    DTypeKind,
     FnType,
     RefType,
-    SizeType,
     Substitution,
-    TensorType,
     TupleType,
     Type,
     TypeHole,
@@ -61,10 +54,10 @@ from ...ir.types import (
     substitution,
 )
 from .any_rank import with_ranks_open
-from .constants import out_of_range
+from .conditions import ConditionConstraint
+from .constants import literal_type, out_of_range
 from .constraints import (
     ApplyConstraint,
-    ConditionConstraint,
     FieldConstraint,
     FlowConstraint,
     JoinConstraint,
@@ -72,9 +65,11 @@ from .constraints import (
     TransformConstraint,
 )
 from .operators import OperatorCall
+from .own_sizes import Adapt, adapting, arriving
 from .patterns import ContentConstraint, declare_pattern
 from .readings import reading
 from .records import maker_of, with_own_sizes
+from .sites import Reading
 from .solver import Place, Solver
 from .untold import shown_by, with_bound_size
 from .worklist import Worklist
@@ -118,6 +113,11 @@ class Generator:
         """The functions of this group, whose types are still being found."""
         self.contents: Final[dict[Pattern, ContentConstraint]] = {}
         """The patterns that may stand inside of optionals."""
+        self.applied: Final[dict[Call, ApplyConstraint]] = {}
+        """The calls of functions."""
+        self.arrived: Final[dict[Function | Var, Reading]] = {}
+        """The results of functions, and values of annotated names, that were brought to other
+        types."""
         self.transforms: Final[dict[Transform, TransformConstraint]] = {}
         self.around: Final[dict[Function, Function | None]] = {}
         """The local functions, each with the one around it."""
@@ -133,6 +133,7 @@ class Generator:
         """The functions that names stand for, for what is said about their calls."""
         self._schemes: Final = schemes
         self.adts: Final = adts
+        self.adapt: Final[Adapt | None] = adapting(self)
         self._linked: Final = linked
         self._unknown: Final = unknown
 
@@ -240,19 +241,7 @@ class Generator:
         self.work.problems.extend(out_of_range(expr))
         if expr.ty is not None:
             return self._filled(expr.ty, expr.span)
-        match expr.value:
-            case bool():
-                return BOOL
-            case CapturedInteger():
-                return TensorType((), self.solver.fresh_dtype(DTypeKind.INT))
-            case int(value):
-                return SizeType(Dim.of(value))
-            case float():
-                return TensorType((), self.solver.fresh_dtype(DTypeKind.FLOAT))
-            case str():
-                return STR
-            case TensorData(dtype, shape):
-                return TensorType(tuple(Dim.of(n) for n in shape), dtype)
+        return literal_type(expr, self.solver)
 
     def _global(self, expr: GlobalVar) -> Type:
         if expr.name in self._unknown:
@@ -299,7 +288,9 @@ class Generator:
         result = self.solver.fresh()
         declared = self._declaration(expr.callee)
         is_open = isinstance(expr.callee, GlobalVar) and expr.callee.name not in self._schemes
-        self.work.add(ApplyConstraint(expr, callee, types, result, declared, is_open))
+        constraint = ApplyConstraint(expr, callee, types, result, declared, self.adapt, is_open)
+        self.applied[expr] = constraint
+        self.work.add(constraint)
         return result
 
     def _take_type_args(self, call: Call, callee: Expr) -> None:
@@ -392,7 +383,9 @@ class Generator:
                 var, value = binding.var, binding.value
                 self._own = with_bound_size(self._own, var, self._shown, self.solver)
                 ty = self.declare_var(var)
-                self.work.add(FlowConstraint(actual, ty, var.span, None, "let", value, var.name))
+                adapt = arriving(self, var, value)
+                flow = FlowConstraint(actual, ty, var.span, None, "let", value, var.name, adapt)
+                self.work.add(flow)
             if isinstance(binding.value, Constant) and binding.value.ty is None:
                 self.literals[binding.var] = binding.value
 
@@ -434,7 +427,8 @@ class Generator:
         that it says."""
         tail = spine(function.body)[1]
         value = None if function.result is None else tail
-        return FlowConstraint(actual, expected, tail.span, function, "return", value)
+        adapt = arriving(self, function, function.body)
+        return FlowConstraint(actual, expected, tail.span, function, "return", value, adapt=adapt)
 
     def _if(self, expr: If) -> Steps[Type]:
         condition = yield self.walk(expr.condition)

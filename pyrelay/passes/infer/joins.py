@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from ...ir.dims import Dim
+from ...ir.own_sizes import has_own_sizes
 from ...ir.types import (
     AdtType,
     FnType,
@@ -30,11 +31,12 @@ def join(solver: Solver, left: Type, right: Type) -> Type:
 
 
 def takes_none(solver: Solver, ty: Type) -> bool:
-    """Tell whether None, or tuples with None, become values of a type where they flow into it."""
+    """Tell whether other values become values of a type where they flow into it: None, tensors with
+    sizes of their own, and tuples with these."""
     ty = solver.shallow(ty)
     if isinstance(ty, TupleType):
         return any(takes_none(solver, part) for part in ty.fields)
-    return inner_of(ty) is not None
+    return inner_of(ty) is not None or has_own_sizes(ty)
 
 
 @final
@@ -56,6 +58,10 @@ class _Join:
             solver.flow(left, optional)
             solver.flow(right, optional)
             return optional
+        for one, other in ((left, right), (right, left)):
+            if has_own_sizes(one) and isinstance(other, TensorType):
+                solver.flow(other, one)
+                return one
         match left, right:
             case SizeType(a), SizeType(b):
                 return (

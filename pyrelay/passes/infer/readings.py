@@ -7,10 +7,12 @@ the language itself and takes its place. Lists are read as functions of the prel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.dims import Dim
 from ...ir.expr import (
+    Call,
     Constant,
     Expr,
     Function,
@@ -47,6 +49,7 @@ from ...ir.ops.reduce import sum_
 from ...ir.ops.rows import stack_rows
 from ...ir.ops.sizes import dim_size
 from ...ir.ops.view import flip
+from ...ir.own_sizes import has_own_sizes, opened
 from ...ir.relay.attributes import Refused
 from ...ir.relay.imported import BadSignature, Emit
 from ...ir.relay.table import SUPPORTED
@@ -84,6 +87,8 @@ if TYPE_CHECKING:
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
     """Give what a call means if its syntax has several meanings and this is not that of the
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
+    if _needs_opening(call, solver):
+        return _of_opened(call, solver)
     whole = _OF_CALLS.get(call.op)
     if whole is not None:
         return whole(call, solver, adts)
@@ -103,6 +108,42 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
     site = Site(call, solver)
     body = read(site)
     return Reading(site.operands, body)
+
+
+def _needs_opening(call: OperatorCall, solver: Solver) -> bool:
+    """Tell whether an operand is a tensor with sizes of its own, or a tuple display with one."""
+    if call.op in (by_type, map_leaves):  # their functions are not typed yet
+        return False
+    for value, ty in zip(call.call.args, map(solver.shallow, call.types), strict=False):
+        is_display = isinstance(value, Tuple) and call.op is not unpacked
+        parts = ty.fields if isinstance(ty, TupleType) and is_display else (ty,)
+        if any(has_own_sizes(solver.shallow(part)) for part in parts):
+            return True
+    return False
+
+
+def _of_opened(call: OperatorCall, solver: Solver) -> Reading:
+    """Take the tensors out of operands that have sizes of their own."""
+    at = Site(call, solver)
+    tensors: dict[Expr, tuple[Var, Type]] = {}
+
+    def taken(value: Expr, ty: Type) -> Expr:
+        ty = solver.shallow(ty)
+        if isinstance(ty, TupleType) and isinstance(value, Tuple):
+            return replace(value, fields=tuple(map(taken, value.fields, ty.fields)))
+        value = at.value(value)
+        if not has_own_sizes(ty):
+            return value
+        name = value.name if isinstance(value, Var) else ""
+        tensor, _ = tensors.setdefault(value, (Var(name or "tensor", span=at.span), ty))
+        return tensor
+
+    args = tuple(map(taken, call.call.args, call.types))
+    attrs = {name: at.attribute(name) for name in at.attrs}
+    body: Expr = Call(call.op, args, attrs, span=at.span)
+    for value, (tensor, ty) in tensors.items():
+        body = opened(value, tensor, ty, body)
+    return Reading(at.operands, body)
 
 
 def _field(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:

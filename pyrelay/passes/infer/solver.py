@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, final
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Expr, Function
 from ...ir.op import Clash, Stuck
+from ...ir.own_sizes import has_own_sizes, tensor_in
 from ...ir.types import (
     UNIT,
     UNKNOWN,
@@ -383,6 +384,9 @@ class Solver(DTypes):
         if inner is not None and inner_of(actual) is None:
             self._flow_into_optional(actual, expected, inner)
             return
+        if has_own_sizes(expected) and not has_own_sizes(actual):
+            self._flow_into_own_sizes(actual, expected)
+            return
         match actual, expected:
             case SizeType(), TensorType((), dtype):
                 self.number_meets(dtype)
@@ -406,6 +410,20 @@ class Solver(DTypes):
             self._fill(expected, actual, Way.IN)
         else:
             self.unify(actual, expected)
+
+    def _flow_into_own_sizes(self, actual: Type, expected: Type) -> None:
+        """Let a tensor arrive where its sizes are to be its own."""
+        if isinstance(actual, TypeHole):
+            if not (self.settling and self.guessing):
+                raise Stuck(actual)
+            self.unify(actual, expected)
+        else:
+            self.unify(actual, tensor_in(expected, self.fresh_dim_hole))
+
+    def opened(self, ty: Type) -> TensorType:
+        """Return the type of a tensor that is taken out of a value with sizes of its own, which
+        only the running program knows."""
+        return tensor_in(ty, lambda: self.fresh_dim("size"))
 
     def _flow_into_optional(self, actual: Type, expected: Type, inner: Type) -> None:
         if isinstance(actual, TypeHole):

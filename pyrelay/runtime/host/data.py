@@ -11,6 +11,7 @@ from ...lower_torch.code import Code
 from ...prelude.values import Present, some
 from ..representation import (
     Instances,
+    Itself,
     Nullable,
     Representation,
     Representations,
@@ -40,6 +41,8 @@ class DataLayout:
         match form:
             case Tagged():
                 return code.tuple([code.literal(tag), *fields])
+            case Itself():
+                return fields[0]
             case Nullable():
                 make = self._pool.data("some", some)
                 return code.call(code.name(make), fields) if fields else code.literal(None)
@@ -60,6 +63,8 @@ class DataLayout:
         match form:
             case Tagged():
                 return code.compare(ast.Eq(), code.item(value, code.literal(0)), code.literal(tag))
+            case Itself():
+                return code.literal(True)
             case Nullable():
                 operator = ast.Is() if tag else ast.IsNot()
                 return code.compare(operator, value, code.literal(None))
@@ -77,6 +82,8 @@ class DataLayout:
         match form:
             case Tagged():
                 return code.item(value, code.literal(index + 1))
+            case Itself():
+                return value
             case Nullable():
                 held = code.name(self._pool.data("Some", Present))
                 is_held = code.compare(ast.Is(), self._type_of(code, value), held)
