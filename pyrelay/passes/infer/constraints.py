@@ -31,7 +31,6 @@ from ...ir.ops.loop import by_type, unpacked
 from ...ir.types import (
     AdtType,
     FnType,
-    TensorType,
     TupleType,
     Type,
     TypeHole,
