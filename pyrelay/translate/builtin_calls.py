@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -245,9 +246,11 @@ CALLS: Final[dict[Callable[..., Any], Handler]] = {
 
 IN_LOOPS: Final = (
     builtins.enumerate,
+    builtins.filter,
     builtins.map,
     builtins.range,
     builtins.reversed,
     builtins.zip,
+    itertools.pairwise,
 )
 """What only a `for` statement may call."""

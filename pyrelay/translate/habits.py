@@ -67,7 +67,6 @@ OF_CONTAINERS: Final[dict[str, str]] = {
 OF_BUILTINS: Final[dict[str, str]] = {
     "dict": _DICTIONARIES,
     "divmod": "write `a // b, a % b`",
-    "filter": "write `[x for x in xs if f(x)]`",
     "getattr": "write `x.name`",
     "set": "use a list",
     "tuple": "write the fields out, `(a, b)`; a list of any length stays a list",

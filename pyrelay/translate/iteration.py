@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, final
+from itertools import count
+from typing import Any, TypeAlias, final
 
 from ..diagnostics.catalogue.captures import CapturedObject
 from ..diagnostics.catalogue.language import Unsupported
@@ -36,6 +38,7 @@ from .blocks import Code
 from .context import Context, in_turn
 from .definition import meaning
 from .environment import Bound, Holder
+from .hidden import hidden_name
 from .static import static_value
 
 
@@ -112,11 +115,9 @@ def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
 def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
     """Give the rounds over an expression; what they need is computed once, before the loop."""
     if isinstance(node, ast.Call):
-        known = static_value(cx, node.func)
-        called = None if known is None else known.value
-        for function, read in _READERS:
-            if called is function:
-                return (yield read(cx, node, code))
+        read = _reader(cx, node)
+        if read is not None:
+            return (yield read(cx, node, code))
     if isinstance(node, ast.Tuple):
         node = ast.copy_location(ast.List(node.elts, ast.Load()), node)
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
@@ -289,12 +290,14 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
         what = "`zip(strict=True)` of an iterable"
         cx.program.report(Unsupported(span, what, instead))
         strict = False
+    if len(parts) == 1:
+        return replace(parts[0], element=element)
     same: Expr | None = None
     if strict:
         sizes = Tuple(tuple(_size(p, span) for p in parts), span=span)
         same = atom(Call(same_length, (sizes,), {}, span=span), "length", code.bind)
     if any(p.has_next is not None for p in parts):
-        return _side_by_side(parts, element, span)
+        return replace(_side_by_side(parts, element, span), length=same)
     length = lengths[0] if same is None else same
     for other in lengths[1:] if same is None else ():
         length = Call(minimum, (length, other), {}, span=span)
@@ -348,6 +351,52 @@ def _map(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
     return replace(inner, element=element)
 
 
+def _pairwise(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+    """Return the rounds over `itertools.pairwise(xs)`: `zip(xs, xs[1:])`."""
+    if not _arguments(cx, node, "pairwise", 1, 1):
+        return _nothing(cx, node)
+    items = node.args[0]
+    if isinstance(items, ast.Call) and _reader(cx, items) is not None:
+        items = _every(items)
+    if not isinstance(items, ast.Name):
+        value = atom((yield cx.expression(items)), "items", code.bind)
+        items = hidden_name(cx, items, Bound(atom=value))
+    bounds = ast.Slice(ast.Constant(1), None, None)
+    rest = ast.Subscript(items, bounds, ast.Load())
+    zipped = ast.Call(node.func, [items, rest], [])
+    for part in (bounds.lower, bounds, rest, zipped):
+        assert part is not None
+        ast.copy_location(part, node)
+    return (yield _zip(cx, zipped, code))
+
+
+def _filter(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
+    """Return the rounds over `filter(f, xs)`: the elements for which the function holds; of None
+    those that are true themselves."""
+    if not _arguments(cx, node, "filter", 2, 2):
+        return _nothing(cx, node)
+    function, items = node.args
+    known = static_value(cx, function)
+    is_none = known is not None and known.value is None
+    kept = _every(items, None if is_none else function)
+    if is_none:
+        kept.generators[0].ifs = [kept.elt]
+    found = atom((yield cx.expression(kept)), "items", code.bind)
+    return _over_items(found, cx.span(node), code)
+
+
+def _every(items: ast.expr, function: ast.expr | None = None) -> ast.ListComp:
+    """Return `[item for item in items]`, with `if function(item)` where there is a function."""
+    taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} if function else set()
+    name = next(n for n in (f"item{'_' * i}" for i in count()) if n not in taken)
+    item, target = ast.Name(name, ast.Load()), ast.Name(name, ast.Store())
+    tests = [ast.Call(function, [item], [])] if function else []
+    made = ast.ListComp(item, [ast.comprehension(target, items, list[ast.expr](tests), 0)])
+    for part in (item, target, *tests, made):
+        ast.copy_location(part, items)
+    return made
+
+
 def as_function(cx: Context, node: ast.expr) -> ast.expr:
     """Return what is called with elements; a function of Python's own, such as `len`, is called in
     a lambda."""
@@ -397,8 +446,8 @@ def _is_counted(cx: Context, node: ast.expr) -> bool:
     """Tell whether a loop over an expression counts: it gives a tensor, `range(n)`, ..."""
     if isinstance(node, ast.Call):
         known = static_value(cx, node.func)
-        value = None if known is None else known.value
-        return isinstance(meaning(value), Op) or any(value is f for f, _ in _READERS)
+        is_operator = known is not None and isinstance(meaning(known.value), Op)
+        return is_operator or _reader(cx, node) is not None
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if not isinstance(entry, Bound):
         return False
@@ -406,10 +455,22 @@ def _is_counted(cx: Context, node: ast.expr) -> bool:
     return is_tensor or entry.stream is not None
 
 
-_READERS: Sequence[tuple[object, Callable[[Context, ast.Call, Code], Steps[Iteration]]]] = (
+Reader: TypeAlias = Callable[[Context, ast.Call, Code], Steps[Iteration]]
+
+
+def _reader(cx: Context, node: ast.Call) -> Reader | None:
+    """Return what reads a call of a function of Python that gives rounds; None for other calls."""
+    known = static_value(cx, node.func)
+    called = None if known is None else known.value
+    return next((read for function, read in _READERS if function is called), None)
+
+
+_READERS: Sequence[tuple[object, Reader]] = (
     (builtins.range, _range),
     (builtins.enumerate, _enumerate),
+    (builtins.filter, _filter),
     (builtins.map, _map),
     (builtins.zip, _zip),
     (builtins.reversed, _reversed),
+    (itertools.pairwise, _pairwise),
 )

@@ -40,6 +40,7 @@ from .definition import Definition, Owner
 from .environment import Bound
 from .families import Family, families, is_translatable
 from .functions import definition_call
+from .hidden import hidden_name
 from .methods import CALLED, READ, Method, MethodKind, kind_of
 from .narrowing import classes_left, entry_of, fields_bound, note_class, of_class
 from .scope import is_frozen
@@ -164,24 +165,15 @@ class _Use:
         return _named(self.cx, arg, atom(value, "argument", bind))
 
 
-@final
-class _Hidden(str):
-    """A name that no text has: it is equal to itself alone, and shown as what it stands for."""
-
-    __slots__ = ()
-    __eq__ = object.__eq__
-    __hash__ = object.__hash__
-
-
 def _named(cx: Context, node: ast.expr, value: Expr) -> ast.Name:
     """Return a name that stands for a value which is translated already. What is known of the value
     stays known, and a name that the text has stays that name."""
-    known, name = entry_of(cx, node), _Hidden(ast.unparse(node))
-    if isinstance(node, ast.Name) and node.id not in cx.grown and known and known.atom:
-        name = node.id
+    known = entry_of(cx, node)
     entry = Bound(atom=value) if known is None else replace(known, atom=value)
-    cx.env.set(name, entry)
-    return ast.copy_location(ast.Name(name, ast.Load()), node)
+    if not isinstance(node, ast.Name) or node.id in cx.grown or not known or not known.atom:
+        return hidden_name(cx, node, entry)
+    cx.env.set(node.id, entry)
+    return node
 
 
 def _is_fixed(cx: Context, node: ast.expr) -> bool:

@@ -1,1 +1,0 @@
-"""Groups of tensor code, found and taken out as functions."""
