@@ -20,15 +20,20 @@ import torch
 
 from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
+from pyrelay.ir.verify import Stage
+from pyrelay.kernels.fusion.segments import in_segments
+from pyrelay.kernels.outlined import outlined_of
+from pyrelay.kernels.pipeline import REGIONS
 from pyrelay.lower_triton import launch, start, tape
+from pyrelay.lower_triton.backend import INTERPRETED
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.region import RegionCall
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.base import Context
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.infer import infer
+from pyrelay.passes.manager import run_passes
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.pipeline import make_regions
-from pyrelay.passes.regions.segments import in_segments
 from pyrelay.runtime.host import compile_module
 from pyrelay.runtime.kernels import Kernels
 
@@ -103,11 +108,11 @@ def region_of(kernels: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
         "def @main[N: Dim](%x: Tensor[(N, 8), float32], %w: Tensor[(8, 8), float32]) {"
         f" let %v0 = %x; {steps} matmul(%v{kernels - 1}, %w) }}"
     )
-    cut = make_regions(module_of(text), "main")
+    cut = run_passes(module_of(text), Stage.FLAVOURED, REGIONS.passes, Context(entry="main"))[0]
     launched = in_segments(cut)
-    given = Kernels(cut, launched, CPU)
-    compile_module(launched.module, "main", CPU, instead=given)
-    (region,) = (given.called[name] for name in cut.regions)
+    given = Kernels(INTERPRETED, cut, launched, CPU)
+    compile_module(launched, "main", CPU, instead=given)
+    (region,) = (given.called[name] for name in outlined_of(cut).regions)
     assert isinstance(region, RegionCall)
     args = {"x": torch.zeros(16, 8), "w": torch.zeros(8, 8)}
     operands = [args[p.name] if p.name in args else args["x"] for p in region.function.params]

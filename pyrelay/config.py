@@ -57,10 +57,29 @@ LOWERINGS: Final = ("auto", "torch", "torch-regions", "triton", "triton-interpre
 """What may run tensor code: `auto` is torch everywhere until kernels have been run on a GPU;
 `torch-regions` calls torch for what kernels would do, group by group."""
 
+_added_lowerings: Final[list[str]] = []
+
+
+def add_lowering(name: str) -> None:
+    """Allow another value of the option `lowering`. Raises ValueError if the name is taken."""
+    if name in lowerings():
+        raise ValueError(f"there is a lowering {name!r} already")
+    _added_lowerings.append(name)
+
+
+def remove_lowering(name: str) -> None:
+    """Withdraw a value that was added."""
+    _added_lowerings.remove(name)
+
+
+def lowerings() -> tuple[str, ...]:
+    """Return the values of the option `lowering`."""
+    return (*LOWERINGS, *_added_lowerings)
+
 
 def _lowering(variable: str, text: str) -> str:
-    if text not in LOWERINGS:
-        raise ValueError(f"{variable} is one of {', '.join(LOWERINGS)}, not {text!r}")
+    if text not in lowerings():
+        raise ValueError(f"{variable} is one of {', '.join(lowerings())}, not {text!r}")
     return text
 
 
@@ -80,9 +99,9 @@ def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
 class Options:
     """The options in effect."""
 
-    verify: bool = field(default=False, metadata=_meta(_switch, "check the IR after every stage"))
+    verify: bool = field(default=False, metadata=_meta(_switch, "check the IR after every pass"))
     dump_dir: Path | None = field(
-        default=None, metadata=_meta(_directory, "write the IR after every stage there")
+        default=None, metadata=_meta(_directory, "write the IR after every pass there")
     )
     device: str | None = field(
         default=None, metadata=_meta(_word, "where new models go, such as `cuda`")
@@ -210,6 +229,7 @@ def options(**changes: Unpack[Changes]) -> Generator[Options, None, None]:
     True
     """
     changed = dataclasses.replace(current(), **changes)
+    _lowering("lowering", changed.lowering)
     token = _override.set(changed)
     if "logs" in changes:
         set_log_levels(changed.logs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pyrelay.diagnostics.catalogue import by_code
@@ -11,6 +12,10 @@ from pyrelay.diagnostics.diagnostic import Problem
 from pyrelay.ir.op import Missing, Op, Param
 from pyrelay.ir.op_signature import signature
 from pyrelay.ir.ops.table import ALIASES, ALL
+from pyrelay.kernels.pipeline import CUT, all_passes
+from pyrelay.passes.base import Pass
+from pyrelay.passes.pipeline import DEBUGGED, EVALUATED, called
+from pyrelay.runtime.lowerings import OWN_BACKENDS
 
 ERRORS = Path(__file__).parent / "errors"
 
@@ -63,6 +68,54 @@ def _parameter(param: Param) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def passes_page() -> str:
+    """Return the page that lists the passes, and the pipeline of each target."""
+    passes = all_passes().values()
+    rows = [f"| `{p.name}` | {p.needs.value} | {_given(p)} | {p.summary()} |" for p in passes]
+    return "\n".join((*_PASSES, *rows, "", *_targets(), ""))
+
+
+_PASSES = (
+    "# Passes",
+    "",
+    "A pass maps a module to a module. It needs a stage, and preserves it or brings the module to",
+    "another: [inside.md](../inside.md) says what holds at each stage. Any of them runs on a text:",
+    "",
+    "    python -m pyrelay opt FILE.relay -p infer,anf,simplify --verify --time --diff",
+    "",
+    "| pass | needs | brings to | what it does |",
+    "|---|---|---|---|",
+)
+
+
+def _given(step: Pass) -> str:
+    return "" if step.gives is None else step.gives.value
+
+
+def _targets() -> Iterator[str]:
+    yield "## Pipelines"
+    yield ""
+    yield "What `f.show(STAGE)` prints is the module behind the phase of that name."
+    named = {
+        "evaluator": EVALUATED,
+        "torch": called(),
+        "debugger": DEBUGGED,
+        "backends": CUT,
+    }
+    for name, pipeline in named.items():
+        yield from ("", f"### {name}", "", "| phase | passes |", "|---|---|")
+        for phase in pipeline:
+            yield f"| {phase.name} | {_names(phase.passes)} |"
+    yield ""
+    for backend in OWN_BACKENDS:
+        if backend.passes:
+            yield f"The backend `{backend.name}` adds a phase `launched`: {_names(backend.passes)}."
+
+
+def _names(passes: Iterable[Pass]) -> str:
+    return ", ".join(f"`{step.name}`" for step in passes)
 
 
 def errors_page() -> str:

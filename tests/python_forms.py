@@ -50,7 +50,7 @@ from pyrelay.ir.traverse import (
     substitute,
 )
 from pyrelay.ir.types import INT, UNIT, AdtType, FnType, SizeType, Substitution, dim_names
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.normal_form import to_anf
 from pyrelay.passes.retype import Retyping, types_in
 from pyrelay.translate.annotation import type_names

@@ -12,7 +12,7 @@ import pytest
 
 from pyrelay.config import Options
 from tests.golden import Golden
-from tests.pages import errors_page, operators_page
+from tests.pages import errors_page, operators_page, passes_page
 from tests.tolerances import table
 
 ROOT = Path(__file__).parents[1]
@@ -45,6 +45,7 @@ def test_the_reference_is_what_the_declarations_say(*, update_golden: bool) -> N
     reference = Golden(ROOT / "docs" / "reference", update=update_golden)
     reference("operators.md", operators_page())
     reference("errors.md", errors_page())
+    reference("passes.md", passes_page())
 
 
 def test_every_option_is_told() -> None:

@@ -10,6 +10,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..diagnostics.diagnostic import RelayError
 from .load import LoadError
@@ -57,7 +58,14 @@ def _run(args: argparse.Namespace) -> int:
         case "opt":
             from .opt import opt
 
-            return opt(args.file, args.passes, args.entry)
+            return opt(
+                args.file,
+                args.passes,
+                args.entry,
+                verified=args.verify,
+                timed=args.time,
+                diffed=args.diff,
+            )
         case _:
             from .doctor import doctor
 
@@ -98,6 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("file", type=Path, help="or the code of an error, such as RL204")
     explain.add_argument("function", nargs="?", help="all of the file by default")
 
+    _add_text_commands(commands)
+    commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
+    return parser
+
+
+def _add_text_commands(commands: Any) -> None:
+    """Add the commands on files that hold programs as text; argparse does not export the type."""
     run = commands.add_parser("run", help="print the value of a function of a text")
     run.add_argument("file", type=Path, metavar="FILE.relay")
     run.add_argument("--entry", help="the function; `main` by default")
@@ -117,9 +132,9 @@ def _parser() -> argparse.ArgumentParser:
         "--passes",
         type=lambda names: [n for n in names.split(",") if n],
         default=[],
-        help="names joined by commas, such as infer,anf,fold",
+        help="names joined by commas, such as infer,anf,fold; MODULE:NAME for one of your own",
     )
     opt.add_argument("--entry", help="the function that is run; `main` by default")
-
-    commands.add_parser("doctor", help="print versions, devices, compilers, caches and options")
-    return parser
+    opt.add_argument("--verify", action="store_true", help="check the program after each pass")
+    opt.add_argument("--time", action="store_true", help="print how long each pass takes")
+    opt.add_argument("--diff", action="store_true", help="print what each pass changes")

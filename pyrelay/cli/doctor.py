@@ -23,11 +23,12 @@ def doctor() -> int:
         ("versions", _versions()),
         ("devices", _devices()),
         ("compilers", _compilers()),
+        ("backends", _backends()),
         ("options", _options()),
     ):
         sys.stdout.write(f"{title}\n")
         for name, value in lines:
-            sys.stdout.write(f"  {name:<14} {value}\n")
+            sys.stdout.write(f"  {name:<16} {value}\n")
     return 0
 
 
@@ -76,6 +77,20 @@ def _first_line(compiler: str) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         return f"does not run ({error})"
     return done.stdout.splitlines()[0] if done.stdout else "says nothing"
+
+
+def _backends() -> Iterator[tuple[str, str]]:
+    import torch  # as above
+
+    from ..runtime.lowerings import all_backends
+
+    kinds = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    for name, backend in all_backends().items():
+        reasons = {kind: backend.unavailable(torch.device(kind)) for kind in kinds}
+        runs = [kind for kind, why in reasons.items() if why is None]
+        versions = "".join(f" ({package} {version})" for package, version in backend.versions())
+        found = f"runs on {' and '.join(runs)}" if runs else reasons[kinds[-1]]
+        yield name, f"{found}{versions}"
 
 
 def _options() -> Iterator[tuple[str, str]]:

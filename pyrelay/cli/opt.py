@@ -1,40 +1,67 @@
-"""`opt FILE.relay -p PASS,...`: what passes make of the program in a text."""
+"""`opt FILE.relay -p PASS,...`: run passes on the program in a text.
+
+A pass is one of the package (`passes.pipeline.all_passes`) or `MODULE:NAME`, a `Pass` of a module
+that can be imported. A pass whose stage the program has not reached is preceded by the passes that
+bring it there.
+"""
 
 from __future__ import annotations
 
+import difflib
+import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final
 
 from ..diagnostics.misspelt import nearest
 from ..ir.module import Module
 from ..ir.printer import is_typed, to_text
-from ..ir.verify import Stage, VerifyError, verify
-from ..passes.commute import pool_first
-from ..passes.cse import share
-from ..passes.dce import remove_dead
-from ..passes.effects import with_flavours
-from ..passes.first_order import first_order
-from ..passes.fold import fold
-from ..passes.grad import expand_transforms
-from ..passes.infer import infer
-from ..passes.inline import inline
-from ..passes.normal_form import to_anf
-from ..passes.simplify import simplify
+from ..ir.verify import Stage, VerifyError, includes, verify
+from ..kernels.fusion.fuse import Fuse
+from ..kernels.pipeline import all_passes
+from ..passes.base import Context, Pass
+from ..passes.grad import ExpandTransforms
+from ..passes.lowering import InferTypes, NormalForm
+from ..passes.manager import Ran, run_passes
 from .load import LoadError
 from .texts import entry_of, load_text
 
+_LOWERING: Final = (InferTypes(), NormalForm(), ExpandTransforms(), Fuse())
+"""The passes that bring a program from stage to stage."""
 
-@final
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A pass on the command line: the stage it needs, and the pass; it gets the entry too."""
 
-    needs: Stage | None
-    run: Callable[[Module, str], Module]
-    doc: str
+def opt(
+    file: Path,
+    names: Sequence[str],
+    entry: str | None,
+    *,
+    verified: bool = False,
+    timed: bool = False,
+    diffed: bool = False,
+) -> int:
+    """Print the module after passes; with `diffed`, what each of them changed instead. Times go to
+    stderr. Raises LoadError, CheckError and VerifyError."""
+    chosen = [_pass(name) for name in names]
+    parsed = load_text(file)
+    context = Context(entry=entry_of(parsed, entry), evaluate=_evaluate)
+    module = parsed.ir
+    stage = _reached(module)
+
+    def observe(ran: Ran) -> None:
+        if timed:
+            sys.stderr.write(f"{ran.step.name}: {1e3 * ran.seconds:.1f} ms\n")
+        if diffed:
+            sys.stdout.write(_difference(ran))
+
+    for step in chosen:
+        for needed in (*_before(step, stage), step):
+            module, stage = run_passes(
+                module, stage, (needed,), context, verified=verified, observer=observe
+            )
+    if not diffed:
+        sys.stdout.write(to_text(module))
+    return 0
 
 
 def _evaluate(module: Module, entry: str) -> Any:
@@ -43,53 +70,60 @@ def _evaluate(module: Module, entry: str) -> Any:
     return evaluate(module, entry, (), dispatched=False)
 
 
-PASSES: Final[Mapping[str, Pass]] = {
-    "infer": Pass(None, lambda m, _: infer(m), "types for every expression"),
-    "anf": Pass(Stage.TYPED, lambda m, _: to_anf(m), "a name for every value"),
-    "inline": Pass(Stage.ANF, inline, "calls replaced by bodies"),
-    "fold": Pass(Stage.ANF, lambda m, _: fold(m, _evaluate), "what is known is evaluated"),
-    "cse": Pass(Stage.ANF, lambda m, _: share(m), "equal values computed once"),
-    "dce": Pass(Stage.ANF, remove_dead, "what nothing uses goes"),
-    "simplify": Pass(
-        Stage.ANF, lambda m, e: simplify(m, e, _evaluate), "inline, fold, cse and dce, in rounds"
-    ),
-    "pool-first": Pass(Stage.ANF, lambda m, _: pool_first(m), "monotone functions behind pools"),
-    "grad": Pass(Stage.ANF, lambda m, _: expand_transforms(m), "derivatives written out"),
-    "first-order": Pass(Stage.ANF, first_order, "functions as values become data"),
-    "flavours": Pass(Stage.ANF, lambda m, _: with_flavours(m), "blocks split by their effects"),
-}
-"""Every pass by its name."""
+def _reached(module: Module) -> Stage:
+    """Return the stage of a module that was read."""
+    if not is_typed(module):
+        return Stage.TRANSLATED
+    for stage in (Stage.DERIVED, Stage.ANF):
+        try:
+            verify(module, stage)
+        except VerifyError:
+            continue
+        return stage
+    return Stage.TYPED
 
 
-def opt(file: Path, names: Sequence[str], entry: str | None) -> int:
-    """Print the module after passes. Raises LoadError and CheckError."""
-    chosen = [_pass(name) for name in names]
-    module = load_text(file)
-    start = entry_of(module, entry)
-    found = module.ir
-    for step in chosen:
-        found = step.run(_prepared(found, step.needs), start)
-    sys.stdout.write(to_text(found))
-    return 0
+def _before(step: Pass, stage: Stage) -> Sequence[Pass]:
+    """Return the passes that bring a module to the stage that a pass needs."""
+    found: list[Pass] = []
+    for lowering in _LOWERING:
+        if includes(stage, step.needs):
+            break
+        if lowering.gives is not None and not includes(stage, lowering.gives):
+            found.append(lowering)
+            stage = lowering.gives
+    return found
+
+
+def _difference(ran: Ran) -> str:
+    before, after = to_text(ran.before).splitlines(), to_text(ran.after).splitlines()
+    name = ran.step.name
+    lines = difflib.unified_diff(before, after, f"before {name}", f"after {name}", lineterm="")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _pass(name: str) -> Pass:
-    if name in PASSES:
-        return PASSES[name]
-    near = nearest(name, PASSES)
-    known = f"did you mean {near}?" if near else f"there are {', '.join(PASSES)}"
+    if ":" in name:
+        return _from_outside(name)
+    passes = all_passes()
+    if name in passes:
+        return passes[name]
+    near = nearest(name, passes)
+    known = f"did you mean {near}?" if near else f"there are {', '.join(passes)}"
     raise LoadError(f"there is no pass {name}; {known}")
 
 
-def _prepared(module: Module, stage: Stage | None) -> Module:
-    """Give the module at the stage that a pass needs."""
-    if stage is None:
-        return module
-    typed = module if is_typed(module) else infer(module)
-    if stage is Stage.TYPED:
-        return typed
+def _from_outside(name: str) -> Pass:
+    """Return the pass `MODULE:NAME`: an instance of `Pass`, or a class whose options all have
+    defaults."""
+    module_name, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     try:
-        verify(typed, Stage.ANF)
-    except VerifyError:
-        return to_anf(typed)
-    return typed
+        found = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as error:
+        raise LoadError(f"there is no pass {name}: {error}") from None
+    made = found() if isinstance(found, type) and issubclass(found, Pass) else found
+    if not isinstance(made, Pass):
+        raise LoadError(f"{name} is a {type(made).__name__}, not a pyrelay.passes.Pass")
+    return made

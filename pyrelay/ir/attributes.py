@@ -69,3 +69,12 @@ def attribute_text(value: Any) -> str:
             return repr(value)
         case _:
             return "this"
+
+
+def same(left: object, right: object) -> bool:
+    """Return whether two attributes are equal and of one type, which `1 == True == 1.0` is not."""
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, float) and isinstance(right, float):
+        return repr(left) == repr(right)
+    return type(left) is type(right) and left == right

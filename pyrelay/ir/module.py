@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span
     from .expr import Expr, Function
     from .types import Type, TypeParam
+
+T = TypeVar("T")
 
 
 @final
@@ -45,6 +47,14 @@ class AdtDef:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute(Generic[T]):
+    """A key under which a pass attaches data of type `T` to a module, for later passes."""
+
+    name: str
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Module:
     """Global functions and data types by name, in order of definition. Never changed in place."""
@@ -53,12 +63,22 @@ class Module:
     adts: Mapping[str, AdtDef]
     strict_dtypes: bool = False
     """Whether operands of two dtypes are a mistake, as in Relay's text; until types are there."""
+    attributes: Mapping[Attribute[Any], Any] = field(default_factory=dict["Attribute[Any]", Any])
+    """Data that passes attached; it is neither printed nor compared."""
 
     def __str__(self) -> str:
         """Return the text of the module, which `relay.parse` reads."""
         from .printer import to_text  # it prints modules
 
         return to_text(self)
+
+    def attribute(self, key: Attribute[T]) -> T | None:
+        """Return the data that a pass attached to the module under a key; None without it."""
+        return self.attributes.get(key)
+
+    def with_attribute(self, key: Attribute[T], value: T) -> Module:
+        """Return the module with data attached to it."""
+        return replace(self, attributes={**self.attributes, key: value})
 
     def with_functions(self, functions: Mapping[str, Function]) -> Module:
         """Give the module with functions replaced or added."""

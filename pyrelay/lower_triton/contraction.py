@@ -1,10 +1,10 @@
 """Kernels of sums of products: tiles of the result, each summed over blocks of what is summed.
 
-Each dim of a sum is one of four (`passes.regions.sorts`): of the batch, of the rows (`m`), of the
-columns (`n`), or summed (`k`). Dims of one sort are numbered row by row as one. What operands are
-made of is computed on the way in, and what is made of the sums on the way out, while they are in
-registers. Several sums over the same places have an accumulator each; those that sum over as many
-places share a loop, and with it what they read.
+Each dim of a sum is one of four (`kernels.contraction_axes`): of the batch, of the rows (`m`), of
+the columns (`n`), or summed (`k`). Dims of one sort are numbered row by row as one. What operands
+are made of is computed on the way in, and what is made of the sums on the way out, while they are
+in registers. Several sums over the same places have an accumulator each; those that sum over as
+many places share a loop, and with it what they read.
 
 Reductions of what is made of the sums have whole rows in a tile; reductions beside them, of what
 one operand is made of, go along in the loop. What has an element for each row alone is stored by
@@ -25,10 +25,10 @@ from typing import Final, final
 from ..ir.dims import ONE, ZERO, Dim, product
 from ..ir.expr import Var, type_of
 from ..ir.types import DType, bfloat16, float32, float64, is_float
-from ..passes.regions.groups import Domain, Group, Product, Reduced
-from ..passes.regions.places import linear
-from ..passes.regions.reading import dtype_of, shape_of
-from ..passes.regions.sorts import ROW, Sort, Sorts, sorts_of
+from ..kernels.contraction_axes import ROW, Sort, Sorts, sorts_of
+from ..kernels.groups import Domain, Group, Product, Reduced
+from ..kernels.places import linear
+from ..kernels.reading import dtype_of, shape_of
 from .block import Block
 from .combining import Row
 from .emit import KernelText

@@ -15,8 +15,8 @@ from typing import Final, TypeAlias, final
 
 from ..ir.dims import ONE, Dim, DimOp, product
 from ..ir.expr import type_of
-from ..passes.regions.groups import Group, Output
-from ..passes.regions.reading import shape_of
+from ..kernels.groups import Group, Output
+from ..kernels.reading import shape_of
 from .block import Block
 from .emit import KernelText
 from .indexing import Axis, steps_of

@@ -11,8 +11,8 @@ from typing import Final, final
 
 from ..diagnostics.source import BUILTIN, Span
 from ..ir.expr import Function, Var
-from ..passes.regions.places import Places
-from ..passes.regions.reading import results_of
+from ..kernels.places import Places
+from ..kernels.reading import results_of
 from .expressions import type_text
 from .indexing import DimText
 from .kernel import (

@@ -1,6 +1,6 @@
 """Places as Triton text: axes of blocks, offsets of elements, and the sizes they are made of.
 
-Offsets are dims over the coordinates of a kernel (`passes.regions.places`), over sizes and strides.
+Offsets are dims over the coordinates of a kernel (`kernels.places`), over sizes and strides.
 What has no coordinate in it is computed on the host and passed as one integer.
 """
 
@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, final
 
 from ..ir.bounds import is_nonnegative
 from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
-from ..passes.regions.places import Places
+from ..kernels.places import Places
 from .kernel import Argument, Size, Stride
 from .text import Text, call, infix, negative
 

@@ -19,7 +19,7 @@ from ..config import current
 from ..ir.dims import Dim, product
 from ..ir.expr import Function, type_of
 from ..ir.types import SizeType, TensorType, TupleType, Type
-from ..passes.regions.reading import bindings_of
+from ..kernels.reading import bindings_of
 from .build import interprets, triton_error, triton_module
 from .kernel import Form, Kernel, Layout, Lowered, NoKernel
 from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting

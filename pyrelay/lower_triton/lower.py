@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..ir.expr import Function
-from ..passes.regions.groups import Group, Kind, group_of
+from ..kernels.groups import Group, Kind, group_of
 from .contraction import lower_contraction
 from .kernel import Layout, Lowered
 from .pointwise import lower_pointwise

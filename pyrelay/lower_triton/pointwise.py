@@ -12,8 +12,8 @@ from typing import Final
 
 from ..ir.dims import Dim, product
 from ..ir.expr import type_of
-from ..passes.regions.groups import Group
-from ..passes.regions.reading import shape_of
+from ..kernels.groups import Group
+from ..kernels.reading import shape_of
 from .block import Block
 from .crossing import cut_of, lower_crossing
 from .emit import KernelText

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..ir.expr import type_of
 from ..ir.types import DType, TupleType, Type, bool_, int32, int64, is_float
-from ..passes.regions.groups import Reduced
-from ..passes.regions.reading import dtype_of
+from ..kernels.groups import Reduced
+from ..kernels.reading import dtype_of
 from .scalars import highest, lowest
 from .terms import Term, Terms, widened
 

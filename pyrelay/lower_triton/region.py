@@ -1,6 +1,6 @@
 """Region functions as Python callables: the first run at some sizes tells what the others do.
 
-A region (in the form of `passes.regions.segments`) calls kernels and functions that call torch. Its
+A region (in the form of `kernels.fusion.segments`) calls kernels and functions that call torch. Its
 first run at some sizes calls them one after another and notes what each kernel prepared; from then
 on a `Tape` does the same without looking at any operand but the region's own.
 """
@@ -17,9 +17,9 @@ import torch
 from ..ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of
 from ..ir.ops.sizes import size
 from ..ir.types import TupleType
-from ..passes.regions.items import mentioned
-from ..passes.regions.memory import Plan
-from ..passes.regions.reading import straight_line
+from ..kernels.fusion.nodes import mentioned
+from ..kernels.memory import Plan
+from ..kernels.reading import straight_line
 from .launch import MOST_SHAPES, KernelCall, key_of
 from .prepare import Prepared, Sizes, Storage
 from .sharing import is_shared

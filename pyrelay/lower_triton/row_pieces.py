@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ..ir.bounds import maximum
 from ..ir.dims import ONE, Dim
 from ..ir.types import bool_
-from ..passes.regions.groups import Group
+from ..kernels.groups import Group
 from .combining import Row
 from .expressions import literal
 from .kernel import Config, Kernel, Layout, Scratch, Tiles

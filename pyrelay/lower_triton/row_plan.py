@@ -13,9 +13,9 @@ from typing import Final, final
 
 from ..ir.dims import ONE, Dim, product
 from ..ir.expr import Var, type_of
-from ..passes.regions.groups import Domain, Group, Output, Reduced
-from ..passes.regions.places import linear
-from ..passes.regions.reading import shape_of
+from ..kernels.groups import Domain, Group, Output, Reduced
+from ..kernels.places import linear
+from ..kernels.reading import shape_of
 from .indexing import steps_of
 from .kernel import Layout, NoKernel
 from .online import Deviations, online_of

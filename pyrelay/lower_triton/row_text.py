@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from ..ir.dims import ONE, Dim
-from ..passes.regions.groups import Group
+from ..kernels.groups import Group
 from .block import Block
 from .combining import Row
 from .emit import KernelText

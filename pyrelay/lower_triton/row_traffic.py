@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ..ir.dims import ZERO, Dim
 from ..ir.expr import type_of
-from ..passes.regions.cost import bytes_of
+from ..kernels.cost import bytes_of
 from .row_plan import KEPT, REDUCED, Plan
 from .terms import Access
 

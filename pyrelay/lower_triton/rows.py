@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from ..passes.regions.groups import Group
+from ..kernels.groups import Group
 from .kernel import Kernel, Layout, Lowered
 from .row_configs import (
     few_rows,

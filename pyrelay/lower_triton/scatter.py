@@ -12,9 +12,9 @@ from ..ir.dims import product
 from ..ir.elements import Place
 from ..ir.expr import type_of
 from ..ir.types import DType, float32, float64, int32, int64
-from ..passes.regions.groups import Group, Scattered
-from ..passes.regions.places import linear
-from ..passes.regions.reading import dtype_of, shape_of
+from ..kernels.groups import Group, Scattered
+from ..kernels.places import linear
+from ..kernels.reading import dtype_of, shape_of
 from .emit import KernelText
 from .kernel import Kernel, Layout, Lowered, NoKernel, Written
 from .pointwise import FLAT, begin, finish

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..ir.types import SizeType
-from ..passes.regions.groups import Kind, NoGroup, group_of
+from ..kernels.groups import Group, Kind
 from .kernel import Form, Layout, Lowered, NoKernel
-from .lower import lower
+from .lower import lower_group
 from .row_plan import plan_of
 from .row_traffic import read_again
 from .rows import longest_row
@@ -16,35 +15,39 @@ from .versions import MOST_PROCESSORS
 
 if TYPE_CHECKING:
     from ..ir.expr import Function
-    from ..ir.module import Module
+    from ..kernels.backend import KernelFunction
 
 
-def kernels_text(module: Module, names: Iterable[str]) -> str:
-    """Give the text of the kernel functions of a module, for operands that lie row by row; where
-    none is made, why. What is made for small sizes alone says so."""
-    return "\n\n".join(_text(name, module.functions[name]) for name in names)
+def text_of(kernel: KernelFunction) -> str:
+    """Return the text of a kernel for operands that lie row by row; where none is made, why. Text
+    that is for small sizes alone says so."""
+    lowered: Lowered | str | None = _lowered(kernel.group)
+    if isinstance(lowered, str):
+        return f"# {kernel.name} runs as calls of torch: {lowered}\n"
+    found: dict[str, str] = {}
+    while lowered is not None:
+        # Of alternatives with one text the last is for the largest sizes.
+        limits = " and ".join(f"{dim} is at most {most}" for dim, most in lowered.limits)
+        text = "\n\n".join(made.text for made in lowered.kernels)
+        found[text] = f"# {kernel.name}, where {limits}" if limits else f"# {kernel.name}"
+        lowered = lowered.otherwise
+    return "\n\n".join(f"{head}\n{text}" for text, head in found.items())
 
 
-def without_text(module: Module, names: Iterable[str]) -> dict[str, str]:
-    """Give the kernel functions for which no text is made, and why."""
-    made = ((name, _lowered(module.functions[name])) for name in names)
-    return {name: found for name, found in made if isinstance(found, str)}
+def why_without_text(group: Group) -> str | None:
+    """Return why no text is made for a kernel; None where it is."""
+    lowered = _lowered(group)
+    return lowered if isinstance(lowered, str) else None
 
 
-def reading_again(module: Module, names: Iterable[str]) -> dict[str, str]:
-    """Give the kernel functions that go through long rows more than once, with how many bytes they
-    read again and how long rows must be for that."""
-    made = ((name, _read_again(module.functions[name])) for name in names)
-    return {name: found for name, found in made if found is not None}
-
-
-def _read_again(function: Function) -> str | None:
+def reading_again(group: Group) -> str | None:
+    """Return how many bytes a kernel that goes through long rows more than once reads again, and
+    how long rows must be for that; None where it does not."""
+    if group.kind is not Kind.ROWS:
+        return None
     try:
-        group = group_of(function)
-        if group.kind is not Kind.ROWS:
-            return None
-        plan = plan_of(group, _layout(function))
-    except (NoGroup, NoKernel):
+        plan = plan_of(group, _layout(group.function))
+    except NoKernel:
         return None
     alone, shared = (longest_row(plan, processors) for processors in (1, MOST_PROCESSORS))
     size = plan.reduced.constant
@@ -56,10 +59,10 @@ def _read_again(function: Function) -> str | None:
     return what if size > shared else f"{what} on GPUs without clusters"
 
 
-def _lowered(function: Function) -> Lowered | str:
+def _lowered(group: Group) -> Lowered | str:
     try:
-        return lower(function)(_layout(function))
-    except (NoGroup, NoKernel) as error:
+        return lower_group(group, _layout(group.function))
+    except NoKernel as error:
         return str(error)
 
 
@@ -69,17 +72,3 @@ def _layout(function: Function) -> Layout:
         Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
     )
     return Layout(tuple(forms))
-
-
-def _text(name: str, function: Function) -> str:
-    lowered: Lowered | str | None = _lowered(function)
-    if isinstance(lowered, str):
-        return f"# {name} runs as calls of torch: {lowered}\n"
-    found: dict[str, str] = {}
-    while lowered is not None:
-        # Of alternatives with one text the last is for the largest sizes.
-        limits = " and ".join(f"{dim} is at most {most}" for dim, most in lowered.limits)
-        text = "\n\n".join(kernel.text for kernel in lowered.kernels)
-        found[text] = f"# {name}, where {limits}" if limits else f"# {name}"
-        lowered = lowered.otherwise
-    return "\n\n".join(f"{head}\n{text}" for text, head in found.items())

@@ -1,6 +1,6 @@
 """What a kernel's reader is given: parameters as loads, arithmetic as terms.
 
-`passes.regions.reading.Reader` asks it for the elements of parameters and of what loops give; all
+`kernels.reading.Reader` asks it for the elements of parameters and of what loops give; all
 that it makes are terms, so that what is written where is decided when all is known (`emit`).
 """
 
@@ -12,9 +12,9 @@ from typing import Any, Final, final
 from ..ir.dims import ONE, ZERO, Dim
 from ..ir.expr import Constant, Expr, Function, Var, type_of
 from ..ir.types import DType
-from ..passes.regions.groups import Output
-from ..passes.regions.places import Places, linear
-from ..passes.regions.reading import Reader, bindings_of, dtype_of, results_of, shape_of
+from ..kernels.groups import Output
+from ..kernels.places import Places, linear
+from ..kernels.reading import Reader, bindings_of, dtype_of, results_of, shape_of
 from .emit import KernelText
 from .indexing import STRIDE
 from .kernel import Form, Layout, Written
@@ -27,7 +27,7 @@ Leaf = Callable[[Var, tuple[Dim, ...]], Any]
 
 @final
 class TermSupplier:
-    """The parameters of a kernel function as terms (`passes.regions.reading.Supplier`).
+    """The parameters of a kernel function as terms (`kernels.reading.Supplier`).
 
     `leaves` are variables bound inside that loops give, and how their elements are read.
     """

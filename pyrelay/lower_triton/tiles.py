@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ..ir.dims import Dim
-from ..passes.regions.sorts import Sorts
+from ..kernels.contraction_axes import Sorts
 from .kernel import Config
 
 FEW: Final = 8

@@ -7,17 +7,19 @@ takes the place of each call, and stands where the call stands. These functions 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final, final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, final
 
 from ..ir.expr import Call, Expr, Function, GlobalVar
 from ..ir.module import Module
 from ..ir.traverse import Steps, children, rebuild
 from ..ir.types import PRELUDE, substitution
+from ..ir.verify import Stage
 from ..prelude.library import stops
-from .code import Code
+from .base import Context, Pass
+from .block_builder import BlockBuilder
 from .retype import Retyping
-from .splice import Splicer
+from .rewriter import Rewriter
 
 
 def blame_callers(module: Module) -> Module:
@@ -31,14 +33,27 @@ def blame_callers(module: Module) -> Module:
 
 
 @final
-class _Caller(Splicer):
+@dataclass(frozen=True, slots=True)
+class BlameCallers(Pass):
+    """Inline prelude functions that may fail, so that failures point at their callers."""
+
+    name: ClassVar = "blame-callers"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, _: Context) -> Module:
+        """Return the module after the pass."""
+        return blame_callers(module)
+
+
+@final
+class _Caller(Rewriter):
     """One walk over a function that may call some of them."""
 
     def __init__(self, module: Module, blamed: Mapping[str, Function]) -> None:
         super().__init__(module)
         self._blamed: Final = blamed
 
-    def node(self, expr: Expr, code: Code) -> Steps[Expr]:
+    def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Give a node, or what a call of such a function ends in."""
         if not (isinstance(expr, Call) and isinstance(expr.callee, GlobalVar)):
             return (yield super().node(expr, code))

@@ -7,8 +7,8 @@ constants count by their bits.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
 from ..ir.effect import Effects
 from ..ir.expr import (
@@ -32,6 +32,8 @@ from ..ir.expr import (
 from ..ir.nested import map_nested
 from ..ir.op import Effect, Op
 from ..ir.traverse import Steps, children, rebuild, run, spine
+from ..ir.verify import Stage
+from .base import Context, Pass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,6 +53,19 @@ def share(module: Module) -> Module:
         return built
 
     return module.map_functions(shared)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ShareSubexpressions(Pass):
+    """Compute equal pure values once."""
+
+    name: ClassVar = "cse"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, _: Context) -> Module:
+        """Return the module after the pass."""
+        return share(module)
 
 
 @final

@@ -7,8 +7,8 @@ finds all of it. A cell that is only ever written is as good as dead, and so are
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ..ir.dims import Dim
 from ..ir.effect import Effects
@@ -31,7 +31,9 @@ from ..ir.expr import (
 from ..ir.op import Effect
 from ..ir.traverse import Steps, children, free_globals, post_order, rebuild, run, spine
 from ..ir.types import UNIT
-from .sizes import needed, shown, uncovered
+from ..ir.verify import Stage
+from .base import Context, Pass
+from .dim_availability import needed, shown, uncovered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,6 +62,19 @@ def remove_dead(module: Module, entry: str | None = None) -> Module:
     if same and all(kept[n] is f for n, f in module.functions.items()):
         return module
     return replace(module, functions=kept)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RemoveDead(Pass):
+    """Remove bindings that nothing uses and functions that nothing reaches."""
+
+    name: ClassVar = "dce"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return remove_dead(module, context.entry)
 
 
 @final

@@ -8,9 +8,9 @@ known tuples and constructors are read, copies are forgotten, and the laws of `a
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, final
 
 from ..diagnostics.diagnostic import RunError
 from ..ir.effect import own_effect
@@ -39,45 +39,60 @@ from ..ir.module import Module
 from ..ir.op import Effect, Op, ShapeBehaviour
 from ..ir.traverse import Steps, children, rebuild
 from ..ir.types import DType, DTypeKind, FnType, SizeType, TensorType
+from ..ir.verify import Stage
 from .algebra import simplified
-from .code import Code
-from .fixed import Fixed, nothing_fixed
-from .known_match import decide
-from .splice import Splicer
+from .base import Context, Evaluate, Opaque, Pass, nothing_opaque
+from .block_builder import BlockBuilder
+from .case_of_known_constructor import decide
+from .rewriter import Rewriter
 
 if TYPE_CHECKING:
     from ..ir.types import Type
-
-Evaluate: TypeAlias = Callable[[Module, str], Any]
-"""Gives the value of a function without parameters: a number, or a torch tensor."""
 
 MAX_BYTES: Final = 1024
 """How large a constant that folding makes may be."""
 _ENTRY: Final = "folded"
 
 
-def fold(module: Module, evaluate: Evaluate | None = None, fixed: Fixed = nothing_fixed) -> Module:
+def fold(
+    module: Module, evaluate: Evaluate | None = None, opaque: Opaque = nothing_opaque
+) -> Module:
     """Give a module in A-normal form with what is known folded; itself if nothing is.
 
-    Without `evaluate`, operators on constants stay; those that are `fixed` stay in any case.
+    Without `evaluate`, operators on constants stay; those that are `opaque` stay in any case.
     """
-    functions = {n: _Folder(module, evaluate, fixed).walked(f) for n, f in module.functions.items()}
+    functions = {
+        n: _Folder(module, evaluate, opaque).walked(f) for n, f in module.functions.items()
+    }
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
     return replace(module, functions=functions)
 
 
 @final
-class _Folder(Splicer):
+@dataclass(frozen=True, slots=True)
+class Fold(Pass):
+    """Evaluate calls, branches and matches whose operands are known."""
+
+    name: ClassVar = "fold"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return fold(module, context.evaluate, context.opaque)
+
+
+@final
+class _Folder(Rewriter):
     """One walk over a function."""
 
-    def __init__(self, module: Module, evaluate: Evaluate | None, fixed: Fixed) -> None:
+    def __init__(self, module: Module, evaluate: Evaluate | None, opaque: Opaque) -> None:
         super().__init__(module)
         self._evaluate: Final = evaluate
-        self._fixed: Final = fixed
+        self._opaque: Final = opaque
         self._known: Final[dict[Expr, Expr]] = {}
 
-    def binding(self, binding: Binding, code: Code) -> Steps[None]:
+    def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
         """Add a binding, unless its value turns out to be an atom."""
         value = yield self.node(binding.value, code)
         if is_atom(value):
@@ -94,7 +109,7 @@ class _Folder(Splicer):
             return Constant(ty.dim.constant, ty, span=found.span)
         return found
 
-    def node(self, expr: Expr, code: Code) -> Steps[Expr]:
+    def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Give what is known of a node."""
         match expr:
             case If():
@@ -119,7 +134,7 @@ class _Folder(Splicer):
         if isinstance(ty, SizeType) and ty.dim.constant is not None:
             return Constant(ty.dim.constant, ty, span=call.span)
         assert isinstance(call.callee, Op)
-        if self._fixed(call.callee):
+        if self._opaque(call.callee):
             return call
         simpler = simplified(call, self._known)
         if simpler is not None:
@@ -154,7 +169,7 @@ class _Folder(Splicer):
 
     # Branches.
 
-    def _if(self, expr: If, code: Code) -> Steps[Expr]:
+    def _if(self, expr: If, code: BlockBuilder) -> Steps[Expr]:
         condition = self.atom(expr.condition)
         if isinstance(condition, Constant):
             return (yield self.splice(expr.then if condition.value else expr.otherwise, code))
@@ -177,7 +192,7 @@ class _Folder(Splicer):
             self.atoms[condition] = before
         return result
 
-    def _match(self, expr: Match, code: Code) -> Steps[Expr]:
+    def _match(self, expr: Match, code: BlockBuilder) -> Steps[Expr]:
         value = self.atom(expr.value)
         decided = decide(expr.clauses, value, self._known)
         if decided.bound is not None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 from ..ir.expr import (
     Binding,
@@ -36,8 +36,9 @@ from ..ir.ops.linalg import matmul
 from ..ir.ops.optim import sgd_step
 from ..ir.traverse import post_order, rewrite
 from ..ir.types import UNIT, TensorType, TupleType, Type
-from .fixed import Fixed, nothing_fixed
-from .held import Held
+from ..ir.verify import Stage
+from .base import Context, Opaque, Pass, nothing_opaque
+from .ref_aliasing import RefAliasing
 
 _Path = tuple[int, ...]
 
@@ -62,12 +63,12 @@ class _Descent:
     spare: frozenset[Var]
 
 
-def update_in_place(module: Module, fixed: Fixed = nothing_fixed) -> Module:
+def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
     """Give the module, in A-normal form and without transforms, with updates in place. Steps and
-    products stay where they are `fixed`."""
-    if fixed(sgd_step):
+    products stay where they are `opaque`."""
+    if opaque(sgd_step):
         return module
-    found = _Finder(module, fixed)
+    found = _Finder(module, opaque)
     if not found.descents:
         return module
     functions = {n: _rewritten(f, found.descents) for n, f in module.functions.items()}
@@ -75,11 +76,24 @@ def update_in_place(module: Module, fixed: Fixed = nothing_fixed) -> Module:
 
 
 @final
+@dataclass(frozen=True, slots=True)
+class UpdateInPlace(Pass):
+    """Update parameters of models in place where nothing reads the old ones."""
+
+    name: ClassVar = "in-place"
+    needs: ClassVar = Stage.DERIVED
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return update_in_place(module, context.opaque)
+
+
+@final
 class _Finder:
     """The writes of a module that can be done in place."""
 
-    def __init__(self, module: Module, fixed: Fixed) -> None:
-        self._fixed: Final = fixed
+    def __init__(self, module: Module, opaque: Opaque) -> None:
+        self._opaque: Final = opaque
         self._defined: Final[dict[Var, Expr]] = {}
         self._uses: Final[Counter[Var]] = Counter()
         writes: list[RefWrite] = []
@@ -91,7 +105,7 @@ class _Finder:
         types = frozenset(_content(w) for w in made)
         if not types:
             return
-        held = Held(module, types, self._fixed, made)
+        held = RefAliasing(module, types, self._opaque, made)
         held.lost.update(_content(w) for w in writes if w not in made)
         for write, descent in made.items():
             self._take_part(held, write, descent)
@@ -154,21 +168,21 @@ class _Finder:
     def _factors(self, grad: Var) -> tuple[Var, Var] | None:
         match self._defined.get(grad):
             case Call(callee, (Var() as left, Var() as right)) if (
-                callee is matmul and not self._fixed(matmul)
+                callee is matmul and not self._opaque(matmul)
             ):
                 ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
                 return (left, right) if ranks == [2, 2] and self._uses[grad] == 1 else None
             case _:
                 return None
 
-    def _take_part(self, held: Held, write: RefWrite, descent: _Descent) -> None:
+    def _take_part(self, held: RefAliasing, write: RefWrite, descent: _Descent) -> None:
         """Note what a descent reads when the write is made, and lose what must not be among it."""
         place = held.place[write]
         for step in descent.steps:
             held.lost.update(held.by(step.grad))
             held.use_at(step.param, place)
 
-    def _without_products(self, held: Held, descent: _Descent) -> _Descent:
+    def _without_products(self, held: RefAliasing, descent: _Descent) -> _Descent:
         """Give the descent with gradients that are products left out, unless a factor may be a
         parameter, which a step before this one would have changed."""
         steps: list[_Step] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ..ir.build import Names
 from ..ir.components import components
@@ -28,12 +28,14 @@ from ..ir.expr import (
 )
 from ..ir.traverse import Steps, children, post_order, pre_order, rebuild
 from ..ir.types import FnType, Substitution, Type, substitution
-from .code import Code
+from ..ir.verify import Stage
+from .base import Context, Pass
+from .block_builder import BlockBuilder
+from .dim_availability import shown, uncovered
+from .free_names import names_in, summarise
 from .matching import Matching
 from .retype import Retyping, types_in
-from .sizes import shown, uncovered
-from .splice import Splicer
-from .summary import names_in, summarise
+from .rewriter import Rewriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -55,6 +57,19 @@ def inline(module: Module, entry: str) -> Module:
     plan.choose(entry)
     absorbed = {name for name in plan.inlined if plan.mentions[name] == 1}
     return _inlined(plan, [name for name in module.functions if name not in absorbed])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Inline(Pass):
+    """Replace calls of functions by their bodies."""
+
+    name: ClassVar = "inline"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return inline(module, context.entry)
 
 
 def inline_calls(module: Module, names: Collection[str]) -> Module:
@@ -147,7 +162,7 @@ class _Uses:
 
 
 @final
-class _Inliner(Splicer):
+class _Inliner(Rewriter):
     """One walk over a function that stays."""
 
     def __init__(self, plan: _Plan, function: Function) -> None:
@@ -192,7 +207,7 @@ class _Inliner(Splicer):
                 self._types.add(ty)
                 self._sizes.take(names_in((ty,)))
 
-    def binding(self, binding: Binding, code: Code) -> Steps[None]:
+    def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
         """Add a binding, unless its function has moved to where it is called."""
         uses = self._local.get(binding.var)
         if uses is not None and uses.is_moved:
@@ -203,7 +218,7 @@ class _Inliner(Splicer):
         else:
             code.bind(binding.var, value)
 
-    def node(self, expr: Expr, code: Code) -> Steps[Expr]:
+    def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Give a node, or what a call of an inlined function ends in."""
         if not isinstance(expr, Call):
             return (yield super().node(expr, code))

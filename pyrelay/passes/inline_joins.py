@@ -6,16 +6,19 @@ no function of the source, so a debugged program has a copy of it on each path i
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ..ir.expr import Binding, Call, Expr, Function, Var
 from ..ir.traverse import Steps, children, post_order, refresh
-from .splice import Splicer
+from ..ir.verify import Stage
+from .base import Context, Pass
+from .flavours import with_flavours
+from .rewriter import Rewriter
 
 if TYPE_CHECKING:
     from ..ir.module import Module
-    from .code import Code
+    from .block_builder import BlockBuilder
 
 GROWTH: Final = 10_000
 """By how many nodes a function may grow: paths multiply."""
@@ -29,7 +32,20 @@ def inline_joins(module: Module) -> Module:
 
 
 @final
-class _Joins(Splicer):
+@dataclass(frozen=True, slots=True)
+class InlineJoins(Pass):
+    """Copy the statements where several paths meet into each of the paths."""
+
+    name: ClassVar = "inline-joins"
+    needs: ClassVar = Stage.ANF
+
+    def run(self, module: Module, _: Context) -> Module:
+        """Return the module after the pass."""
+        return inline_joins(with_flavours(module))
+
+
+@final
+class _Joins(Rewriter):
     """One walk over a function."""
 
     def __init__(self, module: Module, function: Function) -> None:
@@ -45,7 +61,7 @@ class _Joins(Splicer):
             operands = node.args if isinstance(node, Call) else children(node)
             self._values.update(o for o in operands if isinstance(o, Var))
 
-    def binding(self, binding: Binding, code: Code) -> Steps[None]:
+    def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
         """Add what becomes of a binding, unless it is a join."""
         value = binding.value
         if isinstance(value, Function) and self._is_join(binding.var, value):
@@ -57,7 +73,7 @@ class _Joins(Splicer):
         is_open = bool(function.type_params)
         return not function.name and not is_open and var not in self._values and self._left > 0
 
-    def node(self, expr: Expr, code: Code) -> Steps[Expr]:
+    def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Return a node, or what the join ends in that a call leads to."""
         callee = expr.callee if isinstance(expr, Call) else None
         if not isinstance(expr, Call) or not isinstance(callee, Var) or callee not in self._joins:

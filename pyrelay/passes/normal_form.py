@@ -32,7 +32,7 @@ from ..ir.expr import (
     is_tail,
 )
 from ..ir.traverse import Steps, attr_exprs, children, rebuild, run, spine
-from .code import Code
+from .block_builder import BlockBuilder
 
 if TYPE_CHECKING:
     from ..ir.module import Module
@@ -59,7 +59,7 @@ class _Body:
 
     def __init__(self, names: Names) -> None:
         self.names: Final = names
-        self.code: Final = Code()
+        self.code: Final = BlockBuilder()
 
     def atom(self, value: Expr) -> Expr:
         """Give an atom for a value, bound to a new variable unless it is one."""

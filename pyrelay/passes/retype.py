@@ -26,7 +26,7 @@ from ..ir.nested import map_nested
 from ..ir.op import Op
 from ..ir.traverse import bound_vars, map_pattern, post_order, rewrite
 from ..ir.types import Substitution, Type
-from .sizes import dims_in_attrs
+from .dim_availability import dims_in_attrs
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span

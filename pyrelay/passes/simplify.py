@@ -7,18 +7,20 @@ inline. The number of rounds is bounded, and every pass is linear, so the whole 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from .cells import cells_to_values
+from ..ir.verify import Stage
+from .base import Context, Opaque, Pass, nothing_opaque
 from .cse import share
 from .dce import remove_dead
-from .fixed import Fixed, nothing_fixed
 from .fold import fold
 from .inline import inline
+from .promote_refs import promote_refs
 
 if TYPE_CHECKING:
     from ..ir.module import Module
-    from .fold import Evaluate
+    from .base import Evaluate
 
 MAX_ROUNDS: Final = 4
 """How often the passes are repeated at most."""
@@ -28,20 +30,34 @@ def simplify(
     module: Module,
     entry: str,
     evaluate: Evaluate | None = None,
-    fixed: Fixed = nothing_fixed,
+    opaque: Opaque = nothing_opaque,
 ) -> Module:
     """Give a module in A-normal form simplified, with only what `entry` reaches.
 
     `evaluate` gives the value of a closed function, for operators on constants; without it they
-    stay, as do calls of operators that are `fixed`.
+    stay, as do calls of operators that are `opaque`.
     """
     for _ in range(MAX_ROUNDS):
         before = module
         module = inline(module, entry)
-        module = cells_to_values(module)
-        module = fold(module, evaluate, fixed)
+        module = promote_refs(module)
+        module = fold(module, evaluate, opaque)
         module = share(module)
         module = remove_dead(module, entry)
         if module is before:
             break
     return module
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Simplify(Pass):
+    """Inline, fold, share and remove dead code, in rounds."""
+
+    name: ClassVar = "simplify"
+    needs: ClassVar = Stage.ANF
+    is_idempotent: ClassVar = True
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return simplify(module, context.entry, context.evaluate, context.opaque)

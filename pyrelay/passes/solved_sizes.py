@@ -28,8 +28,8 @@ from ..ir.expr import (
 from ..ir.ops.sizes import solved_size
 from ..ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ..ir.types import SizeType
+from .dim_availability import needed, shown, uncovered
 from .normal_form import normalise
-from .sizes import needed, shown, uncovered
 
 if TYPE_CHECKING:
     from ..diagnostics.source import Span

@@ -26,7 +26,7 @@ from ..ir.expr import Call, type_of
 from ..ir.op import Op, ShapeBehaviour
 from ..ir.types import TensorType, is_float, show
 from ..lower_torch.apply import apply_op, as_tensors, operands_of, run_time_attr
-from ..passes.sizes import needed
+from ..passes.dim_availability import needed
 from .conforming import Shapes
 from .failure import located
 

@@ -1,30 +1,41 @@
-"""What runs the tensor code of a program on a device: torch, our own kernels, or the evaluator."""
+"""What the option `lowering` chooses: host code that calls torch, the evaluator, or a backend."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
 
 from ..config import current
 from ..diagnostics.catalogue.run import NoKernels
 from ..diagnostics.diagnostic import RunError
 from ..diagnostics.source import Span
-from ..lower_triton.build import NoTriton, check_driver, triton_module
+from ..kernels.backend import Backend, backends
+from ..kernels.pipeline import fused
+from ..lower_torch.backend import TorchRegions
+from ..lower_triton.backend import INTERPRETED, ON_GPU
+from ..passes.manager import Pipeline
+from ..passes.pipeline import DEBUGGED, EVALUATED, called
 from .host import CompiledProgram
 
 if TYPE_CHECKING:
     import torch
 
+OWN_BACKENDS: Final[tuple[Backend, ...]] = (TorchRegions(), ON_GPU, INTERPRETED)
+"""The backends of the package."""
 
-class Lowering(Enum):
-    """What runs tensor code."""
+
+class Plain(Enum):
+    """What runs a program without kernels."""
 
     TORCH = "torch"
-    REGIONS = "torch, region by region"
-    TRITON = "triton"
     EVALUATOR = "evaluator"
+    DEBUGGER = "debugger"
+    """Torch, line by line: for programs with a breakpoint, whatever the option says."""
+
+
+Lowering: TypeAlias = Plain | Backend
+"""What runs a program."""
 
 
 @final
@@ -47,43 +58,46 @@ Executable: TypeAlias = CompiledProgram | EvaluatedProgram
 """A program that can be run on one device."""
 
 
-def lowering_on(device: torch.device, place: Span) -> Lowering:
-    """Give what runs tensor code on a device under the options in effect.
-
-    Raises RunError, at `place`, where kernels were asked for and cannot be had.
-    """
+def lowering_in_effect() -> Lowering:
+    """Return what the option `lowering` chooses."""
     match current().lowering:
         case "auto" | "torch":
-            return Lowering.TORCH
-        case "torch-regions":
-            return Lowering.REGIONS
+            return Plain.TORCH
         case "evaluator":
-            return Lowering.EVALUATOR
-        case "triton-interpret":
-            return _kernels(device, place, needed="cpu")
+            return Plain.EVALUATOR
+        case name:
+            return all_backends()[name]
+
+
+def lowering_on(device: torch.device, place: Span) -> Lowering:
+    """Return what runs programs on a device under the options in effect.
+
+    Raises RunError, at `place`, where a backend was asked for that cannot run there.
+    """
+    found = lowering_in_effect()
+    if isinstance(found, Backend):
+        why = found.unavailable(device)
+        if why is not None:
+            raise RunError(NoKernels(place, why))
+    return found
+
+
+def all_backends() -> dict[str, Backend]:
+    """Return the backends of the package and those that were registered, by name."""
+    return {**{b.name: b for b in OWN_BACKENDS}, **backends()}
+
+
+def pipeline_of(lowering: Lowering, gradients: tuple[int, ...] | None) -> Pipeline:
+    """Return the passes that a program goes through for a lowering. `gradients` leads to the
+    gradients in its result that may be pairs of factors; None if none may."""
+    match lowering:
+        case Plain.EVALUATOR:
+            return EVALUATED
+        case Plain.TORCH:
+            return called(gradients)
+        case Plain.DEBUGGER:
+            return DEBUGGED
+        case Backend():
+            return fused(lowering.passes)
         case _:
-            return _kernels(device, place, needed="cuda")
-
-
-def _kernels(device: torch.device, place: Span, needed: str) -> Lowering:
-    if device.type != needed:
-        raise RunError(NoKernels(place, _elsewhere(device, needed)))
-    try:
-        triton_module()
-        if needed == "cuda":
-            _drivers()
-    except NoTriton as error:
-        raise RunError(NoKernels(place, str(error))) from None
-    return Lowering.TRITON
-
-
-@cache
-def _drivers() -> None:
-    """Look for what starts kernels, once. Raises NoTriton."""
-    check_driver()
-
-
-def _elsewhere(device: torch.device, needed: str) -> str:
-    if needed == "cpu":
-        return f"the interpreter runs kernels on the CPU, and this call is on {device}"
-    return f"kernels run on a GPU, and this call is on {device}"
+            assert_never(lowering)

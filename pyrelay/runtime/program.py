@@ -1,4 +1,4 @@
-"""A program from its translated IR to a host function: the stages, each computed once.
+"""A program from its translated IR to a host function, through the pipeline of its target.
 
 The typed stage is all that `check` and `show` need; the rest runs when the program is first called.
 """
@@ -6,10 +6,11 @@ The typed stage is all that `check` and `show` need; the rest runs when the prog
 from __future__ import annotations
 
 import logging
-import time
 from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
+from ..autotuning.methods import may_choose
 from ..config import current
 from ..dispatch.registry import REGISTRY
 from ..dispatch.view import NOTHING, View
@@ -18,37 +19,32 @@ from ..ir.module import Module
 from ..ir.ops.debugging import is_debugged
 from ..ir.printer import to_text
 from ..ir.types import FnType
-from ..ir.verify import Stage, verify, verify_conversions
-from ..passes.absurd import without_absurd
-from ..passes.ahead import compute_ahead
-from ..passes.blame import blame_callers
-from ..passes.calls import combine_calls
-from ..passes.cells import cells_to_values
-from ..passes.commute import pool_first
-from ..passes.dce import remove_dead
-from ..passes.deferred import defer_sums
-from ..passes.effects import is_closed, with_flavours
-from ..passes.factored import factored, gives_fresh
-from ..passes.grad import expand_transforms
-from ..passes.in_place import update_in_place
-from ..passes.infer import infer, unreachable_cases
-from ..passes.inline_joins import inline_joins
-from ..passes.normal_form import to_anf
-from ..passes.pieces import join_pieces
-from ..passes.regions.pipeline import Regions, make_regions
-from ..passes.regions.segments import in_segments
-from ..passes.simplify import simplify
-from ..passes.solved_sizes import with_solved_sizes
+from ..ir.verify import Stage
+from ..kernels.backend import Backend
+from ..kernels.pipeline import CUT
+from ..passes.base import Context
+from ..passes.flavours import is_closed
+from ..passes.infer import unreachable_cases
+from ..passes.insertion import insertions, with_inserted
+from ..passes.low_rank_gradients import gives_fresh
+from ..passes.manager import Manager, Pipeline, Ran, up_to
 from .evaluator import evaluate
-from .host import CompiledProgram, Instead, compile_module
+from .host import CompiledProgram, compile_module
 from .kernels import Kernels
-from .lowerings import EvaluatedProgram, Executable, Lowering, lowering_on
-from .methods import may_choose
+from .lowerings import (
+    EvaluatedProgram,
+    Executable,
+    Lowering,
+    Plain,
+    lowering_in_effect,
+    lowering_on,
+    pipeline_of,
+)
 from .representation import NO_DATA, UserData
 from .views import Views
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Hashable, Sequence
 
     import torch
 
@@ -63,138 +59,107 @@ class Program:
 
     def __init__(
         self,
-        translated: Module,
+        module: Module,
         entry: str,
         data: UserData = NO_DATA,
         view: View = NOTHING,
         gradients: tuple[int, ...] | None = None,
+        *,
+        stage: Stage = Stage.TRANSLATED,
     ) -> None:
-        """`data` tells of the user's own data types, `view` which operators are dispatched.
-        `gradients` leads to the gradients in the result that may be pairs of factors; None if none
-        may."""
+        """`module` has reached `stage`. `data` describes the user's own data types, `view` the
+        operators that are dispatched. `gradients` leads to the gradients in the result that may be
+        pairs of factors; None if none may."""
         self.view: Final = view
-        self.translated: Final = translated
+        self.translated: Final = module
         self.data: Final = data
         self.entry: Final = entry
         self.gradients: Final = gradients
-        self._compiled: Final[dict[tuple[torch.device, str, bool, bool, bool], Executable]] = {}
+        self._compiled: Final[dict[tuple[Hashable, ...], Executable]] = {}
         self._views: Final = Views(self)
+        self._dumps: Final = count(1)
+        self._passes: Final = Manager(
+            module,
+            stage,
+            Context(entry=entry, opaque=view.concerns, overridden=view.names, evaluate=_fold),
+            is_verified=lambda: current().verify,
+            observer=self._ran,
+        )
 
     @classmethod
     def of_typed(
         cls, typed: Module, entry: str, data: UserData = NO_DATA, view: View = NOTHING
     ) -> Self:
-        """Give the program of a module that has been checked before."""
-        program = cls(typed, entry, data, view)
-        program.__dict__["typed"] = typed
-        return program
+        """Return the program of a module that has been checked before."""
+        return cls(typed, entry, data, view, stage=Stage.TYPED)
 
-    @cached_property
+    def pipeline(self, lowering: Lowering) -> Pipeline:
+        """Return the passes that the program goes through for a lowering."""
+        return with_inserted(pipeline_of(lowering, self.gradients))
+
+    def at(self, phase: str) -> Module:
+        """Return the program behind a phase of the pipeline that runs it under the options in
+        effect; where that has no such phase, of the pipeline of kernels. Raises CheckError."""
+        phases = self.pipeline(self.lowering)
+        if not any(phase == p.name for p in phases):
+            return self._run(up_to(with_inserted(CUT), phase))
+        return self._run(up_to(phases, phase))
+
+    @property
     def typed(self) -> Module:
         """The program after inference. Raises CheckError."""
-        return self._step(Stage.TYPED, self.translated, infer)
+        return self._until("typed")
 
     @cached_property
     def is_debugged(self) -> bool:
         """Whether it is compiled for a debugger: to calls of torch, line by line."""
         return is_debugged(self.typed)
 
+    @property
+    def lowering(self) -> Lowering:
+        """What runs the program under the options in effect."""
+        return Plain.DEBUGGER if self.is_debugged else lowering_in_effect()
+
     @cached_property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What is right in the program but cannot be meant."""
+        """The warnings about what is valid in the program but cannot be intended."""
         return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
 
-    @cached_property
+    @property
     def anf(self) -> Module:
         """The program in A-normal form."""
-        return self._step(
-            Stage.ANF, self.typed, lambda m: blame_callers(with_solved_sizes(to_anf(m)))
-        )
+        return self._until("anf")
 
-    @cached_property
+    @property
     def derived(self) -> Module:
-        """The program with its transforms expanded. Raises CheckError."""
-        return self._step(Stage.DERIVED, self.anf, self._derive)
+        """The program with its transforms expanded, as the evaluator runs it. Raises CheckError."""
+        return self._run(self.pipeline(Plain.EVALUATOR))
 
-    @cached_property
+    @property
     def simplified(self) -> Module:
-        """The program that is compiled to calls of operators, as few as there can be; for a
-        debugger it stays as it is written."""
-        if self.is_debugged:
-            return self._step(Stage.FLAVOURED, self._as_written, with_flavours)
-        joined = join_pieces(self.anf, self.view.concerns)
-        if joined is self.anf:
-            derived = self.derived
-        else:
-            derived = self._step(Stage.DERIVED, joined, self._derive)
-        module = self._step(Stage.FLAVOURED, derived, self._simplify_for_calls)
-        if self.gradients is None:
-            return module
-        path = self.gradients
+        """The program as host code that calls torch is made of it: as few calls as there can be;
+        for a debugger it stays as it is written."""
+        return self._run(self.pipeline(Plain.DEBUGGER if self.is_debugged else Plain.TORCH))
 
-        def run(module: Module) -> Module:
-            return with_flavours(factored(module, self.entry, path))
-
-        return self._step(Stage.FLAVOURED, module, run)
-
-    @cached_property
-    def _as_written(self) -> Module:
-        """The program with its transforms expanded, and each function one frame of a debugger."""
-        joined = inline_joins(with_flavours(self.anf))
-        return self._step(Stage.DERIVED, joined, self._derive)
-
-    @cached_property
-    def _whole(self) -> Module:
-        """The program that is cut into kernels, which computes nothing for the sake of calls."""
-        return self._step(Stage.FLAVOURED, self.derived, self._simplify)
-
-    @cached_property
-    def cut(self) -> Regions:
-        """The program with its tensor code in kernels and regions, and why it is so cut; a kernel
-        makes products of factors itself."""
-        return make_regions(self._whole, self.entry)
-
-    @cached_property
+    @property
     def regions(self) -> Module:
         """The program with its tensor code in kernels and regions."""
-        return self._step(Stage.REGIONS, self._whole, lambda _: self.cut.module)
+        return self._run(with_inserted(CUT))
 
-    def _derive(self, module: Module) -> Module:
-        plain = cells_to_values(without_absurd(module))
-        pooled = pool_first(plain, self.view.concerns)
-        # What a fallback does for an operator it does for those that keep more as well.
-        derived = expand_transforms(pooled, self.entry, self.view.names)
-        return without_absurd(derived)  # gradients make functions over every type that they meet
+    def _until(self, phase: str) -> Module:
+        return self._run(up_to(self.pipeline(Plain.EVALUATOR), phase))
 
-    def _simplify(self, module: Module) -> Module:
-        fixed = self.view.concerns
-        return with_flavours(update_in_place(simplify(module, self.entry, _fold, fixed), fixed))
+    def _run(self, pipeline: Pipeline) -> Module:
+        return self._passes.run(pipeline)
 
-    def _simplify_for_calls(self, module: Module) -> Module:
-        fixed = self.view.concerns
-        simple = simplify(module, self.entry, _fold, fixed)
-        batched = defer_sums(compute_ahead(simple, fixed), fixed)
-        if batched is not simple:
-            simple = simplify(batched, self.entry, _fold, fixed)
-        combined = remove_dead(combine_calls(simple, fixed), self.entry)
-        return with_flavours(update_in_place(combined, fixed))
-
-    def _step(self, stage: Stage, module: Module, run: Callable[[Module], Module]) -> Module:
-        """Give the next stage: timed, and verified and written to a file where options say so."""
-        started = time.perf_counter()
-        made = run(module)
-        _LOGGER.info(
-            "%s of %s took %.1f ms", stage.value, self.entry, 1e3 * (time.perf_counter() - started)
-        )
-        options = current()
-        if options.verify:
-            verify(made, stage)
-            verify_conversions(module, made)
-        if options.dump_dir is not None:
-            options.dump_dir.mkdir(parents=True, exist_ok=True)
-            file = options.dump_dir / f"{self.entry}.{stage.value}.relay"
-            file.write_text(to_text(made), encoding="utf-8")
-        return made
+    def _ran(self, ran: Ran) -> None:
+        """Log a pass, and write the module behind it to a file where options say so."""
+        _LOGGER.info("%s of %s took %.1f ms", ran.step.name, self.entry, 1e3 * ran.seconds)
+        directory = current().dump_dir
+        if directory is not None and ran.after is not ran.before:
+            directory.mkdir(parents=True, exist_ok=True)
+            file = directory / f"{self.entry}.{next(self._dumps):02}.{ran.step.name}.relay"
+            file.write_text(to_text(ran.after), encoding="utf-8")
 
     @property
     def function(self) -> Function:
@@ -220,7 +185,14 @@ class Program:
     def as_it_is(self, device: torch.device) -> Executable:
         """Give what runs the program on a device under the view of this program."""
         options = current()
-        key = (device, options.lowering, may_choose(), options.tf32, options.graphs)
+        key = (
+            device,
+            options.lowering,
+            may_choose(),
+            options.tf32,
+            options.graphs,
+            insertions(),
+        )
         known = self._compiled.get(key)
         if known is None:
             known = self._compiled[key] = self._compile(device)
@@ -228,22 +200,18 @@ class Program:
 
     def under(self, view: View) -> Program:
         """Give the program in which the operators of a view are dispatched."""
-        program = Program.of_typed(self.typed, self.entry, self.data, view)
-        program.__dict__["anf"] = self.anf
-        return program
+        return Program(self.anf, self.entry, self.data, view, stage=Stage.ANF)
 
     def _compile(self, device: torch.device) -> Executable:
         lowering = lowering_on(device, self.function.span)
-        match Lowering.TORCH if self.is_debugged else lowering:
-            case Lowering.TORCH:
+        match Plain.DEBUGGER if self.is_debugged else lowering:
+            case Plain.TORCH | Plain.DEBUGGER:
                 return self.as_torch(device)
-            case Lowering.EVALUATOR:
+            case Plain.EVALUATOR:
                 return EvaluatedProgram(lambda args: self._evaluate(args, device))
-            case Lowering.REGIONS if self.view == NOTHING:
-                return self._cut(self.regions, device, None)
-            case Lowering.TRITON if self.view == NOTHING:
-                return self._launched(device)
-            case Lowering.REGIONS | Lowering.TRITON:
+            case Backend() as backend if self.view == NOTHING:
+                return self._launched(backend, device)
+            case Backend():
                 return self.as_torch(device)  # what is dispatched is called, one by one
 
     def as_torch(self, device: torch.device) -> CompiledProgram:
@@ -262,20 +230,12 @@ class Program:
         for an operator may give anything."""
         return not self.view and gives_fresh(self.simplified.functions[self.entry])
 
-    def _launched(self, device: torch.device) -> CompiledProgram:
-        """Give the program as host code that calls kernels."""
-        cut = self.cut
-        launched = in_segments(cut)
-        module = self._step(Stage.REGIONS, self.regions, lambda _: launched.module)
-        return self._cut(module, device, Kernels(cut, launched, device))
-
-    def _cut(
-        self, module: Module, device: torch.device, instead: Instead | None
-    ) -> CompiledProgram:
-        """Give the program as host code that calls kernel and region functions, or what is called
-        instead of them."""
+    def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
+        """Return the program as host code that calls the kernels of a backend."""
+        module = self._run(self.pipeline(backend))
+        kernels = Kernels(backend, self.regions, module, device)
         data = self.data.representations
-        return compile_module(module, self.entry, device, data, instead=instead)
+        return compile_module(module, self.entry, device, data, instead=kernels)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
         """Give the value that the reference evaluator finds."""

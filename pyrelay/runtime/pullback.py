@@ -9,7 +9,7 @@ from ..ir.module import Module
 from ..ir.op import Effect, Op
 from ..ir.traverse import let, post_order
 from ..ir.types import is_differentiable
-from ..passes.cells import cells_to_values
+from ..passes.promote_refs import promote_refs
 from .derive import derive
 from .program import Program
 
@@ -47,7 +47,7 @@ def gradient_of(program: Program) -> Program:
 def may_run_again(module: Module) -> bool:
     """Tell whether a program in A-normal form does the same when it runs once more: it writes to
     no cell that it has not made itself, and prints and reads nothing."""
-    for function in cells_to_values(module).functions.values():
+    for function in promote_refs(module).functions.values():
         for node in post_order(function.body):
             match node:
                 case RefWrite():

@@ -13,9 +13,12 @@ from ..ir.expr import type_of
 from ..ir.printer import to_text
 from ..ir.traverse import bound_vars, post_order
 from ..ir.types import show
-from ..lower_triton.shown import kernels_text, reading_again, without_text
-from ..passes.regions.explain import explain, explain_calls, summary_of
+from ..kernels.backend import Backend, KernelFunction, backends
+from ..kernels.explain import explain, explain_calls, summary_of
+from ..kernels.outlined import outlined_of
+from ..lower_triton.backend import ON_GPU
 from ..translate.printing.text import to_python
+from .lowerings import Plain
 
 if TYPE_CHECKING:
     from .program import Program
@@ -27,10 +30,10 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "typed": lambda p: to_text(p.typed),
     "python": lambda p: _python(p),
     "anf": lambda p: to_text(p.anf),
-    "grad": lambda p: to_text(p.derived),
-    "simplified": lambda p: to_text(p.simplified),
+    "grad": lambda p: to_text(p.at("grad")),
+    "simplified": lambda p: to_text(p.at("simplified")),
     "regions": lambda p: _regions(p),
-    "triton": lambda p: kernels_text(p.regions, p.cut.kernels),
+    "triton": lambda p: _texts(p, ON_GPU),
     "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
 """What each stage shows."""
@@ -54,60 +57,69 @@ _QUOTED: Final = len("def @`")
 def _regions(program: Program) -> str:
     """Give the program in kernels and regions, with what each kernel is and costs."""
     lines: list[str] = []
-    heads = {f"def @`{name}`": name for name in program.cut.kernels}
-    for line in to_text(program.regions).splitlines():
+    module = program.regions
+    groups = outlined_of(module).groups
+    heads = {f"def @`{name}`": name for name in groups}
+    for line in to_text(module).splitlines():
         name = heads.get(line[: line.find("`", _QUOTED) + 1])
         if name is not None:
-            lines.append(f"/* {summary_of(program.regions.functions[name])} */")
+            lines.append(f"/* {summary_of(groups[name])} */")
         lines.append(line)
     return "\n".join(lines) + "\n"
-
-
-_RUN_BY: Final = {
-    "auto": "torch runs it (PYRELAY_LOWERING=auto); `triton` makes kernels of it, for GPUs",
-    "torch": "torch runs it (PYRELAY_LOWERING=torch); `triton` makes kernels of it, for GPUs",
-    "torch-regions": "torch runs it (PYRELAY_LOWERING=torch-regions), kernel by kernel",
-    "triton": "kernels run it on a GPU (PYRELAY_LOWERING=triton)",
-    "triton-interpret": "Triton's interpreter runs it (PYRELAY_LOWERING=triton-interpret)",
-    "debug": "torch runs it, line by line, for a debugger",
-    "evaluator": "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call",
-}
-"""What runs a program under each value of the option `lowering`, and under a debugger."""
 
 
 def explanation(program: Program) -> str:
     """Return what a program becomes by the lowering in effect: the calls of torch that it makes, or
     what is fused into kernels, what is not, and why."""
-    lowering = "debug" if program.is_debugged else current().lowering
-    is_cut = lowering in ("triton", "triton-interpret", "torch-regions")
-    module = program.derived if lowering == "evaluator" else program.simplified
-    text = _fused(program) if is_cut else explain_calls(module, program.entry)
+    lowering = program.lowering
+    match lowering:
+        case Plain.TORCH:
+            text = explain_calls(program.simplified, program.entry)
+            option = f"PYRELAY_LOWERING={current().lowering}"
+            what = f"torch runs it ({option}); `triton` makes kernels of it, for GPUs"
+        case Plain.DEBUGGER:
+            text = explain_calls(program.simplified, program.entry)
+            what = "torch runs it, line by line, for a debugger"
+        case Plain.EVALUATOR:
+            text = explain_calls(program.derived, program.entry)
+            what = "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call"
+        case Backend():
+            text = _fused(program, lowering)
+            what = lowering.description
     head, _, rest = text.partition("\n")
-    return f"{head}\n{_RUN_BY[lowering]}\n{rest}"
+    return f"{head}\n{what}\n{rest}"
 
 
-def _fused(program: Program) -> str:
-    text = explain(program.cut, program.entry)
-    kernels = program.regions, program.cut.kernels
-    for head, found in (
-        ("kernels that run as calls of torch", without_text(*kernels)),
-        (
-            "rows that are read again where registers do not hold them",
-            reading_again(*kernels),
-        ),
-    ):
-        if found:
-            lines = [f"  {name}: {what}" for name, what in found.items()]
-            text = "\n".join((text, head, *lines, ""))
+def _fused(program: Program, backend: Backend) -> str:
+    text = explain(program.regions, program.entry)
+    found: dict[str, list[str]] = {}
+    for remark in backend.remarks(_kernels_of(program)):
+        found.setdefault(remark.heading, []).append(f"  {remark.kernel}: {remark.text}")
+    for heading, lines in found.items():
+        text = "\n".join((text, heading, *lines, ""))
     return text
+
+
+def _kernels_of(program: Program) -> list[KernelFunction]:
+    groups = outlined_of(program.regions).groups
+    return [KernelFunction(name, group) for name, group in groups.items()]
+
+
+def _texts(program: Program, backend: Backend) -> str:
+    """Return the text of the kernels that a backend makes of a program."""
+    return "\n\n".join(backend.text(kernel) for kernel in _kernels_of(program))
 
 
 def stage_text(program: Program, stage: str) -> str:
     """Give the program at a stage. Raises ValueError for a stage that does not exist."""
     give = STAGES.get(stage)
-    if give is None:
-        raise ValueError(f"there is no stage {stage!r}; there are source, {', '.join(STAGES)}")
-    return give(program)
+    if give is not None:
+        return give(program)
+    backend = backends().get(stage)
+    if backend is None:
+        known = ("source", *STAGES, *backends())
+        raise ValueError(f"there is no stage {stage!r}; there are {', '.join(known)}")
+    return _texts(program, backend)
 
 
 def type_text(program: Program, skip: int = 0) -> str:

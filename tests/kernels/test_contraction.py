@@ -12,7 +12,7 @@ from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, run
-from tests.unit.passes.regions.kernels import kernel as kernel_of
+from tests.unit.kernels.kernels import kernel as kernel_of
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
     %x: Tensor[(M, K), float32], %y: Tensor[(K, N), float32]) {

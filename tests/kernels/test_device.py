@@ -14,9 +14,9 @@ import torch
 
 from pyrelay import Dim, Float, RunError, Tensor, relay
 from pyrelay.config import options
+from pyrelay.lower_triton.graphs import RUNS_BEFORE, CudaRecorder
 from pyrelay.models import mlp as mlps
 from pyrelay.models.mlp import mlp
-from pyrelay.runtime.graphs import RUNS_BEFORE, CudaRecorder
 from tests.kernels.running import DEVICE, IS_INTERPRETED
 from tests.kernels.test_programs import mlp_loss, training
 from tests.synchronisations import Synchronisations

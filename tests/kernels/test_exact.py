@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tests.kernels.exact import EPS, assert_close, has_float64
-from tests.unit.passes.regions.kernels import kernel
+from tests.unit.kernels.kernels import kernel
 
 SUM = "def @total[N: Dim](%x: Tensor[(N,), float32]) { sum(%x) }"
 NORM = """def @norm[N: Dim](%x: Tensor[(N,), DTYPE]) {

@@ -32,7 +32,7 @@ from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.prepare import Question
 from pyrelay.passes.infer import infer
 from tests.kernels.running import DEVICE, IS_INTERPRETED, check
-from tests.unit.passes.regions.kernels import kernel as kernel_of
+from tests.unit.kernels.kernels import kernel as kernel_of
 
 N: Final = Dim.of("N")
 

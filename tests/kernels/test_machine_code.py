@@ -16,7 +16,7 @@ from pyrelay.lower_triton.versions import MOST_PROCESSORS
 from tests.kernels.machine_code import accesses, compiling, most_processors, ptx, resources
 from tests.kernels.row_functions import functions_of
 from tests.kernels.test_traffic import reductions_of_rows
-from tests.unit.passes.regions.kernels import kernel
+from tests.unit.kernels.kernels import kernel
 
 WIDEST = 128
 """The most bits that one instruction moves."""

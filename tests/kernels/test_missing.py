@@ -17,12 +17,13 @@ from pyrelay.config import options
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.lower_triton import build, launch
+from pyrelay.lower_triton.backend import ON_GPU
 from pyrelay.lower_triton.build import NoTriton
 from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.prepare import Question
 from pyrelay.runtime import lowerings
-from pyrelay.runtime.lowerings import Lowering, lowering_on
+from pyrelay.runtime.lowerings import lowering_on
 from tests.kernels.running import CPU
 from tests.kernels.test_launch import SCALE, function_of, scaled
 
@@ -122,7 +123,7 @@ def test_what_is_there_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     installed(monkeypatch, "3.9.0", runtime=SimpleNamespace(driver=SimpleNamespace(active=active)))
     with options(lowering="triton"):
         for _ in range(3):
-            assert lowering_on(CUDA, NOWHERE) is Lowering.TRITON
+            assert lowering_on(CUDA, NOWHERE) is ON_GPU
     assert looked == [1]
 
 

@@ -12,11 +12,11 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op, Sample
 from pyrelay.ir.ops import descent
 from pyrelay.ir.types import DType, FnType, TensorType, TupleType, Type, bfloat16, float16, is_float
+from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.reading import straight_line
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.lower_triton.kernel import NoKernel
-from pyrelay.passes.regions.decompose import decompose
-from pyrelay.passes.regions.fuse import fuse
-from pyrelay.passes.regions.reading import straight_line
 from pyrelay.runtime.evaluator import evaluate
 from tests.kernels.running import CPU, SEED, run
 from tests.ops.checks import samples
@@ -73,7 +73,7 @@ def test_the_samples_of_an_operator(op: Op) -> None:
         module, sizes = program_of(op, sample)
         args = inputs(op, sample)
         expected = evaluate(module, "main", args)
-        in_kernels = Kernels(fuse(decompose(module, "main")).module, sizes)
+        in_kernels = Kernels(fuse(decompose(module, "main")), sizes)
         assert_kernel(in_kernels(args), expected)
         whole += not in_kernels.refused
     assert whole
@@ -104,7 +104,7 @@ def test_the_samples_of_an_operator_in_half_types(op: Op, dtype: DType) -> None:
     whole = 0
     for half in in_half(op, dtype):
         module, sizes = program_of(op, half)
-        in_kernels = Kernels(fuse(decompose(module, "main")).module, sizes)
+        in_kernels = Kernels(fuse(decompose(module, "main")), sizes)
         in_kernels(inputs(op, half, SEED))
         assert set(in_kernels.refused) <= {f"{dtype.name} is not added atomically"}
         whole += not in_kernels.refused

@@ -15,7 +15,7 @@ from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, kernels, launch, run, text
-from tests.unit.passes.regions.kernels import kernel
+from tests.unit.kernels.kernels import kernel
 
 CHAIN = """def @chain[N: Dim](%x: Tensor[(N, 8), float32], %b: Tensor[(8,), float32]) {
     let %h = tanh(%x + %b);

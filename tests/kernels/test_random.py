@@ -12,12 +12,13 @@ from hypothesis import given, settings
 
 from pyrelay.ir.expr import Expr, Function
 from pyrelay.ir.module import Module
+from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.outlined import outlined_of
 from pyrelay.lower_triton.kernel import NoKernel
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.decompose import decompose
-from pyrelay.passes.regions.fuse import Fused, fuse
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime import evaluator
 from tests.kernels.running import DEVICE, run
@@ -27,9 +28,11 @@ from tests.strategies import Program, programs
 from tests.tolerances import assert_kernel
 
 
-def kernel_calls(fused: Fused, entry: str, args: Sequence[Any]) -> list[tuple[Function, list[Any]]]:
+def kernel_calls(
+    fused: Module, entry: str, args: Sequence[Any]
+) -> list[tuple[Function, list[Any]]]:
     """Give the calls of kernel functions that a program makes."""
-    functions = [fused.module.functions[name] for name in fused.kernels]
+    functions = [fused.functions[name] for name in outlined_of(fused).kernels]
     found: list[tuple[Function, list[Any]]] = []
     enter = evaluator._Evaluator._enter
 
@@ -40,7 +43,7 @@ def kernel_calls(fused: Fused, entry: str, args: Sequence[Any]) -> list[tuple[Fu
         return enter(self, closure, given)
 
     with patch.object(evaluator._Evaluator, "_enter", noted):
-        evaluator.evaluate(fused.module, entry, args)
+        evaluator.evaluate(fused, entry, args)
     return found
 
 

@@ -12,18 +12,18 @@ import pytest
 import torch
 
 from pyrelay.ir.expr import Var
+from pyrelay.kernels.fusion.segments import CALLS, in_segments
 from pyrelay.lower_triton import tape
+from pyrelay.lower_triton.backend import INTERPRETED
 from pyrelay.lower_triton.region import RegionCall
 from pyrelay.lower_triton.tape import CallStep, KernelStep, Tape
-from pyrelay.passes.regions.pipeline import make_regions
-from pyrelay.passes.regions.segments import CALLS, in_segments
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from pyrelay.runtime.kernels import Kernels
 from tests.kernels.running import CPU
 from tests.kernels.test_starting import Gpu, gpu
 from tests.tolerances import assert_kernel as assert_same
-from tests.unit.passes.regions.kernels import module
+from tests.unit.kernels.kernels import in_regions, module
 
 __all__ = ["gpu"]  # a fixture
 
@@ -50,12 +50,12 @@ class Compiled:
 
 def compiled(text: str) -> Compiled:
     """Give a program of a text with its regions on tapes."""
-    cut = make_regions(module(text), "main")
+    cut = in_regions(module(text), "main")
     launched = in_segments(cut)
-    kernels = Kernels(cut, launched, CPU)
-    run = compile_module(launched.module, "main", CPU, instead=kernels)
+    kernels = Kernels(INTERPRETED, cut, launched, CPU)
+    run = compile_module(launched, "main", CPU, instead=kernels)
     regions = [c for c in kernels.called.values() if isinstance(c, RegionCall)]
-    return Compiled(run, regions, tuple(launched.module.functions))
+    return Compiled(run, regions, tuple(launched.functions))
 
 
 def check(text: str, *operands: Any, runs: int = 3) -> Compiled:

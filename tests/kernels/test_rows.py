@@ -14,7 +14,7 @@ from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, kernels, run
-from tests.unit.passes.regions.kernels import kernel
+from tests.unit.kernels.kernels import kernel
 
 SOFTMAX = """def @softmax[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
     let %m = amax(%x, dim=(1,), keepdim=True);

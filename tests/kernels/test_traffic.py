@@ -17,18 +17,19 @@ import torch
 from pyrelay import Float, bfloat16
 from pyrelay.ir.expr import Function, type_of
 from pyrelay.ir.types import DType, SizeType, TensorType, Type, is_float
+from pyrelay.kernels.cost import cost_of
+from pyrelay.kernels.groups import Kind, group_of
+from pyrelay.kernels.outlined import outlined_of
 from pyrelay.lower_torch.constants import torch_dtype
 from pyrelay.lower_triton import launch, rows
 from pyrelay.lower_triton.kernel import Form, Layout
 from pyrelay.lower_triton.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.row_plan import plan_of
-from pyrelay.passes.regions.cost import cost_of
-from pyrelay.passes.regions.groups import Kind, group_of
 from tests.golden import Golden
 from tests.kernels.row_functions import NAMES, functions_of
 from tests.kernels.running import ACCESSES, CPU
-from tests.unit.passes.regions import steps
+from tests.unit.kernels import steps
 
 MEASURED: Final = (Kind.POINTWISE, Kind.ROWS, Kind.UPDATES)
 MORE: Final = 1.1
@@ -49,8 +50,8 @@ def operand(ty: Type, sizes: Mapping[str, int], generator: torch.Generator) -> A
 
 def kernels_of(program: Any) -> dict[str, Function]:
     """Give the kernel functions of a program."""
-    cut = program.runner._looked_at.cut
-    return {name: cut.module.functions[name] for name in cut.kernels}
+    cut = program.runner._looked_at.regions
+    return {name: cut.functions[name] for name in outlined_of(cut).kernels}
 
 
 @final

@@ -18,7 +18,7 @@ from pyrelay.ir.op import Effect, Host, Library, Op, Sample, ShapeBehaviour, Vie
 from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.apply import run_time_attr
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.runtime.host import compile_module
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors

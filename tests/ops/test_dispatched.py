@@ -17,7 +17,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.op import Clash, Effect, Op
 from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from tests.ops.checks import assert_equal, samples

@@ -16,18 +16,19 @@ from pyrelay.ir.ops import descent
 from pyrelay.ir.ops.table import ALL, GENERATED
 from pyrelay.ir.types import FnType, TupleType
 from pyrelay.ir.verify import Stage, VerifyError, verify
+from pyrelay.kernels.elementwise import is_said
+from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.groups import group_of
+from pyrelay.kernels.outlined import outlined_of
+from pyrelay.kernels.reading import straight_line
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.decompose import decompose
-from pyrelay.passes.regions.fuse import fuse
-from pyrelay.passes.regions.groups import group_of
-from pyrelay.passes.regions.reading import straight_line
-from pyrelay.passes.regions.said import is_said
 from pyrelay.runtime.evaluator import evaluate
 from tests.ops.checks import assert_equal, samples
 from tests.ops.fused import inputs
 from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
-from tests.unit.passes.regions.supplied import read_results
+from tests.unit.kernels.supplied import read_results
 
 EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
 
@@ -70,10 +71,10 @@ def test_a_program_in_kernels_has_its_value(op: Op) -> None:
         written = decompose(module, "main")
         verify(written, Stage.DERIVED)
         fused = fuse(written)
-        verify(fused.module, Stage.REGIONS)
-        for name in fused.kernels:
-            assert group_of(fused.module.functions[name]).outputs
-        found = evaluate(fused.module, "main", args)
+        verify(fused, Stage.REGIONS)
+        for name in outlined_of(fused).kernels:
+            assert group_of(fused.functions[name]).outputs
+        found = evaluate(fused, "main", args)
         expected = evaluate(module, "main", args)
         assert_equal(found, expected, rtol=1e-4, atol=1e-5, dtype=False)
 

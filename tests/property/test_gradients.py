@@ -13,11 +13,11 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cells import cells_to_values
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.infer import infer
 from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.promote_refs import promote_refs
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
@@ -112,7 +112,7 @@ def test_a_gradient_flows_through_cells(program: Program) -> None:
 @given(programs(differentiable=True, effects=True))
 def test_a_gradient_flows_through_cells_that_became_values(program: Program) -> None:
     bare = to_text(program.module).replace(", typed]", "]", 1)
-    module = expand_transforms(cells_to_values(to_anf(infer(parse_module(bare + FIRST)))))
+    module = expand_transforms(promote_refs(to_anf(infer(parse_module(bare + FIRST)))))
     verify(module, Stage.DERIVED)
     expected = evaluate(derived(program, FIRST), "derived", program.arguments())
     assert_program(evaluate(module, "derived", program.arguments()), expected)

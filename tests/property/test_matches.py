@@ -19,8 +19,8 @@ from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.coverage import coverage
 from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.fold import fold
 from pyrelay.passes.grad import expand_transforms
 from pyrelay.passes.infer import infer

@@ -18,15 +18,15 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cells import cells_to_values
 from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.fold import fold
 from pyrelay.passes.infer import infer
 from pyrelay.passes.inline import inline
 from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.promote_refs import promote_refs
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
@@ -38,7 +38,7 @@ CPU = torch.device("cpu")
 PASSES: dict[str, tuple[Callable[[Module], Module], Stage]] = {
     "effects": (with_flavours, Stage.FLAVOURED),
     "normal form": (to_anf, Stage.ANF),
-    "cells": (cells_to_values, Stage.ANF),
+    "cells": (promote_refs, Stage.ANF),
     "share": (share, Stage.ANF),
     "remove dead": (lambda m: remove_dead(m, "main"), Stage.ANF),
     "first order": (lambda m: first_order(m, "main"), Stage.FIRST_ORDER),

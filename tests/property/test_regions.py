@@ -9,12 +9,13 @@ from pyrelay.ir.expr import type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.types import SizeType
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.kernels.cost import cost_of, size_of
+from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.fusion.outline import outline
+from pyrelay.kernels.groups import Group, group_of
+from pyrelay.kernels.outlined import outlined_of
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.cost import cost_of, size_of
-from pyrelay.passes.regions.decompose import decompose
-from pyrelay.passes.regions.fuse import fuse
-from pyrelay.passes.regions.groups import Group, group_of
-from pyrelay.passes.regions.outline import outline
 from pyrelay.passes.simplify import simplify
 from pyrelay.runtime.evaluator import evaluate
 from tests.property.test_gradients import FIRST, derived
@@ -30,11 +31,11 @@ def check(program: Program, module: Module, entry: str = "main") -> None:
     verify(written, Stage.DERIVED)
     assert_program(evaluate(written, entry, program.arguments()), expected)
     fused = fuse(written)
-    verify(fused.module, Stage.REGIONS)
-    assert_program(evaluate(fused.module, entry, program.arguments()), expected)
-    for name in fused.kernels:
-        check_traffic(group_of(fused.module.functions[name]), program)
-    outlined, _ = outline(fused.module, fused.kernels)
+    verify(fused, Stage.REGIONS)
+    assert_program(evaluate(fused, entry, program.arguments()), expected)
+    for name in outlined_of(fused).kernels:
+        check_traffic(group_of(fused.functions[name]), program)
+    outlined = outline(fused)
     verify(outlined, Stage.REGIONS)
     assert_program(evaluate(outlined, entry, program.arguments()), expected)
 

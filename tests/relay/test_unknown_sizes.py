@@ -129,7 +129,7 @@ def test_several_operands_broadcast_with_gradients_of_any_order(
 def test_sizes_that_do_not_broadcast_stop_the_program(shapes: Any) -> None:
     main, (a, b) = main_of(ADDED), map(torch.ones, shapes)
     for call in (main, main.interpret):
-        with pytest.raises(RunError, match="are not equal|2 is not 4|4 is not 2|2 and 4|4 and 2"):
+        with pytest.raises(RunError, match=r"are not equal|2 is not 4|4 is not 2|2 and 4|4 and 2"):
             call(a, b)
     with pytest.raises(RunError):
         main_of(BESIDE_A_NUMBER)(torch.ones(2, 3), torch.ones(4, 3))

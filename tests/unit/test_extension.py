@@ -20,9 +20,10 @@ from pyrelay.ir.ops import activation
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.rules import same_as_operand
 from pyrelay.ir.types import FnType, float32, tensor_type
+from pyrelay.kernels.fusion.decompose import decompose
+from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.outlined import outlined_of
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.decompose import decompose
-from pyrelay.passes.regions.fuse import fuse
 from pyrelay.runtime.evaluator import evaluate
 from tests.ops.checks import assert_equal
 from tests.ops.fused import fused_result
@@ -70,9 +71,9 @@ def kernels_of(op: Op) -> tuple[list[str], Any]:
     """Give the kernel functions of the program as texts, and its value."""
     whole = program(op)
     fused = fuse(decompose(whole, "main"))
-    value = evaluate(fused.module, "main", [X])
+    value = evaluate(fused, "main", [X])
     assert_equal(value, evaluate(whole, "main", [X]), rtol=1e-6, atol=1e-6)
-    texts = [to_text(Module({n: fused.module.functions[n]}, {})) for n in fused.kernels]
+    texts = [to_text(Module({n: fused.functions[n]}, {})) for n in outlined_of(fused).kernels]
     return texts, value
 
 

@@ -1,4 +1,4 @@
-"""Terms that a recursion has kept, put side by side: what `passes.deferred` ends with."""
+"""Terms that a recursion has kept, put side by side: what `passes.accumulate` ends with."""
 
 from __future__ import annotations
 

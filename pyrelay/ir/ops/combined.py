@@ -1,4 +1,4 @@
-"""Operators that are several in one call of torch: what `passes.calls` puts into programs."""
+"""Operators that are several in one call of torch, for `passes.torch_peepholes`."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..attributes import WrongAttribute, bind_attr
+from ..attributes import WrongAttribute, bind_attr, same
 from ..kinds import static
 from ..nested import map_nested
 from ..op import Missing, Op, Param
@@ -41,12 +41,3 @@ def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> boo
         return same(bind_attr(op, param, attrs), value)
     except WrongAttribute:
         return False
-
-
-def same(left: object, right: object) -> bool:
-    """Tell whether two attributes are equal and of one type, which `1 == True == 1.0` is not."""
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, float) and isinstance(right, float):
-        return repr(left) == repr(right)
-    return type(left) is type(right) and left == right

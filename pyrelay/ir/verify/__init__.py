@@ -8,4 +8,5 @@ from .conversions import verify_conversions as verify_conversions
 from .scene import VerifyError as VerifyError
 from .stages import INVARIANTS as INVARIANTS
 from .stages import Stage as Stage
+from .stages import includes as includes
 from .stages import verify as verify

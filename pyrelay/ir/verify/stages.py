@@ -69,6 +69,11 @@ INVARIANTS: Final[Mapping[Stage, tuple[Invariant, ...]]] = {
 """What holds of a module at each stage, in the order in which it is checked."""
 
 
+def includes(reached: Stage, needed: Stage) -> bool:
+    """Return whether all that holds at one stage holds at another that a module has reached."""
+    return set(INVARIANTS[needed]) <= set(INVARIANTS[reached])
+
+
 def verify(module: Module, stage: Stage) -> None:
     """Check that everything holds of a module that should at a stage. Raises VerifyError."""
     facts = Facts(module)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..attributes import same
 from ..constant import constant_type
 from ..dims import Dim
 from ..expr import (
@@ -32,7 +33,6 @@ from ..expr import (
 )
 from ..nested import leaves
 from ..op import Clash, Op, Param, RuleCall, Stuck
-from ..text.attributes import same
 from ..traverse import bound_vars
 from ..types import (
     BOOL,

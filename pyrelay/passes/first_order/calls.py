@@ -22,9 +22,9 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.types import AdtType, FnType, Substitution, Type
-from ..code import Code
-from ..sizes import shown, uncovered
-from ..summary import Summary, names_in
+from ..block_builder import BlockBuilder
+from ..dim_availability import shown, uncovered
+from ..free_names import Summary, names_in
 from .closures import (
     Closure,
     ConstructorTarget,
@@ -70,7 +70,7 @@ class Caller:
         target = self._program.targets.of_transform(transform, inner, ty)
         return Closure(target, inner.dims, inner.leaves)
 
-    def close(self, bindings: Sequence[Binding], code: Code) -> None:
+    def close(self, bindings: Sequence[Binding], code: BlockBuilder) -> None:
         """Let the variables of a group of local functions stand for them as known functions."""
         instance = self._instance
         functions = {b.var: b.value for b in bindings if isinstance(b.value, Function)}
@@ -88,7 +88,9 @@ class Caller:
         for var, target in members.items():
             instance.values[var] = Closure(target, dims, tuple(leaves))
 
-    def _size_values(self, wanted: Sequence[Dim], leaves: Sequence[Var], code: Code) -> list[Var]:
+    def _size_values(
+        self, wanted: Sequence[Dim], leaves: Sequence[Var], code: BlockBuilder
+    ) -> list[Var]:
         """Bind the sizes that functions need to know and cannot read off what they capture."""
         given = [d for leaf in leaves for d in shown(type_of(leaf))]
         missing = dict.fromkeys(part for dim in wanted for part in uncovered(dim, given))
@@ -127,7 +129,7 @@ class Caller:
 
     # Data.
 
-    def as_data(self, value: Value, code: Code, span: Span) -> Expr:
+    def as_data(self, value: Value, code: BlockBuilder, span: Span) -> Expr:
         """Give a value as an atom; a known function becomes a piece of data."""
         if not isinstance(value, Closure):
             return value
@@ -152,7 +154,7 @@ class Caller:
         values: Sequence[Value],
         ty: Type,
         span: Span,
-        code: Code,
+        code: BlockBuilder,
     ) -> Expr:
         """Give a call of a global function of the source."""
         unit = self._program.global_unit(name)
@@ -162,7 +164,9 @@ class Caller:
         callee = GlobalVar(request.instance.name, span=span)
         return Call(callee, request.args, type_args=request.type_args, ty=ty, span=span)
 
-    def call(self, value: Value, values: Sequence[Value], ty: Type, span: Span, code: Code) -> Expr:
+    def call(
+        self, value: Value, values: Sequence[Value], ty: Type, span: Span, code: BlockBuilder
+    ) -> Expr:
         """Give a call of a function value."""
         known = self._known(value)
         target = known.target
@@ -186,7 +190,7 @@ class Caller:
                 return self._call_data(known, args, ty, span, code)
 
     def _call_data(
-        self, known: Closure, args: tuple[Expr, ...], ty: Type, span: Span, code: Code
+        self, known: Closure, args: tuple[Expr, ...], ty: Type, span: Span, code: BlockBuilder
     ) -> Expr:
         target = known.target
         if isinstance(target, ConstructorTarget):
@@ -198,7 +202,7 @@ class Caller:
         callee = self._callee(known, span, code)
         return Call(callee, (*known.leaves, *args), ty=ty, span=span)
 
-    def _callee(self, known: Closure, span: Span, code: Code) -> Expr:
+    def _callee(self, known: Closure, span: Span, code: BlockBuilder) -> Expr:
         """Give a known function, its captures as leading parameters, as an atom to transform; or
         bind the transform of such an atom."""
         chain: list[TransformTarget] = []
@@ -212,7 +216,7 @@ class Caller:
         return made
 
     def _transform(
-        self, target: TransformTarget, function: Expr, known: Closure, code: Code
+        self, target: TransformTarget, function: Expr, known: Closure, code: BlockBuilder
     ) -> Expr:
         source = target.transform
         count = len(known.leaves)

@@ -39,8 +39,8 @@ from ...ir.nested import map_nested
 from ...ir.op import Op
 from ...ir.traverse import Steps, children, rebuild, run, spine
 from ...ir.types import AdtType, FnType, TupleType, Type, substitution
-from ..code import Code
-from ..summary import names_in
+from ..block_builder import BlockBuilder
+from ..free_names import names_in
 from .calls import Caller
 from .closures import Value
 from .units import Instance
@@ -103,7 +103,7 @@ class Converter:
     # Bodies and bindings.
 
     def _body(self, expr: Expr) -> Steps[Expr]:
-        code = Code()
+        code = BlockBuilder()
         blocks, end = spine(expr)
         for block in blocks:
             yield self._block(block, code)
@@ -112,7 +112,7 @@ class Converter:
             result = code.bind(Var("t", result.ty, span=result.span), result)
         return code.close(result)
 
-    def _block(self, block: LetBlock, code: Code) -> Steps[None]:
+    def _block(self, block: LetBlock, code: BlockBuilder) -> Steps[None]:
         if block.flavour is Flavour.REC:
             self._calls.close(block.bindings, code)
             return
@@ -120,7 +120,7 @@ class Converter:
         for binding in block.bindings:
             yield self._binding(binding, code)
 
-    def _binding(self, binding: Binding, code: Code) -> Steps[None]:
+    def _binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
         var, value = binding.var, binding.value
         if isinstance(value, Function):
             self._calls.close((binding,), code)
@@ -154,11 +154,11 @@ class Converter:
             case _:
                 return replace(atom, ty=self._type(type_of(atom)))
 
-    def _data(self, atom: Expr, code: Code) -> Expr:
+    def _data(self, atom: Expr, code: BlockBuilder) -> Expr:
         """Give an atom of the source as an atom of the new program."""
         return self._calls.as_data(self._value(atom), code, atom.span)
 
-    def _node(self, expr: Expr, code: Code) -> Steps[Expr]:
+    def _node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         if is_atom(expr):
             return self._data(expr, code)
         match expr:
@@ -176,7 +176,7 @@ class Converter:
                 inside = tuple(self._data(child, code) for child in children(expr))
                 return replace(rebuild(expr, inside), ty=self._type(type_of(expr)))
 
-    def _call(self, expr: Call, code: Code) -> Expr:
+    def _call(self, expr: Call, code: BlockBuilder) -> Expr:
         ty = self._type(type_of(expr))
         callee = expr.callee
         if isinstance(callee, Op):
@@ -196,7 +196,7 @@ class Converter:
 
     # Case analysis.
 
-    def _match(self, expr: Match, code: Code) -> Steps[Expr]:
+    def _match(self, expr: Match, code: BlockBuilder) -> Steps[Expr]:
         value = self._data(expr.value, code)
         clauses: list[Clause] = []
         for clause in expr.clauses:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
@@ -20,9 +21,11 @@ from ...ir.expr import (
 )
 from ...ir.module import ConstructorDef, Module
 from ...ir.types import AdtType, FnType, Substitution, Type, TypeVar, substitution
-from ..code import Code
+from ...ir.verify import Stage
+from ..base import Context, Pass
+from ..block_builder import BlockBuilder
+from ..free_names import Summary, summarise
 from ..matching import Matching
-from ..summary import Summary, summarise
 from .calls import Caller
 from .closures import Closure, DataTarget, GlobalTarget, LocalTarget, NotFirstOrder, Target
 from .convert import Converter
@@ -43,6 +46,20 @@ def first_order(module: Module, entry: str) -> Module:
     """
     program = Program(module, entry)
     return Module(program.make(entry), program.table.definitions())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FirstOrder(Pass):
+    """Replace function values by data and dispatch (defunctionalisation)."""
+
+    name: ClassVar = "first-order"
+    needs: ClassVar = Stage.ANF
+    gives: ClassVar = Stage.FIRST_ORDER
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return first_order(module, context.entry)
 
 
 @final
@@ -218,7 +235,7 @@ class _Apply:
             Var(f"c{i}", inside(ty), span=span) for i, ty in enumerate(target.leaf_types)
         )
         instance = Instance(self.name, self.name, Substitution({}, {}), (), span)
-        code = Code()
+        code = BlockBuilder()
         result = Caller(self._program, instance).call(
             Closure(target, dims, leaves), self._params, self._data.type.result, span, code
         )

@@ -14,8 +14,8 @@ from ...ir.types import (
     Type,
     TypeParam,
 )
+from ..free_names import names_in
 from ..matching import Matching
-from ..summary import names_in
 from .closures import (
     Closure,
     ConstructorTarget,

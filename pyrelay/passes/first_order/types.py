@@ -26,7 +26,7 @@ from ...ir.types import (
     substitution,
     subtypes,
 )
-from ..summary import names_in
+from ..free_names import names_in
 from .closures import NotFirstOrder
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Assumption, Expr, Function, Var, type_of
 from ...ir.types import Substitution, Type, TypeParam, TypeVar, substitution, subtypes
-from ..summary import names_in
+from ..free_names import names_in
 from .closures import Closure, EverNewTypes, LocalTarget, Value
 
 if TYPE_CHECKING:

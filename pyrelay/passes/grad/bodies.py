@@ -41,10 +41,10 @@ from ...ir.types import (
     Type,
     dim_names,
 )
-from ..sizes import SizeNames
+from ..dim_availability import SizeNames
 
 if TYPE_CHECKING:
-    from ..fixed import Fixed
+    from ..base import Opaque
     from .leaves import Leaves
 
 
@@ -64,7 +64,7 @@ class Step:
     """One binding; `arms` are its branches, `tail` says that its value is the function's.
 
     `expansion` is other code for an operator call, which stands for it where it is differentiated;
-    its last step binds the same variable. `is_fixed` says that the call itself still gives the
+    its last step binds the same variable. `is_opaque` says that the call itself still gives the
     value then: the operator has an implementation from outside.
     """
 
@@ -73,7 +73,7 @@ class Step:
     arms: tuple[Arm, ...]
     tail: bool
     expansion: tuple[Step, ...] = ()
-    is_fixed: bool = False
+    is_opaque: bool = False
 
 
 @final
@@ -103,9 +103,9 @@ class Source:
 class Reader:
     """Reads one function."""
 
-    def __init__(self, leaves: Leaves, fixed: Fixed) -> None:
+    def __init__(self, leaves: Leaves, opaque: Opaque) -> None:
         self._leaves: Final = leaves
-        self._fixed: Final = fixed
+        self._opaque: Final = opaque
         self._names: Final = Names()
         self._sizes = SizeNames(())
         self._definitions: Final[dict[Var, Step]] = {}
@@ -150,8 +150,8 @@ class Reader:
                 pass
         expansion = self._expansion(var, value)
         callee = value.callee if isinstance(value, Call) else None
-        is_fixed = isinstance(callee, Op) and self._fixed(callee)
-        step = Step(var, value, tuple(arms), tail, expansion, is_fixed)
+        is_opaque = isinstance(callee, Op) and self._opaque(callee)
+        step = Step(var, value, tuple(arms), tail, expansion, is_opaque)
         self._definitions.update((s.var, s) for s in (step, *expansion))
         return step
 

@@ -44,7 +44,7 @@ class CallGraph:
         """Give a function, read."""
         found = self._sources.get(name)
         if found is None:
-            reader = Reader(self._leaves, self._store.fixed)
+            reader = Reader(self._leaves, self._store.opaque)
             found = self._sources[name] = run(reader.read(name, self._store.functions[name]))
         return found
 

@@ -117,7 +117,7 @@ class Forward:
             builder.span = step.value.span
             if step in self._work.expanded:
                 yield self._steps(step.expansion, builder)
-                if not step.is_fixed:
+                if not step.is_opaque:
                     continue
             branching = self._work.branchings.get((step, Ending.ALL))
             if branching is not None and not branching.by_condition:

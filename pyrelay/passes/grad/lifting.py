@@ -26,7 +26,7 @@ from ...ir.expr import (
 )
 from ...ir.traverse import bound_vars, free_vars, post_order, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
-from ..sizes import needed, shown, uncovered
+from ..dim_availability import needed, shown, uncovered
 from .copying import Copier
 from .instances import match_types, type_arguments
 from .rewriting import call_directly, has_transforms, rewrite_calls

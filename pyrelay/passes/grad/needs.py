@@ -17,7 +17,7 @@ from ...ir.expr import Binding, Call, Constant, Expr, If, Tuple, TupleGet, Var
 from ...ir.op import Effect, Op, View
 from ...ir.traverse import Steps, children, free_vars
 from ...ir.types import Type
-from ..sizes import needed
+from ..dim_availability import needed
 from .code import Branching, Code, Ending, Fork, Needs, Scope, Work
 
 if TYPE_CHECKING:

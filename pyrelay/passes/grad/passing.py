@@ -31,7 +31,7 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.traverse import children, free_globals, post_order, rewrite
 from ...ir.types import FnType, as_arguments
-from ..effects import with_flavours
+from ..flavours import with_flavours
 from ..inline import inline_calls
 from .instances import match_types, type_arguments
 

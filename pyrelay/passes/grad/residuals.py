@@ -25,7 +25,7 @@ from ...ir.types import (
     dim_names,
     subtypes,
 )
-from ..sizes import shown
+from ..dim_availability import shown
 from .code import Branching, Code, Scope, Work
 from .needs import type_of_saved
 

@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
     from ...ir.expr import Function
     from ...ir.module import AdtDef, Module
-    from ..fixed import Fixed
+    from ..base import Opaque
 
 
 @final
 class Store:
     """Functions and data types by name; derived ones are added, none is ever replaced. Calls of
-    operators that are `fixed` stay in the forward functions."""
+    operators that are `opaque` stay in the forward functions."""
 
-    def __init__(self, module: Module, fixed: Fixed) -> None:
-        self.fixed: Final = fixed
+    def __init__(self, module: Module, opaque: Opaque) -> None:
+        self.opaque: Final = opaque
         self.functions: Final[dict[str, Function]] = dict(module.functions)
         self.adts: Final[dict[str, AdtDef]] = dict(module.adts)
         self._globals: Final = Names(self.functions)

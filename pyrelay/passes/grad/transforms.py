@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, final
+from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
@@ -35,8 +35,9 @@ from ...ir.expr import (
 from ...ir.module import Module
 from ...ir.traverse import free_globals, post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
+from ...ir.verify import Stage
+from ..base import Context, Opaque, Pass, nothing_opaque
 from ..first_order import EverNewTypes, NotFirstOrder, first_order
-from ..fixed import Fixed, nothing_fixed
 from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
 from .leaves import GrowingType
@@ -51,12 +52,12 @@ if TYPE_CHECKING:
 
 
 def expand_transforms(
-    module: Module, entry: str | None = None, fixed: Fixed = nothing_fixed
+    module: Module, entry: str | None = None, opaque: Opaque = nothing_opaque
 ) -> Module:
     """Give the module without transforms; itself if it has none.
 
-    The module must be typed and in A-normal form. With `entry`, functions that it does not reach
-    do not matter, and go. Operators that are `fixed` are called in the forward pass of a derivative
+    The module must be typed and in A-normal form. With `entry`, functions that it does not reach do
+    not matter, and go. Operators that are `opaque` are called in the forward pass of a derivative
     even where another one keeps what the backward pass needs. Raises CheckError.
     """
     if entry is not None:
@@ -66,12 +67,26 @@ def expand_transforms(
             module = replace(module, functions=kept)
     if not any(map(has_transforms, module.functions.values())):
         return module
-    expansion = _Expansion(module, fixed)
+    expansion = _Expansion(module, opaque)
     expansion.run()
     if expansion.problems:
         raise CheckError(*expansion.problems)
     expansion.forget_cells()
     return Module(expansion.store.functions, expansion.store.adts)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ExpandTransforms(Pass):
+    """Write out derivatives as functions."""
+
+    name: ClassVar = "grad"
+    needs: ClassVar = Stage.ANF
+    gives: ClassVar = Stage.DERIVED
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return expand_transforms(module, context.entry, context.overridden)
 
 
 @final
@@ -90,8 +105,8 @@ class _Site:
 class _Expansion:
     """One run over one module."""
 
-    def __init__(self, module: Module, fixed: Fixed) -> None:
-        self.store: Final = Store(module, fixed)
+    def __init__(self, module: Module, opaque: Opaque) -> None:
+        self.store: Final = Store(module, opaque)
         self.problems: Final[list[Problem]] = []
         self._derivation: Final = Derivation(self.store)
         self._expanded: Final = Expanded(self._derivation)

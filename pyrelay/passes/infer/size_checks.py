@@ -13,7 +13,7 @@ from ...ir.op import Effect, Op
 from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
 from ...ir.types import UNIT, Type, dim_names
-from ..sizes import needed, shown, uncovered
+from ..dim_availability import needed, shown, uncovered
 from ..solved_sizes import solvable
 
 if TYPE_CHECKING:

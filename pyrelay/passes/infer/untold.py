@@ -13,7 +13,7 @@ from ...ir.expr import Call, Function, Var
 from ...ir.ops.model import initial
 from ...ir.traverse import post_order
 from ...ir.types import SizeType, Substitution, dim_names
-from ..sizes import dims_in_attrs
+from ..dim_availability import dims_in_attrs
 from .solver import Solver
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ...autotuning.methods import is_transformed
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import NOWHERE, SourceFile, Span
 from ...dispatch.view import NOTHING, View
@@ -21,7 +22,6 @@ from ...ir.types import FnType, TupleType, Type
 from ..argument_sizes import check_assumptions
 from ..autocast import as_typed
 from ..failure import has_index_range, located
-from ..methods import is_transformed
 from ..representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter

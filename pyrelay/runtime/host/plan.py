@@ -31,7 +31,7 @@ from ...ir.op import Op
 from ...ir.ops.debugging import is_debugged
 from ...ir.storage import overwritten_operand
 from ...ir.traverse import children
-from ...passes.sizes import needed
+from ...passes.dim_availability import needed
 
 
 @final

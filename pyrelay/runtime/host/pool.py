@@ -7,6 +7,7 @@ from typing import Any, Final, final
 
 import torch
 
+from ...autotuning.methods import Site
 from ...diagnostics.catalogue.run import NoClauseMatched
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
@@ -19,7 +20,6 @@ from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, sign_of, tensor_of
 from ...lower_torch.terms import Number
 from ..dispatching import DispatchedCall
-from ..methods import Site
 from ..values import Cell
 from .names import identifier
 from .trampoline import DeepFunction, deep_function, run_steps

@@ -220,7 +220,7 @@ def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path) -> None:
 def test_the_doctor_describes_versions_devices_and_options(tmp_path: Path) -> None:
     done = run("doctor", cwd=tmp_path)
     assert done.returncode == 0
-    for word in ("versions", "devices", "compilers", "options", "torch", "dump_dir"):
+    for word in ("versions", "devices", "compilers", "backends", "options", "torch", "dump_dir"):
         assert word in done.stdout
 
 

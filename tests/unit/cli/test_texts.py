@@ -10,9 +10,9 @@ import torch
 from safetensors.torch import save_file
 
 from pyrelay.cli import main
-from pyrelay.cli.opt import PASSES
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.parser import parse_module
+from pyrelay.kernels.pipeline import all_passes
 
 PROGRAM = """\
 #[version = "0.0.5"]
@@ -104,7 +104,7 @@ def test_passes_are_applied_in_order(file: str, capsys: pytest.CaptureFixture[st
     assert alpha_equal(parse_module(printed(capsys, "opt", file)), parse_module(PROGRAM))
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", all_passes())
 def test_every_pass_can_be_asked_for(
     name: str, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +115,50 @@ def test_every_pass_can_be_asked_for(
 def test_a_misspelt_pass_is_answered(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean simplify?" in refused(capsys, "opt", file, "-p", "simplfy")
     assert "there are infer, anf" in refused(capsys, "opt", file, "-p", "zzz")
+
+
+OWN_PASS = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pyrelay.ir.verify import Stage
+from pyrelay.passes.base import Context, Pass
+
+
+@dataclass(frozen=True)
+class KeepEntry(Pass):
+    name: ClassVar = "keep-entry"
+    needs: ClassVar = Stage.TYPED
+
+    def run(self, module, context: Context):
+        kept = {context.entry: module.functions[context.entry]}
+        return type(module)(kept, module.adts)
+
+
+NUMBER = 1
+"""
+
+
+def test_a_pass_of_another_module_runs(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_passes.py").write_text(OWN_PASS)
+    monkeypatch.syspath_prepend(tmp_path)
+    text = printed(capsys, "opt", file, "-p", "own_passes:KeepEntry")
+    assert list(parse_module(text).functions) == ["main"]
+    assert "no pass own_passes:Nothing" in refused(capsys, "opt", file, "-p", "own_passes:Nothing")
+    assert "NUMBER is a int" in refused(capsys, "opt", file, "-p", "own_passes:NUMBER")
+    assert "no pass zzz:X" in refused(capsys, "opt", file, "-p", "zzz:X")
+
+
+def test_passes_are_timed_verified_and_compared(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("infer", "anf", "simplify")
+    assert main(("opt", file, "-p", ",".join(names), "--time", "--verify", "--diff")) == 0
+    out, err = capsys.readouterr()
+    assert [line.partition(":")[0] for line in err.splitlines()] == list(names)
+    assert "--- before anf\n+++ after anf\n" in out
 
 
 def test_a_text_is_shown_whole_or_in_part(file: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,8 +48,8 @@ from pyrelay.ir.types import (
     float32,
 )
 from pyrelay.ir.verify import INVARIANTS, Stage, VerifyError, verify, verify_conversions
-from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.infer import infer
 from pyrelay.passes.normal_form import to_anf
 

@@ -10,7 +10,7 @@ import torch
 from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
 from pyrelay.ir.printer import to_text
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.in_place import update_in_place
 from pyrelay.passes.infer import infer
 from pyrelay.passes.normal_form import to_anf

@@ -6,7 +6,7 @@ import pytest
 
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Call, Flavour, Function, If, LetBlock, Match
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.normal_form import to_anf
 from tests.unit.passes.programs import (
     ARGUMENTS,

@@ -17,13 +17,13 @@ from pyrelay.ir.types import BOOL, FLOAT, FnType, Type
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.fold import fold
 from pyrelay.passes.inline import inline
 from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.regions.pipeline import make_regions
 from pyrelay.passes.simplify import simplify
+from tests.unit.kernels.kernels import in_regions
 
 X, Y, B = (Var(n, t, span=NOWHERE) for n, t in (("x", FLOAT), ("y", FLOAT), ("b", BOOL)))
 UNARY = FnType((FLOAT,), FLOAT)
@@ -86,7 +86,7 @@ PASSES: dict[str, Callable[[Module], Module]] = {
     "flavours": with_flavours,
     "simplify": lambda m: simplify(m, "main"),
     "first order": lambda m: first_order(m, "main"),
-    "regions": lambda m: make_regions(m, "main").module,
+    "regions": lambda m: in_regions(m),
 }
 PROGRAMS = {
     "chain": (chain, 4_000, 100_000),

@@ -8,7 +8,7 @@ import torch
 
 from pyrelay.ir.module import Module
 from pyrelay.ir.parser import parse_module
-from pyrelay.passes.effects import with_flavours
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.infer import infer
 from pyrelay.passes.normal_form import to_anf
 from pyrelay.runtime.evaluator import evaluate

@@ -12,8 +12,8 @@ from pyrelay.ir.parser import parse_module
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.cse import share
 from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.effects import with_flavours
 from pyrelay.passes.first_order import first_order
+from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.infer import infer
 from pyrelay.passes.inline import inline
 from pyrelay.passes.normal_form import to_anf

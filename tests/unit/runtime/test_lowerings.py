@@ -8,7 +8,7 @@ import torch
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.config import options
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.runtime.lowerings import Lowering, lowering_on
+from pyrelay.runtime.lowerings import Plain, lowering_on
 
 N = Dim("N")
 
@@ -33,6 +33,6 @@ def test_values_and_gradients_are_the_same(lowering: str) -> None:
 def test_a_cpu_has_torch_unless_it_is_told_otherwise() -> None:
     cpu = torch.device("cpu")
     with options(lowering="auto"):
-        assert lowering_on(cpu, NOWHERE) is Lowering.TORCH
+        assert lowering_on(cpu, NOWHERE) is Plain.TORCH
     with options(lowering="evaluator"):
-        assert lowering_on(cpu, NOWHERE) is Lowering.EVALUATOR
+        assert lowering_on(cpu, NOWHERE) is Plain.EVALUATOR

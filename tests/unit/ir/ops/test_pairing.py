@@ -15,9 +15,9 @@ from pyrelay.ir.ops import pairing
 from pyrelay.ir.ops.einsum import contract
 from pyrelay.ir.ops.pairing import left_labels, order_of
 from pyrelay.ir.traverse import post_order
-from pyrelay.passes.regions.decompose import decompose
+from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.runtime.evaluator import evaluate
-from tests.unit.passes.regions.kernels import module
+from tests.unit.kernels.kernels import module
 
 SIZES = {"a": 2, "b": 30, "c": 3, "d": 50, "e": 5}
 

@@ -1,0 +1,168 @@
+"""Backends: what makes the kernels of fused tensor code and runs them.
+
+Fusion takes tensor code out as kernel functions, and runs of them as region functions; both are
+global functions of the program, and host code calls them by name. A backend returns the callables
+that take their places. Whatever it does not run it leaves to the *fallback*, which computes the
+same by calls of torch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Protocol, TypeAlias, final
+
+from ..config import add_lowering, remove_lowering
+from ..ir.expr import Function
+from ..passes.base import Pass
+from .groups import Group
+from .memory import Plan
+
+Run: TypeAlias = Callable[..., Any]
+"""Called with the operands in the order of the parameters: tensors, and numbers for sizes and
+scalars of the host. Returns the result, or a tuple of the results."""
+
+
+class Device(Protocol):
+    """A device, as torch names it."""
+
+    @property
+    def type(self) -> str:
+        """The kind of device: `cpu`, `cuda`."""
+        ...
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelFunction:
+    """A kernel function: one loop over elements, rows or products, described by `group`."""
+
+    name: str
+    group: Group
+
+    @property
+    def function(self) -> Function:
+        """The function, in A-normal form and without branches."""
+        return self.group.function
+
+    @property
+    def overwritten(self) -> tuple[int, ...]:
+        """The positions of the parameters that the kernel writes to."""
+        return tuple(o.overwrites for o in self.group.outputs if o.overwrites is not None)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RegionFunction:
+    """A region function: a straight line of calls of kernels and of torch.
+
+    `function` is the region after the passes of the backend, `plan` is the static memory plan of
+    the values that its kernels make, `overwritten` are the positions of the parameters that it
+    writes to.
+    """
+
+    name: str
+    function: Function
+    plan: Plan
+    overwritten: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A fact about kernels under a heading, for `explain`."""
+
+    heading: str
+    kernel: str
+    text: str
+
+
+class Backend(ABC):
+    """A maker of kernels, chosen by the option `lowering`."""
+
+    passes: Sequence[Pass] = ()
+    """The passes that a program in regions goes through for this backend."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The value of the option `lowering` that chooses the backend."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """A phrase that says what runs the program, such as `kernels run it on a GPU`."""
+
+    @abstractmethod
+    def unavailable(self, device: Device) -> str | None:
+        """Return why nothing can be run on a device; None where it can."""
+
+    @abstractmethod
+    def kernel(self, kernel: KernelFunction, device: Any, fallback: Run) -> Run:
+        """Return what is called in the place of a kernel function on a device; `fallback` where
+        the backend makes no kernel of it."""
+
+    def region(
+        self,
+        region: RegionFunction,
+        device: Any,
+        called: Callable[[str], Run],
+        fallback: Run,
+    ) -> Run:
+        """Return what is called in the place of a region function. `called` returns what is called
+        in the place of a kernel function by its name. The fallback calls them one by one."""
+        return fallback
+
+    def text(self, kernel: KernelFunction) -> str:
+        """Return the text of a kernel for `show`; empty if the backend generates none."""
+        return ""
+
+    def remarks(self, kernels: Iterable[KernelFunction]) -> Iterator[Remark]:
+        """Yield facts about kernels for `explain`."""
+        yield from ()
+
+    def versions(self) -> Iterator[tuple[str, str]]:
+        """Yield names and values of what the backend depends on, for `doctor`."""
+        yield from ()
+
+
+@final
+class Registration:
+    """A backend that can be chosen; with `with`, for the block."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend: Final = backend
+
+    def remove(self) -> None:
+        """Take the backend away; nothing happens if that is done."""
+        if _BACKENDS.get(self._backend.name) is self._backend:
+            del _BACKENDS[self._backend.name]
+            remove_lowering(self._backend.name)
+
+    def __enter__(self) -> Registration:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+
+def register(backend: Backend) -> Registration:
+    """Let the option `lowering` choose a backend. Raises ValueError if its name is taken."""
+    add_lowering(backend.name)
+    _BACKENDS[backend.name] = backend
+    return Registration(backend)
+
+
+def backends() -> Mapping[str, Backend]:
+    """Return the backends that were registered, by name."""
+    return _BACKENDS
+
+
+_BACKENDS: Final[dict[str, Backend]] = {}

@@ -1,0 +1,1 @@
+"""Groups of tensor code, found and taken out as functions."""

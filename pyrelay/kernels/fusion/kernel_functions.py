@@ -1,0 +1,148 @@
+"""Groups as functions: the code of each is taken out of the body it stands in.
+
+What floats (`grouping`) is computed in each kernel function that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, final
+
+from ...ir.dims import DimOp
+from ...ir.expr import (
+    Assumption,
+    Binding,
+    Call,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.traverse import children
+from ..reading import Reader, shape_of
+from ..recording import Recording
+from .closed_functions import Closed, close
+from .nodes import Role
+
+if TYPE_CHECKING:
+    from .fusion_groups import Cluster
+    from .grouping import Grouping
+
+
+@final
+class Extraction:
+    """The code of the groups of one body."""
+
+    def __init__(
+        self, grouping: Grouping, outside: Iterable[Var], assumptions: Sequence[Assumption]
+    ) -> None:
+        """`outside` are the variables that are used after the body."""
+        self._grouping: Final = grouping
+        self._assumptions: Final = assumptions
+        self._affine: Final[dict[Var, bool]] = {}
+        self._stored: Final[dict[Var, list[Var]]] = {}
+        self._seen: Final[set[Var]] = set()
+        for cluster in grouping.clusters:
+            for leaf in cluster.reads:
+                self._store(leaf)
+        for var in outside:
+            for leaf in grouping.bases(var):
+                self._store(leaf)
+
+    def _store(self, leaf: Var) -> None:
+        """Note that a leaf must be stored: it is a computed value, or a part of one."""
+        if leaf in self._seen:
+            return
+        self._seen.add(leaf)
+        base = leaf
+        bindings = self._grouping.bindings
+        while base not in self._grouping.home:
+            bound = bindings.get(base)
+            if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):
+                return
+            base = bound.value
+        self._stored.setdefault(base, []).append(leaf)
+
+    def kernel(self, cluster: Cluster) -> Closed:
+        """Give the kernel function of a group."""
+        members = sorted(cluster.members, key=lambda m: self._grouping.position[m.var])
+        results = [v for m in members for v in self._stored.get(m.var, ())]
+        wanted = [*(m.var for m in members), *results]
+        inputs, inner = self._code(cluster, wanted, frozenset())
+        direct = frozenset(inputs)
+        if any(self._is_view_of(v, direct) for v in inputs):
+            inputs, inner = self._code(cluster, wanted, direct)
+        bindings = [Binding(v, self._grouping.bindings[v]) for v in inner]
+        return close(bindings, inputs, results, self._assumptions, members[0].value.span)
+
+    def _code(
+        self, cluster: Cluster, wanted: Sequence[Var], direct: frozenset[Var]
+    ) -> tuple[list[Var], list[Var]]:
+        """Give the variables that a group reads, and those that are bound in it, in order: views of
+        what is read `direct`ly as well are, so that nothing is read in two ways."""
+        grouping = self._grouping
+        own = {m.var for m in cluster.members}
+        inputs: dict[Var, None] = {}
+        inner: dict[Var, None] = {}
+        pending = list(reversed(wanted))
+        while pending:
+            var = pending.pop()
+            if var in inputs or var in inner:
+                continue
+            home = grouping.home_of(var) if grouping.is_leaf(var) else None
+            is_inner = var in own or (
+                home is cluster
+                if grouping.is_leaf(var)
+                else self._is_view_of(var, direct) or self._is_inside(var, cluster)
+            )
+            if not is_inner:
+                inputs[var] = None
+                continue
+            inner[var] = None
+            value = grouping.bindings[var]
+            operands = (value,) if isinstance(value, Var) else children(value)
+            pending += (v for v in reversed(operands) if isinstance(v, Var))
+        position = grouping.position
+        return list(inputs), sorted(inner, key=position.__getitem__)
+
+    def _is_view_of(self, var: Var, read: frozenset[Var]) -> bool:
+        """Tell whether a variable is a view of one of those that are read, through views alone."""
+        grouping = self._grouping
+        while grouping.roles.get(var) is Role.VIEW:
+            operand = next(iter(children(grouping.bindings[var])), None)
+            if not isinstance(operand, Var):
+                return False
+            if operand in read:
+                return True
+            var = operand
+        return False
+
+    def _is_inside(self, var: Var, cluster: Cluster) -> bool:
+        """Tell whether a value that is no leaf is computed in a group: all but views of what is
+        stored elsewhere whose places take divisions to find."""
+        grouping = self._grouping
+        if grouping.roles[var] is not Role.VIEW:
+            return True
+        bases = grouping.bases(var)
+        if any(grouping.home_of(b) is cluster for b in bases) or not self._shows_leaf(var):
+            return True
+        if var not in self._affine:
+            record = Recording(is_leaf=grouping.is_leaf)
+            index = record.places.index("i", shape_of(type_of(var)))
+            Reader(grouping.bindings, record).element(var, index)
+            dims = (d for _, at in record.reads for d in at)
+            atoms = (a for d in dims for m, _ in d.terms for a in m)
+            self._affine[var] = not any(isinstance(a, DimOp) for a in atoms)
+        return self._affine[var]
+
+    def _shows_leaf(self, var: Var) -> bool:
+        """Tell whether a view is one of a leaf, through views alone."""
+        grouping = self._grouping
+        while not grouping.is_leaf(var):
+            value = grouping.bindings[var]
+            if grouping.roles[var] is not Role.VIEW or not isinstance(value, Call):
+                return False
+            operand = value.args[0]
+            if not isinstance(operand, Var):
+                return False
+            var = operand
+        return True

@@ -1,0 +1,246 @@
+"""What each binding of a body is to fusion, and who uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import lru_cache
+from typing import Final, final
+
+from ...ir.dims import Dim, product
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    If,
+    Match,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.lowering import Contraction, Elementwise, Pointwise, Reduction, Scatter, inside
+from ...ir.op import Effect, Op, View
+from ...ir.ops.compare import cast
+from ...ir.ops.descent import overwrite
+from ...ir.traverse import children
+from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
+from ..elementwise import is_said
+from ..groups import product_of
+from ..reading import shape_of
+
+
+class Role(Enum):
+    """What a binding is to fusion."""
+
+    ELEMENT = "said element by element"
+    REDUCTION = "a reduction"
+    PRODUCT = "a sum of products"
+    SCATTER = "a scatter"
+    OVERWRITE = "a parameter that is overwritten"
+    VIEW = "a view"
+    PART = "a part or a tuple of other values, or another name"
+    OPAQUE = "evaluated as it stands"
+
+
+COMPUTED: Final = (Role.ELEMENT, Role.REDUCTION, Role.PRODUCT, Role.SCATTER, Role.OVERWRITE)
+"""The roles of what kernels do."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """A binding and its role."""
+
+    var: Var
+    value: Expr
+    role: Role
+
+
+def role_of(var: Var, value: Expr) -> Role:
+    """Give what a binding in A-normal form is."""
+    match value:
+        case Call(Op() as op):
+            return _role_of_call(op, var, value)
+        case TupleGet(Var()) | Tuple():
+            return Role.PART
+        case Var() | Constant():
+            return Role.PART
+        case _:
+            return Role.OPAQUE
+
+
+def _role_of_call(op: Op, var: Var, call: Call) -> Role:
+    if op is overwrite:
+        return Role.OVERWRITE if isinstance(call.args[0], Var) else Role.OPAQUE
+    if op.effect is not Effect.NONE or not all(is_tensors(type_of(a)) for a in call.args):
+        return Role.OPAQUE
+    if not is_said(call):
+        return Role.OPAQUE
+    what = inside(op.lowering)
+    is_tuple = isinstance(type_of(call), TupleType)
+    match what:
+        case Elementwise() if isinstance(op.lowering, View):
+            return Role.OPAQUE if is_tuple else Role.VIEW
+        case Pointwise() | Elementwise() if _is_one_shape(type_of(call)):
+            return Role.OPAQUE if is_host_number(call) else Role.ELEMENT
+        case Reduction() if _reduces(call):
+            return Role.REDUCTION
+        case Contraction() if not is_tuple and product_of(var, call) is not None:
+            return Role.PRODUCT
+        case Scatter() if not is_tuple:
+            return Role.SCATTER
+        case _:
+            return Role.OPAQUE
+
+
+def _reduces(call: Call) -> bool:
+    """Tell whether a reduction has something to reduce: a tensor that is no number."""
+    return isinstance(call.args[0], Var) and bool(shape_of(type_of(call.args[0])))
+
+
+def is_tensors(ty: Type) -> bool:
+    """Tell whether a value is a tensor or an integer, or a tuple of such."""
+    pending = [ty]
+    while pending:
+        match pending.pop():
+            case TupleType(fields):
+                pending += fields
+            case SizeType() | TensorType(_, DType()):
+                pass
+            case _:
+                return False
+    return True
+
+
+def _is_one_shape(ty: Type) -> bool:
+    """Tell whether a result is a tensor, or several of one shape."""
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    shapes = {f.shape for f in fields if isinstance(f, TensorType)}
+    return len(shapes) == 1 and all(isinstance(f, TensorType) for f in fields)
+
+
+def is_host_number(call: Call) -> bool:
+    """Tell whether a call computes an integer or bool of numbers, which may steer the program: at
+    run time these are Python's own. So is one that is cast from a float."""
+    types = [type_of(call), *(type_of(a) for a in call.args if call.callee is not cast)]
+    return all(
+        isinstance(t, SizeType)
+        or (isinstance(t, TensorType) and not t.shape and not is_float(t.dtype))
+        for t in types
+    )
+
+
+@final
+@dataclass(slots=True)
+class Uses:
+    """Who uses a value, also through views and parts of it."""
+
+    count: int = 0
+    outside: bool = False
+    """Something that is no kernel uses it as it is."""
+    contracted: bool = False
+    """It is an operand of a sum of products."""
+    largest: int = 0
+    """The largest number of elements, by estimate, that a user goes over."""
+    last: int = 0
+    """The position of the last item that may read it, if what is computed of it floats."""
+
+    def join(self, other: Uses) -> None:
+        """Add the users of a view or part."""
+        self.count += other.count
+        self.outside |= other.outside
+        self.contracted |= other.contracted
+        self.largest = max(self.largest, other.largest)
+        self.last = max(self.last, other.last)
+
+
+def uses_of(items: Sequence[Item], needed: Iterable[Var]) -> dict[Var, Uses]:
+    """Give the users of every variable; `needed` are used after the items."""
+    found: dict[Var, Uses] = {var: Uses(1, outside=True, last=len(items)) for var in needed}
+    for position, item in reversed(list(enumerate(items))):
+        own = found.setdefault(item.var, Uses())
+        for var in mentioned(item.value):
+            user = found.setdefault(var, Uses())
+            if item.role in (Role.VIEW, Role.PART):
+                user.join(own)
+                continue
+            user.count += 1
+            user.last = max(user.last, own.last, position)
+            user.outside |= item.role is Role.OPAQUE
+            user.contracted |= item.role in (Role.PRODUCT, Role.SCATTER)
+            if item.role is Role.ELEMENT:
+                user.largest = max(user.largest, elements(type_of(item.var)))
+    return found
+
+
+def mentioned(value: Expr) -> tuple[Var, ...]:
+    """Give the variables that the value of a binding itself uses, each once; not what the bodies in
+    it use, for which see `has_bodies`."""
+    match value:
+        case Var():
+            return (value,)
+        case If(condition):
+            used: tuple[Expr, ...] = (condition,)
+        case Match(matched):
+            used = (matched,)
+        case Function():
+            used = ()
+        case _:
+            used = children(value)
+    return tuple(dict.fromkeys(v for v in used if isinstance(v, Var)))
+
+
+def has_bodies(value: Expr) -> bool:
+    """Tell whether the value of a binding has bodies of its own, which may use all in scope."""
+    return isinstance(value, If | Match | Function)
+
+
+ASSUMED_SIZE: Final = 64
+"""What a size counts as where costs must be compared and only the run knows it."""
+
+
+def estimate(dim: Dim) -> int:
+    """Give a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
+    return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
+
+
+@lru_cache(maxsize=4096)
+def elements(ty: Type) -> int:
+    """Give the number of elements of a value, by estimate."""
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return sum(estimate(product(shape_of(f))) for f in fields)
+
+
+@lru_cache(maxsize=4096)
+def size_in_bytes(ty: Type) -> int:
+    """Give the bytes that a value fills, by estimate."""
+    fields = ty.fields if isinstance(ty, TupleType) else (ty,)
+    return sum(elements(f) * _bytes(f) for f in fields)
+
+
+def _bytes(ty: Type) -> int:
+    return ty.dtype.bits // 8 if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else 8
+
+
+def binding(item: Item) -> Binding:
+    """Give the binding that an item is."""
+    return Binding(item.var, item.value)
+
+
+def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
+    """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
+    whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
+    whole.update(needed)
+    return [
+        replace(i, role=Role.OPAQUE)
+        if i.role in COMPUTED
+        and isinstance(i.var.ty, TupleType)
+        and i.var.ty.fields
+        and i.var in whole
+        else i
+        for i in items
+    ]

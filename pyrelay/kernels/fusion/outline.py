@@ -1,0 +1,266 @@
+"""Runs of tensor code become region functions: the unit of memory plan, of capture and of cache.
+
+A region is a longest run of calls of kernels and of torch's operators, with the views and parts
+between them, that needs nothing from the host while it runs. Branches, calls of other functions and
+host values cut; what merely stands between, such as a size that is read, is evaluated before the
+region or after it. A training step without control flow of its own is one region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Final, final
+
+from ...ir.dims import Dim
+from ...ir.effect import Effects
+from ...ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Flavour,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.op import Effect, Host, Op, View
+from ...ir.ops.conversions import to_bool, to_float, to_int
+from ...ir.ops.descent import descend_in_place, overwrite
+from ...ir.traverse import spine
+from ...ir.types import UNIT, dim_names
+from ...ir.verify import Stage
+from ...passes.base import Context, Pass
+from ...passes.dim_availability import dims_in_attrs, needed, shown
+from ...passes.flavours import with_flavours
+from ...passes.rewriter import Rewriter
+from ..outlined import outlined_of, with_outlined
+from .closed_functions import Functions, call_of, close
+from .found_sizes import takes_found_sizes_as_equal
+from .fuse import needed_elsewhere
+from .nodes import has_bodies, is_host_number, is_tensors, mentioned
+
+if TYPE_CHECKING:
+    from ...ir.module import Module
+    from ...ir.traverse import Steps
+    from ...passes.block_builder import BlockBuilder
+
+REGION: Final = "region."
+"""How the names of region functions begin."""
+
+_FEWEST: Final = 2
+"""A region has at least this many calls."""
+
+
+def outline(module: Module) -> Module:
+    """Return a module whose tensor code is in kernels with its regions as functions."""
+    outlined = outlined_of(module)
+    kernels = frozenset(outlined.kernels)
+    regions = Functions(REGION, module.functions)
+    effects = Effects(module)
+    functions = {
+        name: function
+        if name in kernels or takes_found_sizes_as_equal(module, function)
+        else _Outline(module, function, kernels, regions, effects).walked(function)
+        for name, function in module.functions.items()
+    }
+    made = with_flavours(module.with_functions({**functions, **regions.functions}))
+    return with_outlined(made, replace(outlined, regions=tuple(regions.functions)))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outline(Pass):
+    """Take runs of kernels and torch calls out as region functions."""
+
+    name: ClassVar = "outline"
+    needs: ClassVar = Stage.REGIONS
+    gives: ClassVar = Stage.REGIONS
+
+    def run(self, module: Module, _: Context) -> Module:
+        """Return the module after the pass."""
+        return outline(module)
+
+
+@final
+class _Outline(Rewriter):
+    """One walk over a function."""
+
+    def __init__(
+        self,
+        module: Module,
+        function: Function,
+        kernels: frozenset[str],
+        regions: Functions,
+        effects: Effects,
+    ) -> None:
+        super().__init__(module)
+        self._needed: Final = needed_elsewhere(function)
+        self._assumptions: Final = function.assumptions
+        self._kernels: Final = kernels
+        self._regions: Final = regions
+        self._effects: Final = effects
+
+    def splice(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
+        """Add the bindings of a body to `code`, with region calls in place of their code."""
+        blocks, end = spine(expr)
+        bindings: list[Binding] = []
+        for block in blocks:
+            if block.flavour is Flavour.REC:
+                self._flush(bindings, code)
+                bindings = []
+                yield self.recursive(block, code)
+                continue
+            for binding in block.bindings:
+                value = yield self.node(binding.value, code)
+                bindings.append(replace(binding, value=value))
+        self._flush(bindings, code)
+        return (yield self.node(end, code))
+
+    def _flush(self, bindings: Sequence[Binding], code: BlockBuilder) -> None:
+        cuts = _cut(bindings, self._kernels, self._effects, self._needed)
+        users: dict[Var, set[int]] = {}
+        for number, cut in enumerate(cuts):
+            for binding in cut.inside:
+                for var in mentioned(binding.value):
+                    users.setdefault(var, set()).add(number)
+            for binding in (*cut.before, *cut.after):
+                for var in mentioned(binding.value):
+                    users.setdefault(var, set()).add(-1)
+        for number, cut in enumerate(cuts):
+            results = [
+                b.var
+                for b in cut.inside
+                if b.var.ty != UNIT
+                and (b.var in self._needed or users.get(b.var, set()) - {number})
+            ]
+            for binding in (*cut.before, *self._region(cut, results), *cut.after):
+                code.bind(binding.var, binding.value)
+
+    def _region(self, cut: _Cut, results: Sequence[Var]) -> Sequence[Binding]:
+        """Give the call of a region, or its code where it is too short to be one."""
+        if sum(not _is_free(b.value) for b in cut.inside) < _FEWEST:
+            return cut.inside
+        bound = {b.var for b in cut.inside}
+        used = (v for b in cut.inside for v in mentioned(b.value))
+        inputs = list(dict.fromkeys(v for v in used if v not in bound))
+        span = cut.inside[0].value.span
+        closed = close(cut.inside, inputs, results, self._assumptions, span)
+        return call_of(self._regions.name(closed.function), closed)
+
+
+@final
+class _Cut:
+    """A region in the making, what is evaluated before it, and what is after it."""
+
+    def __init__(self) -> None:
+        self.before: Final[list[Binding]] = []
+        self.inside: Final[list[Binding]] = []
+        self.after: Final[list[Binding]] = []
+
+
+def _cut(
+    bindings: Sequence[Binding],
+    kernels: frozenset[str],
+    effects: Effects,
+    needed: frozenset[Var],
+) -> list[_Cut]:
+    """Give straight-line code as regions, each with what comes before and after it.
+
+    `needed` is what bodies in it may use.
+    """
+    cuts = [_Cut()]
+    inside: set[Var] = set()
+    after: set[Var] = set()
+    tellers: dict[str, Var] = {}
+    """The variables that show sizes which this code finds as it runs."""
+    writes = waits = given = False
+    """Whether the region has an effect, what is after it has, and bodies may use what it gives."""
+    for binding in bindings:
+        used = {*mentioned(binding.value), *_told_by(binding.value, tellers)}
+        for name in sorted(_found(binding)):
+            tellers.setdefault(name, binding.var)
+        effect = effects.of(binding.value) is not Effect.NONE
+        branches = has_bodies(binding.value)
+        needs_inside = not inside.isdisjoint(used) or (branches and given)
+        needs_after = not after.isdisjoint(used) or (branches and bool(after))
+        belongs = _belongs(binding, kernels)
+        if belongs and (needs_after or (effect and waits)):
+            cuts.append(_Cut())
+            inside.clear()
+            after.clear()
+            writes = waits = given = needs_inside = needs_after = False
+        if belongs and (needs_inside or not _is_part(binding.value)):
+            cuts[-1].inside.append(binding)
+            inside.add(binding.var)
+            writes |= effect
+            given |= binding.var in needed
+        elif needs_inside or needs_after or (effect and (writes or waits)):
+            cuts[-1].after.append(binding)
+            after.add(binding.var)
+            waits |= effect
+        else:
+            cuts[-1].before.append(binding)
+    return cuts
+
+
+def _told_by(value: Expr, tellers: Mapping[str, Var]) -> Iterator[Var]:
+    """Give the variables that show sizes which an expression needs the value of."""
+    for dim in needed(value):
+        for name in sorted(dim.names()):
+            if name in tellers:
+                yield tellers[name]
+
+
+def _found(binding: Binding) -> frozenset[str]:
+    """Give the sizes that a call finds as it runs."""
+    match binding.value:
+        case Call(_, args, attrs=attrs, type_args=type_args):
+            said = [t for t in type_args if isinstance(t, Dim)]
+            known = frozenset[str]().union(
+                *(dim_names(type_of(a)) for a in args),
+                *(d.names() for d in (*said, *dims_in_attrs(attrs))),
+            )
+            return frozenset(n for d in shown(binding.var.ty) for n in d.names()) - known
+        case _:
+            return frozenset()
+
+
+def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
+    """Tell whether a binding may be in a region."""
+    match binding.value:
+        case Call(GlobalVar(name)):
+            return name in kernels
+        case Call(Op() as op) as call:
+            if op in (overwrite, descend_in_place):
+                return True
+            if op.effect is not Effect.NONE or isinstance(op.lowering, Host) or op in _HOST:
+                return False
+            return not _found(binding) and not is_host_number(call) and _holds_tensors(call)
+        case Tuple(fields):
+            return bool(fields) and is_tensors(type_of(binding.var))
+        case TupleGet():
+            return is_tensors(type_of(binding.var))
+        case _:
+            return False
+
+
+_HOST: Final = frozenset({to_bool, to_float, to_int})
+"""Operators that give the host a number."""
+
+
+def _holds_tensors(call: Call) -> bool:
+    return all(is_tensors(type_of(e)) for e in (call, *call.args))
+
+
+def _is_part(value: Expr) -> bool:
+    return isinstance(value, Tuple | TupleGet)
+
+
+def _is_free(value: Expr) -> bool:
+    """Tell whether a binding takes no time to speak of: a part, or a view."""
+    if not isinstance(value, Call):
+        return True
+    return isinstance(value.callee, Op) and isinstance(value.callee.lowering, View)

@@ -1,0 +1,33 @@
+"""The passes that take tensor code out as kernels and regions, after those of `passes.pipeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from ..passes.base import Pass
+from ..passes.manager import Phase, Pipeline
+from ..passes.pipeline import DEBUGGED, EVALUATED, FUSIBLE, STANDALONE, called
+from .fusion.decompose import Decompose
+from .fusion.fuse import Fuse
+from .fusion.outline import Outline
+from .fusion.segments import Segments
+from .fusion.split_slices import SplitSlices
+
+REGIONS: Final = Phase("regions", (Decompose(), SplitSlices(), Fuse(), Outline()))
+
+CUT: Final[Pipeline] = (*FUSIBLE, REGIONS)
+"""Programs in kernels and regions."""
+
+
+def fused(passes: Sequence[Pass]) -> Pipeline:
+    """Return the phases of programs whose kernels a backend makes; the last one has the passes of
+    the backend, if it has any."""
+    return (*CUT, Phase("launched", tuple(passes))) if passes else CUT
+
+
+def all_passes() -> Mapping[str, Pass]:
+    """Return every pass of the package by its name, in the order of the pipelines."""
+    phases = (phase for pipeline in (EVALUATED, called(()), DEBUGGED, CUT) for phase in pipeline)
+    listed = (step for phase in phases for step in phase.passes)
+    return {step.name: step for step in (*listed, Segments(), *STANDALONE)}

@@ -1,0 +1,152 @@
+"""A supplier of elements that only notes what is read and how much is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+from ..ir.dims import Dim
+from ..ir.elements import Elements, Place
+from ..ir.expr import Call, Constant, Var, type_of
+from ..ir.lowering import Scatter
+from ..ir.types import DType
+from .places import Places
+from .reading import Reader, dtype_of, shape_of
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How much was computed for the element at some coordinates."""
+
+    index: tuple[Dim, ...]
+    elements: _Counting
+
+
+class _Counting(Elements):
+    """The arithmetic of one call: every result is a new value, and operations are counted."""
+
+    def __init__(self, record: Recording) -> None:
+        self._record: Final = record
+        self.operations = 0
+        """Additions, multiplications, comparisons and the like."""
+        self.functions = 0
+        """Exponentials and other functions that are made of several operations."""
+
+    def const(self, value: float, /) -> Any:
+        return _Element()
+
+    def cast(self, a: Any, dtype: Any, /) -> Any:
+        return _Element()
+
+    def number(self, coordinate: Dim, /) -> Any:
+        return _Element()
+
+    def coordinate(self, value: Any, size: Dim, /) -> Dim:
+        return self._record.found_coordinate(size)
+
+
+class _Element:
+    """The value of an element, of which nothing is known."""
+
+    __slots__ = ()
+
+
+_OPERATIONS: Final = (
+    *("add", "sub", "mul", "div", "floordiv", "mod", "neg", "abs", "sign", "minimum", "maximum"),
+    *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not"),
+    *("logical_xor", "where", "isnan", "isfinite", "floor", "ceil", "round", "bits"),
+)
+_FUNCTIONS: Final = (
+    *("pow", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh"),
+    *("tanh", "asin", "acos", "atan", "erf", "sigmoid"),
+)
+
+
+def _counted(counter: str) -> Callable[..., Any]:
+    def count(self: _Counting, *operands: Any) -> Any:
+        setattr(self, counter, getattr(self, counter) + 1)
+        return _Element()
+
+    return count
+
+
+for _name in _OPERATIONS:
+    setattr(_Counting, _name, _counted("operations"))
+for _name in _FUNCTIONS:
+    setattr(_Counting, _name, _counted("functions"))
+
+
+@final
+@dataclass(slots=True)
+class Recording:
+    """What was read and computed, in order. `is_leaf` tells what of the variables bound inside is
+    read like a parameter."""
+
+    is_leaf: Callable[[Var], bool] = lambda var: False
+    places: Places = field(default_factory=Places)
+    reads: dict[tuple[Var, tuple[Dim, ...]], bool] = field(
+        default_factory=dict[tuple[Var, tuple[Dim, ...]], bool]
+    )
+    """Which elements of which leaves, and whether always: not only where something holds."""
+    work: list[Work] = field(default_factory=list[Work])
+    _found: int = 0
+
+    def found_coordinate(self, size: Dim) -> Dim:
+        """Give a coordinate that only the run knows."""
+        self._found += 1
+        return self.places.coordinate(f"{FOUND}{self._found}", size)
+
+    def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> Elements:
+        """Give arithmetic that counts."""
+        counting = _Counting(self)  # pyright: ignore[reportAbstractUsage]  made by a loop
+        self.work.append(Work(index, counting))
+        return counting
+
+    def holds(self, var: Var, /) -> bool:
+        """Tell whether a variable is one of the leaves."""
+        return self.is_leaf(var)
+
+    def read(
+        self,
+        var: Var | Constant,
+        index: tuple[Dim, ...],
+        mask: Any | None,
+        otherwise: Any | None,
+        /,
+    ) -> Any:
+        """Note that an element is read; constants are always there."""
+        if isinstance(var, Constant):
+            return _Fields()
+        key = (var, index)
+        self.reads[key] = self.reads.get(key, False) or mask is None
+        return _Fields()
+
+    def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
+        """Give the value as it is."""
+        return value
+
+
+class _Fields(_Element):
+    """The element of a leaf, which may be a tuple."""
+
+    __slots__ = ()
+
+    def __getitem__(self, field: int) -> _Element:
+        return _Element()
+
+
+FOUND: Final = "?"
+"""How the names of coordinates begin that only the run knows."""
+
+
+def read_scatter(call: Call, lowering: Scatter, reader: Reader, record: Recording) -> None:
+    """Read what a scatter adds at one place, where it does, and what it adds to."""
+    over = shape_of(type_of(call.args[lowering.over]))
+    place = Place(record.places.index("i", over), over)
+    elements = record.elements(dtype_of(type_of(call)), place.index)
+    lowering.body(elements, place, *reader.operands(call), *call.attrs.values())
+    if lowering.base is not None:
+        base = call.args[lowering.base]
+        reader.element(base, record.places.index("b", shape_of(type_of(base))))

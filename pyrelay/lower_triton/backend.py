@@ -1,0 +1,127 @@
+"""Kernels in Triton: on a GPU, or in Triton's interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
+from importlib import metadata
+from typing import TYPE_CHECKING, Final, final
+
+from ..config import current
+from ..kernels.backend import Backend, Device, KernelFunction, RegionFunction, Remark, Run
+from ..kernels.fusion.segments import Segments
+from ..kernels.groups import Kind
+from .build import NoTriton, check_driver, triton_module
+from .choosing import chooser
+from .graphs import CudaRecorder, GraphedRegion
+from .launch import KernelCall
+from .lower import lower_group
+from .region import RegionCall, can_be_taped
+from .shown import reading_again, text_of, why_without_text
+
+if TYPE_CHECKING:
+    import torch
+
+
+@final
+class TritonBackend(Backend):
+    """Generates Triton kernels, launches them from a tape for each region, and records regions as
+    CUDA graphs."""
+
+    passes = (Segments(),)
+
+    def __init__(self, name: str, device: str, description: str) -> None:
+        """`device` is the kind of device that kernels of this lowering run on."""
+        self._name: Final = name
+        self._device: Final = device
+        self._description: Final = description
+
+    @property
+    def name(self) -> str:
+        """The value of the option `lowering` that chooses the backend."""
+        return self._name
+
+    @property
+    def description(self) -> str:
+        """A phrase that says what runs the program."""
+        return self._description
+
+    def unavailable(self, device: Device) -> str | None:
+        """Return why no kernels run on a device: its kind, no Triton, no driver, no C compiler."""
+        if device.type != self._device:
+            where = "the interpreter runs kernels on the CPU"
+            where = where if self._device == "cpu" else "kernels run on a GPU"
+            return f"{where}, and this call is on {device}"
+        try:
+            triton_module()
+            if self._device == "cuda":
+                _check_driver()
+        except NoTriton as error:
+            return str(error)
+        return None
+
+    def kernel(self, kernel: KernelFunction, device: torch.device, fallback: Run) -> KernelCall:
+        """Return the call of a kernel function."""
+        return KernelCall(
+            kernel.function,
+            partial(lower_group, kernel.group),
+            device,
+            chooser(device),
+            fallback,
+            # Of all kernels only products of matrices have a library that may be better at them.
+            may_prefer_torch=kernel.group.kind is Kind.CONTRACTION,
+            written=kernel.overwritten,
+        )
+
+    def region(
+        self,
+        region: RegionFunction,
+        device: torch.device,
+        called: Callable[[str], Run],
+        fallback: Run,
+    ) -> Run:
+        """Return a region as a tape of launches, on a GPU as a CUDA graph."""
+        call = fallback
+        if can_be_taped(region.function):
+            call = RegionCall(
+                region.function, region.plan, called, fallback, device, region.overwritten
+            )
+        if device.type == "cuda" and current().graphs:
+            return GraphedRegion(call, region.overwritten, CudaRecorder(device))
+        return call
+
+    def text(self, kernel: KernelFunction) -> str:
+        """Return the Triton text of a kernel, or why there is none."""
+        return text_of(kernel)
+
+    def remarks(self, kernels: Iterable[KernelFunction]) -> Iterator[Remark]:
+        """Yield which kernels run as calls of torch, and which read long rows again."""
+        for kernel in kernels:
+            why = why_without_text(kernel.group)
+            if why is not None:
+                yield Remark("kernels that run as calls of torch", kernel.name, why)
+            again = reading_again(kernel.group)
+            if again is not None:
+                heading = "rows that are read again where registers do not hold them"
+                yield Remark(heading, kernel.name, again)
+
+    def versions(self) -> Iterator[tuple[str, str]]:
+        """Yield the version of Triton that is installed."""
+        try:
+            yield "triton", metadata.version("triton")
+        except metadata.PackageNotFoundError:
+            yield "triton", "not installed"
+
+
+@cache
+def _check_driver() -> None:
+    """Check the driver once. Raises NoTriton."""
+    check_driver()
+
+
+ON_GPU: Final = TritonBackend("triton", "cuda", "kernels run it on a GPU (PYRELAY_LOWERING=triton)")
+INTERPRETED: Final = TritonBackend(
+    "triton-interpret",
+    "cpu",
+    "Triton's interpreter runs it (PYRELAY_LOWERING=triton-interpret)",
+)

@@ -1,0 +1,186 @@
+"""Parameters of recursive functions that only ever collect a sum.
+
+An *accumulator* is a parameter to which terms are added, and which is otherwise only passed on: to
+the same parameter of the next call, and back as a result. What is in an accumulator is never looked
+at until the recursion is left, so the terms may as well be kept, and added up then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import final
+
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Function, GlobalVar, Var
+from ...ir.traverse import post_order
+from ...ir.types import TensorType, is_float
+from ..base import Opaque
+from ..dim_availability import needed, shown, uncovered
+from .flow import Flow, Leaf, flow_of
+from .terms import SUMMING, Form, Kind, term_of
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Accumulator:
+    """One accumulator: everything that it goes through, and its terms, all of one kind."""
+
+    leaves: frozenset[Leaf]
+    kind: Kind
+    terms: Mapping[Var, tuple[Var, tuple[Var, ...]]]
+    """For each sum the variable of the sum before it, and the parts of the term."""
+
+
+def accumulators_of(
+    group: Mapping[str, Function], escaping: AbstractSet[str], opaque: Opaque
+) -> list[Accumulator]:
+    """Give the accumulators of functions; none share a leaf. Those that are `escaping` may be
+    called from anywhere. Where an operator that sums are made with is `opaque`, there are none."""
+    if any(map(opaque, SUMMING)):
+        return []
+    flow = flow_of(group)
+    for name in escaping & group.keys():
+        flow.used.add(name)
+        flow.made.update(group[name].params)
+    found: list[Accumulator] = []
+    taken: set[Leaf] = set()
+    for function in group.values():
+        for param in function.params:
+            ty = param.ty
+            is_sum = isinstance(ty, TensorType) and is_float(ty.dtype)
+            if not is_sum or (param, ()) in taken:
+                continue
+            accumulator = _accumulator(flow, param)
+            if accumulator is not None and _are_told(group, taken | accumulator.leaves):
+                found.append(accumulator)
+                taken |= accumulator.leaves
+    return _worth(found)
+
+
+def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
+    """Tell whether no function needs a size that only parameters which become lists show."""
+    for function in group.values():
+        lists = [p for p in function.params if (p, ()) in gone]
+        lost = {dim for p in lists for dim in shown(p.ty)}
+        left = {dim for p in function.params if p not in lists for dim in shown(p.ty)}
+        if lost <= left:
+            continue
+        wanted = {dim for node in post_order(function.body) for dim in needed(node)}
+        for dim in wanted:
+            missing = set(uncovered(dim, left))
+            if missing & lost or (missing and dim in lost):
+                return False
+    return True
+
+
+def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
+    """Give the accumulators that save something: products and rows of tables, and the sums of what
+    these keep in any case. To keep small tensors only to add them later takes longer than to add
+    them."""
+    kept = {
+        part
+        for accumulator in accumulators
+        if accumulator.kind.form in (Form.PRODUCT, Form.ROWS)
+        for _, parts in accumulator.terms.values()
+        for part in parts
+    }
+    return [
+        accumulator
+        for accumulator in accumulators
+        if all(kept.issuperset(p) for _, p in accumulator.terms.values())
+    ]
+
+
+def _accumulator(flow: Flow, param: Var) -> Accumulator | None:
+    """Give the accumulator that starts at a parameter, if it is one."""
+    leaves, sums = _reached(flow, (param, ()))
+    if not sums or any(holder in flow.used for holder, _ in leaves):
+        return None
+    if not all(_is_fed(flow, leaf, leaves) for leaf in leaves):
+        return None
+    terms: dict[Var, tuple[Var, tuple[Var, ...]]] = {}
+    kinds: dict[Kind, None] = {}
+    for total in sums:
+        before = [t for t in flow.terms[total] if (t, ()) in leaves]
+        added = next(t for t in flow.terms[total] if (t, ()) not in leaves)
+        term = term_of(added, flow.defined) if added.ty == param.ty else None
+        if term is None or not isinstance(before[0], Var):
+            return None
+        kinds[term[0]] = None
+        terms[total] = before[0], term[1]
+    (kind, *others) = kinds
+    names = frozenset[str]().union(*(d.names() for ty in kind.types for d in ty.shape))
+    if others or not _is_entered_once(flow, leaves, names):
+        return None
+    if not all(_keeps_sizes(flow, call, leaves, names) for call in flow.calls):
+        return None
+    return Accumulator(frozenset(leaves), kind, terms)
+
+
+def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]]:
+    """Give everything that a value reaches, in order, and the sums among that."""
+    leaves: dict[Leaf, None] = {start: None}
+    sums: dict[Var, None] = {}
+    pending = [start]
+    while pending:
+        holder, path = pending.pop()
+        next_: list[Leaf] = []
+        for step in flow.steps_from.get(holder, ()):
+            there = step.forward(path)
+            next_ += () if there is None else ((step.target, there),)
+        if isinstance(holder, Var) and not path:
+            for total in flow.sums_of.get(holder, ()):
+                sums[total] = None
+                next_.append((total, ()))
+        for leaf in next_:
+            if leaf not in leaves:
+                leaves[leaf] = None
+                pending.append(leaf)
+    return leaves, sums
+
+
+def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
+    """Tell whether all that comes to a leaf, inside the group, comes from the accumulator."""
+    holder, path = leaf
+    if isinstance(holder, Var) and holder in flow.terms:
+        return sum((t, ()) in leaves for t in flow.terms[holder]) == 1
+    found = False
+    for step in flow.steps_to.get(holder, ()):
+        there = step.backward(path)
+        if there is None:
+            continue
+        if (step.source, there) not in leaves:
+            return False
+        found = True
+    is_param = any(holder in f.params for f in flow.group.values())
+    return holder not in flow.made and (found or is_param)
+
+
+def _keeps_sizes(
+    flow: Flow, call: Call, leaves: Mapping[Leaf, None], names: frozenset[str]
+) -> bool:
+    """Tell whether a call that passes on a sum of the accumulator passes on its sizes by their
+    names."""
+    assert isinstance(call.callee, GlobalVar)
+    function = flow.group[call.callee.name]
+    if all((p, ()) not in leaves for p in function.params):
+        return True
+    given = zip(function.type_params, call.type_args, strict=True)
+    sizes = {p.name: a for p, a in given if isinstance(p, DimVar)}
+    return all(sizes.get(name) == Dim.of(name) for name in names)
+
+
+def _is_entered_once(flow: Flow, leaves: Mapping[Leaf, None], names: frozenset[str]) -> bool:
+    """Tell whether each function that gives a sum of the accumulator takes one, and knows its
+    sizes."""
+    for name, function in flow.group.items():
+        params = [p for p in function.params if (p, ()) in leaves]
+        gives = any(holder == name for holder, _ in leaves)
+        known = {p.name for p in function.type_params if isinstance(p, DimVar)}
+        if len(params) != 1 and (params or gives):
+            return False
+        if params and not names <= known:
+            return False
+    return True

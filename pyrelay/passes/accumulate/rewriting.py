@@ -1,0 +1,340 @@
+"""Sums of recursive functions are put off: terms are kept, and added up when the recursion ends.
+
+A node of a tree or a step of a loop adds a term to the gradient of each weight, which is a product
+as large as the weight. Kept as a list of its factors, the whole sum is one product of matrices at
+the end (deferred weight gradients; TensorFlow Fold and DyNet batch them likewise). The list lives
+as long as the residuals do, which are of the same size.
+
+This is for programs that have been simplified, and is an optimisation only: the types of what the
+program gives do not change.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, final
+
+from ...ir.build import Builder, Names, Value
+from ...ir.components import components
+from ...ir.dims import ZERO, Dim
+from ...ir.expr import (
+    Binding,
+    Call,
+    Clause,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    If,
+    LetBlock,
+    Match,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.module import AdtDef, ConstructorDef, Module
+from ...ir.ops.collect import collected
+from ...ir.ops.create import full
+from ...ir.traverse import Steps, post_order, run, spine
+from ...ir.types import (
+    AdtType,
+    FnType,
+    Substitution,
+    TupleType,
+    Type,
+    TypeVar,
+    substitution,
+)
+from ...ir.verify import Stage
+from ..base import Context, Opaque, Pass, nothing_opaque
+from ..block_builder import BlockBuilder
+from ..dim_availability import shown, sizes_in, uncovered
+from ..rewriter import Rewriter
+from .accumulators import Accumulator, accumulators_of
+from .flow import Holder, Path
+
+MOST: Final = 200
+"""How many functions are looked at together at most."""
+
+
+def accumulate_sums(module: Module, opaque: Opaque = nothing_opaque) -> Module:
+    """Give the module, in A-normal form, with sums of recursive functions put off; itself if there
+    are none. Where an operator that sums are made with is `opaque`, nothing changes."""
+    escaping = _escaping(module)
+    graph = {
+        name: [g for g in _mentions(f) if g in module.functions]
+        for name, f in module.functions.items()
+    }
+    # Callers first: a sum may go through loops inside a recursion, on the way.
+    for names in reversed(components(graph)):
+        if not any(callee in names for name in names for callee in graph[name]):
+            continue
+        group = {name: module.functions[name] for name in _reached(graph, names)}
+        if accumulators := accumulators_of(group, escaping, opaque):
+            module = _Deferral(module, group, accumulators).module()
+    return module
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Accumulate(Pass):
+    """Keep the terms of sums that recursive functions collect, and add them up at the end."""
+
+    name: ClassVar = "accumulate"
+    needs: ClassVar = Stage.DERIVED
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return accumulate_sums(module, context.opaque)
+
+
+def _reached(graph: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[str]:
+    """Give functions and all that they call, the functions alone where that is very many."""
+    found = dict.fromkeys(names)
+    pending = list(names)
+    while pending:
+        for callee in graph[pending.pop()]:
+            if callee not in found:
+                found[callee] = None
+                pending.append(callee)
+    return list(found) if len(found) <= MOST else list(names)
+
+
+def _mentions(function: Function) -> dict[str, None]:
+    return {n.name: None for n in post_order(function.body) if isinstance(n, GlobalVar)}
+
+
+def _escaping(module: Module) -> set[str]:
+    """Give the functions that are used as values."""
+    mentions: Counter[str] = Counter()
+    for function in module.functions.values():
+        for node in post_order(function.body):
+            if isinstance(node, GlobalVar):
+                mentions[node.name] += 1
+            elif isinstance(node, Call) and isinstance(node.callee, GlobalVar):
+                mentions[node.callee.name] -= 1
+    return {name for name, count in mentions.items() if count}
+
+
+@final
+class _Deferral:
+    """The change of one group of functions, and of those that call them."""
+
+    def __init__(
+        self, module: Module, group: Mapping[str, Function], accumulators: Sequence[Accumulator]
+    ) -> None:
+        self._module: Final = module
+        self.group: Final = group
+        self._accumulators: Final = accumulators
+        self.adt: Final = Names(module.adts).fresh("addends")
+        self._paths: Final = self._found_paths()
+        self._totals: Final = {
+            total: accumulator for accumulator in accumulators for total in accumulator.terms
+        }
+        self._new: Final[dict[Var, Var]] = {}
+
+    def module(self) -> Module:
+        """Give the module after the change."""
+        element = TypeVar("A")
+        rest = AdtType(self.adt, (element,))
+        constructors = (ConstructorDef("addend", (element, rest)), ConstructorDef("no_addends", ()))
+        span = next(iter(self.group.values())).span
+        module = self._module.with_adts(
+            {self.adt: AdtDef(self.adt, (element,), constructors, span)}
+        )
+        functions = {
+            name: self._inside(name, function)
+            for name, function in self.group.items()
+            if any(self.accumulators_in(holder) for holder in (name, *function.params))
+        }
+        for name, function in self._module.functions.items():
+            if name not in self.group and any(g in self.group for g in _mentions(function)):
+                functions[name] = _Entrance(module, function, self).walked(function)
+        return module.with_functions(functions)
+
+    def accumulators_in(self, holder: Holder) -> Mapping[Path, Accumulator]:
+        """Give the accumulators that go through a variable, or the result of a function."""
+        return self._paths.get(holder, {})
+
+    # Types.
+
+    def _found_paths(self) -> dict[Holder, dict[Path, Accumulator]]:
+        found: dict[Holder, dict[Path, Accumulator]] = {}
+        for accumulator in self._accumulators:
+            for holder, path in accumulator.leaves:
+                found.setdefault(holder, {})[path] = accumulator
+        return found
+
+    def list(self, accumulator: Accumulator) -> AdtType:
+        """Give the type of the lists of an accumulator's terms."""
+        return AdtType(self.adt, (TupleType(accumulator.kind.types),))
+
+    def type(self, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Type:
+        """Give a type with lists at the places of accumulators."""
+        if () in accumulators:
+            return self.list(accumulators[()])
+        if not accumulators:
+            return ty
+        assert isinstance(ty, TupleType)
+        fields = list(ty.fields)
+        for place in {path[0] for path in accumulators}:
+            inside = {
+                path[1:]: accumulator
+                for path, accumulator in accumulators.items()
+                if path[0] == place
+            }
+            fields[place] = self.type(fields[place], inside)
+        return TupleType(tuple(fields))
+
+    # Inside of the group.
+
+    def _inside(self, name: str, function: Function) -> Function:
+        params = tuple(self._var(p) for p in function.params)
+        result = self.type(type_of(function.body), self.accumulators_in(name))
+        body = run(self._body(function.body, result))
+        assert isinstance(function.ty, FnType)
+        ty = replace(function.ty, params=tuple(type_of(p) for p in params), result=result)
+        return replace(function, params=params, body=body, result=result, ty=ty)
+
+    def _var(self, var: Var) -> Var:
+        """Give what a variable is then."""
+        accumulators = self._paths.get(var)
+        if accumulators is None:
+            return var
+        if var not in self._new:
+            self._new[var] = replace(var, ty=self.type(type_of(var), accumulators))
+        return self._new[var]
+
+    def _body(self, body: Expr, ty: Type) -> Steps[Expr]:
+        code = BlockBuilder()
+        blocks, end = spine(body)
+        for block in blocks:
+            code.flavour = block.flavour
+            for binding in block.bindings:
+                yield self._binding(binding, code)
+        return code.close((yield self._value(end, ty)))
+
+    def _binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
+        var = self._var(binding.var)
+        accumulator = self._totals.get(binding.var)
+        if accumulator is None:
+            code.bind(var, (yield self._value(binding.value, type_of(var))))
+            return
+        span = binding.value.span
+        before, parts = accumulator.terms[binding.var]
+        pack = Var("term", TupleType(accumulator.kind.types), span=span)
+        code.bind(pack, Tuple(parts, pack.ty, span=span))
+        callee = Constructor(self.adt, "addend", span=span)
+        code.bind(var, Call(callee, (pack, self._var(before)), ty=var.ty, span=span))
+
+    def _value(self, value: Expr, ty: Type) -> Steps[Expr]:
+        match value:
+            case Var():
+                return self._var(value)
+            case If(condition, then, otherwise):
+                then = yield self._body(then, ty)
+                otherwise = yield self._body(otherwise, ty)
+                return replace(value, condition=condition, then=then, otherwise=otherwise, ty=ty)
+            case Match(clauses=clauses):
+                new: list[Clause] = []
+                for clause in clauses:
+                    new += [replace(clause, body=(yield self._body(clause.body, ty)))]
+                return replace(value, clauses=tuple(new), ty=ty)
+            case Tuple(fields):
+                atoms = tuple(self._var(f) if isinstance(f, Var) else f for f in fields)
+                return replace(value, fields=atoms, ty=ty)
+            case TupleGet(Var() as source):
+                return replace(value, value=self._var(source), ty=ty)
+            case Call(GlobalVar(name), args) if name in self.group:
+                atoms = tuple(self._var(a) if isinstance(a, Var) else a for a in args)
+                return replace(value, args=atoms, ty=ty)
+            case _:
+                return value
+
+
+@final
+class _Entrance(Rewriter):
+    """The change of one function that calls the group from outside: what is added to starts as
+    empty lists, and what comes back are the sums of the lists' terms."""
+
+    def __init__(self, module: Module, function: Function, deferral: _Deferral) -> None:
+        super().__init__(module)
+        self._deferral: Final = deferral
+        self._names: Final = Names(sizes_in(function))
+        self._told: Final = frozenset(dim for p in function.params for dim in shown(p.ty))
+        self._defined: Final[dict[Var, Expr]] = {}
+        for node in post_order(function):
+            if isinstance(node, LetBlock):
+                self._defined.update((b.var, b.value) for b in node.bindings)
+
+    def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
+        """Give what becomes of a call of the group; anything else is walked through."""
+        if not isinstance(expr, Call) or not isinstance(expr.callee, GlobalVar):
+            return (yield from super().node(expr, code))
+        function = self._deferral.group.get(expr.callee.name)
+        if function is None:
+            return (yield from super().node(expr, code))
+        builder = Builder(expr.span, self._names)
+        result = self._called(expr, expr.callee.name, function, builder)
+        for binding in builder.bindings:
+            code.bind(binding.var, binding.value)
+        return result.atom
+
+    def _called(self, call: Call, name: str, function: Function, builder: Builder) -> Value:
+        deferral = self._deferral
+        sizes = substitution(function.type_params, call.type_args)
+        args = [self.atom(a) for a in call.args]
+        starts: dict[Accumulator, Expr] = {}
+        for place, param in enumerate(function.params):
+            for accumulator in deferral.accumulators_in(param).values():
+                starts[accumulator] = args[place]
+                empty = builder.construct(
+                    deferral.adt, "no_addends", (), sizes(deferral.list(accumulator))
+                )
+                args[place] = empty.atom
+        accumulators = deferral.accumulators_in(name)
+        ty = sizes(deferral.type(type_of(function.body), accumulators))
+        given = builder.bind(replace(call, args=tuple(args), ty=ty), "r")
+
+        def summed(value: Value, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Value:
+            if () in accumulators:
+                return self._total(value, accumulators[()], starts[accumulators[()]], sizes)
+            if not accumulators:
+                return value
+            assert isinstance(ty, TupleType)
+            fields: list[Value] = []
+            for place, part in enumerate(ty.fields):
+                inside = {
+                    path[1:]: accumulator
+                    for path, accumulator in accumulators.items()
+                    if path[0] == place
+                }
+                fields.append(summed(value[place], part, inside))
+            return builder.tuple(fields)
+
+        return summed(given, type_of(call), accumulators)
+
+    def _total(
+        self, terms: Value, accumulator: Accumulator, start: Expr, sizes: Substitution
+    ) -> Value:
+        """Give the sum of the terms in a list and what the accumulator was entered with."""
+        kind = accumulator.kind.under(sizes)
+        told = self._told.union(shown(type_of(start)))
+        shapes = [tuple(_or_nothing(d, told) for d in t.shape) for t in kind.types]
+        total = kind.total(collected(terms, kind.types, shapes))
+        defined = self._defined.get(start) if isinstance(start, Var) else None
+        if isinstance(defined, Call) and defined.callee is full:
+            is_zero = defined.attrs["fill_value"] == 0
+        else:
+            is_zero = False
+        return total if is_zero else terms.builder.value(start) + total
+
+
+def _or_nothing(dim: Dim, told: AbstractSet[Dim]) -> Dim:
+    """Give a dim of terms, or 0 where nothing but the terms shows it: where there are none, no size
+    of them is in their sum."""
+    return ZERO if any(uncovered(dim, told)) else dim

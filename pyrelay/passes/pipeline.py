@@ -1,0 +1,78 @@
+"""The passes that programs go through before a backend takes over, in order.
+
+A pipeline for torch ends here; the phases that make kernels follow in `kernels.pipeline`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .accumulate import Accumulate
+from .base import Pass
+from .blame import BlameCallers
+from .cse import ShareSubexpressions
+from .dce import RemoveDead
+from .empty_match import FillEmptyMatches
+from .first_order import FirstOrder
+from .flavours import GroupByEffect
+from .fold import Fold
+from .grad import ExpandTransforms
+from .hoist import Hoist
+from .in_place import UpdateInPlace
+from .inline import Inline
+from .inline_joins import InlineJoins
+from .low_rank_gradients import FactorGradients
+from .lowering import InferTypes, NormalForm, SolveSizes
+from .manager import Phase, Pipeline
+from .merge_slices import MergeSlices
+from .pool_first import PoolFirst
+from .promote_refs import PromoteRefs
+from .simplify import Simplify
+from .torch_peepholes import TorchPeepholes
+
+TYPED: Final = Phase("typed", (InferTypes(),))
+ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers()))
+MERGED: Final = Phase("merged", (MergeSlices(),))
+"""For torch alone: a call costs it more than the slice does, and kernels read slices in place."""
+GRAD: Final = Phase(
+    "grad",
+    # Gradients make functions over every type that they meet, empty ones included.
+    (FillEmptyMatches(), PromoteRefs(), PoolFirst(), ExpandTransforms(), FillEmptyMatches()),
+)
+_ALGEBRA: Final[tuple[Pass, ...]] = (Simplify(), Hoist(), Accumulate(), Simplify())
+_FOR_CALLS: Final[tuple[Pass, ...]] = (
+    *_ALGEBRA,
+    TorchPeepholes(),
+    RemoveDead(),
+    UpdateInPlace(),
+    GroupByEffect(),
+)
+
+EVALUATED: Final[Pipeline] = (TYPED, ANF, GRAD)
+"""What the reference evaluator runs: nothing is optimised."""
+
+DEBUGGED: Final[Pipeline] = (
+    TYPED,
+    ANF,
+    Phase("joined", (InlineJoins(),)),
+    GRAD,
+    Phase("simplified", (GroupByEffect(),)),
+)
+"""What a debugger steps through: each function of the source is one frame."""
+
+FUSIBLE: Final[Pipeline] = (
+    *EVALUATED,
+    Phase("simplified", (*_ALGEBRA, UpdateInPlace(), GroupByEffect())),
+)
+"""What fusion makes kernels of."""
+
+
+def called(gradients: tuple[int, ...] | None = None) -> Pipeline:
+    """Return the phases of programs that call torch operator by operator. `gradients` leads to the
+    gradients in the result of the entry that may be returned as factors; None if none may."""
+    factored = () if gradients is None else (FactorGradients(gradients), GroupByEffect())
+    return (TYPED, ANF, MERGED, GRAD, Phase("simplified", (*_FOR_CALLS, *factored)))
+
+
+STANDALONE: Final[tuple[Pass, ...]] = (Inline(), Fold(), ShareSubexpressions(), FirstOrder())
+"""Passes that others run as a part of their work, and that can be run by themselves."""

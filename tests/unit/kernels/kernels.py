@@ -1,0 +1,34 @@
+"""Kernel functions for tests, from text."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from pyrelay.ir.expr import Function
+from pyrelay.ir.module import Module
+from pyrelay.ir.parser import parse_module
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.kernels.pipeline import REGIONS
+from pyrelay.passes.base import Context
+from pyrelay.passes.flavours import with_flavours
+from pyrelay.passes.infer import infer
+from pyrelay.passes.manager import run_passes
+from pyrelay.passes.normal_form import to_anf
+
+
+def module(text: str) -> Module:
+    """Give the module of a text in A-normal form, typed."""
+    found = with_flavours(to_anf(infer(parse_module(dedent(text)))))
+    verify(found, Stage.FLAVOURED)
+    return found
+
+
+def in_regions(module: Module, entry: str = "main") -> Module:
+    """Return a module in kernels and regions."""
+    return run_passes(module, Stage.FLAVOURED, REGIONS.passes, Context(entry=entry))[0]
+
+
+def kernel(text: str) -> Function:
+    """Give the one function of a text."""
+    (function,) = module(text).functions.values()
+    return function

@@ -1,0 +1,53 @@
+"""Which calls an operator says the elements of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.expr import Call
+from pyrelay.ir.lowering import Elementwise, Scatter, inside
+from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
+from pyrelay.ir.ops import index, pool
+from pyrelay.ir.ops.table import ALL, GENERATED
+from pyrelay.kernels.elementwise import is_said
+from tests.ops.checks import samples
+from tests.ops.materials import shape_names
+from tests.ops.programs import call_program
+
+
+def call_of(op: Op, sample: Sample, names: Mapping[int, Dim] | None = None) -> Call:
+    program, _ = call_program(op, sample, names or {})
+    calls = [b.value for b in program.builder.bindings if isinstance(b.value, Call)]
+    return next(c for c in calls if c.callee is op)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [op for op in (*ALL, *GENERATED) if isinstance(inside(op.lowering), Elementwise | Scatter)],
+    ids=lambda op: op.name,
+)
+def test_a_body_asks_for_nothing_but_places_and_sizes(op: Op) -> None:
+    said = 0
+    for sample in samples(op):
+        try:
+            said += is_said(call_of(op, sample, shape_names(sample)))
+        except Clash:
+            continue  # some operators need a number where others take a name
+    assert said
+
+
+def test_a_mask_does_not_say_what_it_selects() -> None:
+    row, mask = (("int", 0),), TensorSpec((4,), "bool")
+    matrix = TensorSpec((4, 3))
+    assert not is_said(call_of(index.index, Sample((matrix, (mask,)), {"spec": row})))
+    written = Sample((matrix, (mask,), TensorSpec(())), {"spec": row})
+    assert not is_said(call_of(index.set_at, written))
+
+
+def test_a_large_window_is_not_written_out() -> None:
+    image = TensorSpec((1, 1, 20, 20))
+    assert is_said(call_of(pool.max_pool2d, Sample((image,), {"kernel_size": 8})))
+    assert not is_said(call_of(pool.max_pool2d, Sample((image,), {"kernel_size": 9})))

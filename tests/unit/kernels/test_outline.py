@@ -1,0 +1,121 @@
+"""Runs of tensor code as region functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.ir.dims import Dim
+from pyrelay.ir.expr import Binding, Call, Constant, GlobalVar, TensorData, Tuple, Var
+from pyrelay.ir.module import Module
+from pyrelay.ir.op import Op
+from pyrelay.ir.traverse import post_order
+from pyrelay.ir.types import TensorType, TupleType, float32
+from pyrelay.ir.verify import Stage, verify
+from pyrelay.kernels.fusion.closed_functions import close
+from pyrelay.kernels.outlined import outlined_of
+from pyrelay.runtime.evaluator import evaluate
+from tests.unit.kernels.kernels import in_regions, module
+
+X = "%x: Tensor[(N, 8), float32]"
+
+
+def cut(text: str, *args: Any) -> Module:
+    """Give a program in regions, verified, and compare what it gives."""
+    before = module(text)
+    found = in_regions(before, "main")
+    verify(found, Stage.REGIONS)
+    result = evaluate(found, "main", args)
+    torch.testing.assert_close(result, evaluate(before, "main", args))
+    return found
+
+
+def callees(found: Module, name: str) -> list[str]:
+    """Give what a function calls, in order."""
+    nodes = post_order(found.functions[name].body)
+    calls = [n.callee for n in nodes if isinstance(n, Call)]
+    return [c.name for c in calls if isinstance(c, GlobalVar | Op)]
+
+
+def test_kernels_and_calls_of_torch_are_one_region() -> None:
+    found = cut(
+        f"def @main[N: Dim]({X}) {{ let %s = sort(tanh(%x) * %x); exp(%s.0) * %x }}",
+        torch.randn(3, 8),
+    )
+    assert outlined_of(found).regions == ("region.1",)
+    assert callees(found, "main") == ["region.1"]
+    assert callees(found, "region.1") == ["kernel.1", "sort", "kernel.2"]
+
+
+def test_what_the_host_computes_is_outside() -> None:
+    found = cut(
+        f"def @main[N: Dim]({X}, %k: int64) {{ let %a = sort(exp(%x)).0; let %j = %k * 2i64;"
+        " let %b = sort(%a * cast(%j, dtype=float32)).0; (%b, %j + 1i64) }",
+        torch.randn(3, 8),
+        3,
+    )
+    assert len(outlined_of(found).regions) == 1
+    assert sorted(callees(found, "main")) == ["add", "multiply", "region.1"]
+
+
+def test_a_branch_on_a_result_cuts() -> None:
+    found = cut(
+        f"def @main[N: Dim]({X}) {{ let %a = sort(exp(%x)).0; let %s = sum(%a);"
+        " let %c = if (%s > 0.0f32) { sort(%a).0 } else { %a };"
+        " sort(%c * %a + %c).0 }",
+        torch.randn(3, 8),
+    )
+    assert len(outlined_of(found).regions) == 2
+    assert "region.1" in callees(found, "main")
+    assert "region.2" in callees(found, "main")
+
+
+def test_sizes_that_only_the_run_knows_cut() -> None:
+    found = cut(
+        f"def @main[N: Dim]({X}) {{ let %a = sort(exp(%x)).0; let %p = nonzero(%a > 1.0f32);"
+        " let %q = sort(%p, dim=0).0; sort(%q + %q * %q, dim=0).0 }",
+        torch.randn(3, 8),
+    )
+    assert "nonzero" in callees(found, "main")
+    assert len(outlined_of(found).regions) == 2
+
+
+def test_a_single_call_is_no_region() -> None:
+    found = cut(f"def @main[N: Dim]({X}) {{ exp(%x) * %x }}", torch.randn(3, 8))
+    assert outlined_of(found).regions == ()
+    assert callees(found, "main") == ["kernel.1"]
+
+
+def test_equal_regions_are_one_function() -> None:
+    found = cut(
+        "def @main(%c: bool, %x: Tensor[(4,), float32]) {"
+        " if (%c) { sort(exp(%x) * 2.0f32).0 } else { sort(exp(%x) * 2.0f32).0 } }",
+        True,
+        torch.randn(4),
+    )
+    assert outlined_of(found).regions == ("region.1",)
+
+
+def test_loops_keep_their_body_in_a_region() -> None:
+    found = cut(
+        "def @main(%x: Tensor[(4,), float32], %n: int64) {"
+        " let rec %go = fn (%i: int64, %a: Tensor[(4,), float32]) -> Tensor[(4,), float32] {"
+        " if (%i == 0i64) { %a } else { %go(%i - 1i64, sort(exp(%a) * 0.1f32).0) } };"
+        " %go(%n, %x) }",
+        torch.randn(4),
+        3,
+    )
+    assert outlined_of(found).regions == ("region.1",)
+
+
+def test_a_constant_that_a_tuple_holds_twice_is_passed_once() -> None:
+    ty = TensorType((Dim.of(2),), float32)
+    tensor = Constant(TensorData(float32, (2,), bytes(8)), ty, span=NOWHERE)
+    pair = TupleType((ty, ty))
+    var = Var("pair", pair, span=NOWHERE)
+    value = Tuple((tensor, tensor), pair, span=NOWHERE)
+    closed = close([Binding(var, value)], [], [var], [], NOWHERE)
+    assert closed.args == (tensor,)
+    assert len(closed.function.params) == 1
