@@ -107,6 +107,8 @@ class Binder:
         """The tensors in arguments that are data."""
         self.numbers: Final = count(1)
         """Tells apart the sizes that belong to single values of data."""
+        self.entered: Final[set[Cell]] = set()
+        """The cells of references whose contents are arguments too."""
         self.sizes: Final[dict[str, int]] = {}
         self._bound_by: Final[dict[str, Place]] = {}
         self._derived: Final[list[tuple[Place, Dim, int, int]]] = []

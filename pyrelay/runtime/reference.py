@@ -8,6 +8,7 @@ cell its type is not known, and it holds what the script has put there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from reprlib import recursive_repr
 from typing import Any, Final, final
 
 import torch
@@ -71,6 +72,9 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
 
     def enter(self, parameter: Place, ty: RefType, binder: Binder) -> Cell:
         """Give the cell to a program that takes it as this parameter. Raises RunError."""
+        if self.cell in binder.entered:  # it holds itself
+            return self.cell
+        binder.entered.add(self.cell)
         (inside,) = parts_of(parameter.numbers, 1)
         content = Parameter(parameter.name, ty.value, parameter.span, inside)
         self.cell.value = binder.bind(content, self.value)
@@ -79,6 +83,7 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
             self._schema = binder.schema
         return self.cell
 
+    @recursive_repr("ref(...)")
     def __repr__(self) -> str:
         return f"ref({self.value!r})"
 

@@ -26,6 +26,31 @@ class CannotInfer:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeTooLarge:
+    """A type is larger than any that a person writes.
+
+    `x = (x, 1.0)` in a hundred lines nests tuples a hundred deep, and `x = (x, x)` in forty has a
+    million million parts. Values of a data type, and lists, have one type however large they are.
+    """
+
+    span: Span
+    deepest: int
+    largest: int
+    is_deep: bool
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        deep = f"types nest at most {self.deepest} deep"
+        compared = "deeper" if self.is_deep else "larger"
+        return Diagnostic(
+            code="RL237",
+            title=deep if self.is_deep else f"a type has at most {self.largest} parts",
+            primary=Label(self.span, f"the type of this is {compared}"),
+            help="keep the values in a list, or in frozen dataclasses that mention themselves",
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class UntoldParameter:
     """The type of a parameter cannot be inferred: it has no annotation, or an open one.
 

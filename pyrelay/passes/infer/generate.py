@@ -420,7 +420,7 @@ class Generator:
         actual = yield self.walk(expr.body)
         self._own, self.solver.owner, self._shown = around, outer, shown
         self.work.add(self._returns(expr, actual, signature.result))
-        return signature
+        return self._checked(signature, expr)
 
     def _returns(self, function: Function, actual: Type, expected: Type) -> FlowConstraint:
         """Give the constraint on what a function gives. A result that is annotated has the sizes
@@ -448,7 +448,11 @@ class Generator:
         return result
 
     def _tuple(self, expr: Tuple) -> Steps[Type]:
-        return TupleType((yield self._each(expr.fields)))
+        return self._checked(TupleType((yield self._each(expr.fields))), expr)
+
+    def _checked(self, ty: Type, expr: Expr) -> Type:
+        self.solver.extents.check(ty, expr.span)
+        return ty
 
     def _field(self, expr: TupleGet) -> Steps[Type]:
         value = yield self.walk(expr.value)
@@ -458,7 +462,8 @@ class Generator:
 
     def _ref(self, expr: RefCreate | RefRead | RefWrite) -> Steps[Type]:
         if isinstance(expr, RefCreate):
-            return RefType(self.solver.widen((yield self.walk(expr.value)), (expr,)))
+            content = yield self.walk(expr.value)
+            return self._checked(RefType(self.solver.widen(content, (expr,))), expr)
         cell = yield self.walk(expr.ref)
         content = self.solver.fresh()
         self.work.add(FlowConstraint(cell, RefType(content), expr.ref.span, None, "cell"))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final, final
 
+from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim, DimHole, DimVar
 from ...ir.expr import Assumption, Expr, Function
 from ...ir.op import Clash, Stuck
@@ -39,6 +40,7 @@ from ...ir.types import (
 )
 from .carried import Origin, Way
 from .dtypes import DTypes, Key
+from .extent import Extents
 from .optional import inner_of
 from .quotients import quotient_in, refuse_remainder
 
@@ -89,6 +91,7 @@ class Solver(DTypes):
         `known` are dtypes of carried numbers that an earlier inference has found, whose last hole
         was `last`. With `stretches` sizes broadcast that are 1 when the program runs."""
         super().__init__(known or {}, last)
+        self.extents: Final = Extents(self.shallow)
         self.strict_dtypes: Final = strict_dtypes
         self.stretches: Final = stretches
         self.mention: Final = mention
@@ -222,6 +225,7 @@ class Solver(DTypes):
     # Filling in.
 
     def _fill(self, hole: TypeHole, ty: Type, way: Way = Way.BOTH) -> None:
+        self.extents.check(ty, self.span or NOWHERE)
         if isinstance(ty, TypeHole):
             if hole.number in self._wide:
                 self._wide.setdefault(ty.number, self._wide[hole.number])
