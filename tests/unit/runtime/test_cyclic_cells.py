@@ -56,7 +56,9 @@ def test_a_program_gives_and_takes_a_cell_that_holds_itself() -> None:
     for ring in (closed(3.0), closed.interpret(3.0)):
         assert float(around(ring)) == float(around.interpret(ring)) == 9.0
         assert repr(ring).endswith("next=ref(...))))")
-        assert ring.next.value.next is ring.next
+        inner = ring.next.value
+        assert isinstance(inner, Ring)
+        assert inner.next is ring.next
 
 
 def test_a_script_makes_a_cell_that_holds_itself() -> None:
