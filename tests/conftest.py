@@ -111,7 +111,7 @@ def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         from pyrelay.runtime.program import Program
         from tests.round_trip import read_back
 
-        monkeypatch.setattr(Program, "_step", read_back)
+        monkeypatch.setattr(Program, "_ran", read_back)
 
 
 @pytest.fixture
