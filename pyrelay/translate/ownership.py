@@ -125,11 +125,12 @@ def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
 
 def _items_assigned(stmt: ast.stmt) -> set[str]:
     """Return the names of which a statement assigns items and nothing else: an item that comes from
-    another of the same name goes nowhere else."""
+    another of these names goes nowhere else."""
     targets = stmt.targets if isinstance(stmt, ast.Assign) else []
-    if not all(isinstance(t, ast.Subscript) for t in targets):
+    each = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    if not all(isinstance(e, ast.Subscript) for e in each):
         return set()
-    bases = [t.value for t in targets if isinstance(t, ast.Subscript)]
+    bases = [e.value for e in each if isinstance(e, ast.Subscript)]
     return {b.id for b in bases if isinstance(b, ast.Name)}
 
 

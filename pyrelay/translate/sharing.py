@@ -184,6 +184,9 @@ def _call(names: Names, node: ast.Call) -> Steps[Sharing]:
     of_library = library_value(known)
     if isinstance(of_library, LibraryFunction):
         return (yield _library_call(names, node, of_library))
+    if known is max or known is min:
+        chosen = yield _all(names, node.args)
+        return element(chosen) if len(node.args) == 1 else chosen
     arguments = yield _all(names, _arguments(node))
     if known is not MISSING:
         return _of_known(known, arguments, lists=names.lists)
@@ -255,8 +258,7 @@ def _of_known(function: Any, arguments: Sharing, *, lists: bool) -> Sharing:
         return inside(arguments)
     if any(function is f for f in _COPYING):
         return copied(arguments, lists=lists)
-    chooses = found is not None or any(function is f for f in (max, min))
-    return anything(arguments) if chooses else FRESH
+    return FRESH if found is None else anything(arguments)
 
 
 _COPYING: Final = (

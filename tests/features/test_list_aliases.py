@@ -199,3 +199,59 @@ def test_a_list_that_has_extended_another_is_changed_on() -> None:
         *(2.0, 1.0, 2.0, 1.0),
         *(6.0, 3.0, 6.0, 3.0),
     ]
+
+
+@relay
+def records(xs: list[Float]) -> list[Float]:
+    found = xs[:1]
+    for x in xs:
+        found.append(max(found))
+        found.append(min(found, key=lambda v: abs(v - x)))
+        if max(found) < x:
+            found.append(x)
+    return found
+
+
+def test_an_element_that_is_chosen_is_not_its_list() -> None:
+    def expected(xs: list[float]) -> list[float]:
+        found = xs[:1]
+        for x in xs:
+            found.append(max(found))
+            found.append(min(found, key=lambda v: abs(v - x)))
+            if max(found) < x:
+                found.append(x)
+        return found
+
+    values = [0.5, 2.0, -1.0, 3.0]
+    assert [float(x) for x in records(values)] == expected(values)
+
+
+def chosen_list(x: Float) -> Float:
+    xs = [x]
+    ys = [x, x]
+    longest = max(xs, ys, key=lambda v: len(v))
+    xs.append(x)
+    return sum(longest)
+
+
+def test_a_list_that_is_chosen_is_not_changed() -> None:
+    with pytest.raises(CheckError, match=r"the list in `\w+` may also be held elsewhere"):
+        relay(chosen_list).check()
+
+
+@relay
+def sorted_in_place(xs: list[Float], x: Tensor[Float, (2,)]) -> list[Float]:
+    found = [v * 1.0 for v in xs]
+    pair = x * 1.0
+    for _ in range(len(found)):
+        pair[0], pair[1] = pair[1] + 0.0, pair[0] + 0.0
+        for i in range(len(found) - 1):
+            if found[i] > found[i + 1]:
+                found[i], found[i + 1] = found[i + 1], found[i]
+    found[0] = found[-1]
+    return [*found, pair[0]]
+
+
+def test_elements_are_exchanged_in_loops() -> None:
+    found = sorted_in_place([3.0, 1.0, 2.0], torch.tensor([5.0, 7.0]))
+    assert [float(x) for x in found] == [3.0, 2.0, 3.0, 7.0]

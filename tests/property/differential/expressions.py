@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
+from tests.property.differential.lists import asked_of_all, chosen_float, sorted_floats
+
 ANNOTATIONS: Final = {
     "Float": "Float",
     "Int": "Int",
@@ -211,7 +213,9 @@ class Expressions:
         if not scope.of("Floats"):
             return self.float(scope, depth)
         xs = self.floats(scope, depth)
-        match self.random.randrange(5):
+        match self.random.randrange(6):
+            case 5:
+                return chosen_float(self, scope)
             case 0:
                 name, index = self.random.choice(scope.of("Floats")), self.random.choice("01")
                 return f"{name}[{index}]" if self.chance(0.6) else f"{name}[-1]"
@@ -327,6 +331,8 @@ class Expressions:
             return self.random.choice(
                 (f"({one} and {other})", f"({one} or {other})", f"(not {one})")
             )
+        if depth > 0 and scope.of("Floats") and self.chance(0.1):
+            return asked_of_all(self, scope)
         op = self.random.choice(("<", ">", "<=", ">=", "==", "!="))
         floats, integers = scope.of("Float"), scope.of("Int", "Small")
         if floats and self.chance(0.5):
@@ -382,7 +388,9 @@ class Expressions:
                 if self.chance(0.7)
                 else f"{name}[{self.random.choice(('1:', ':-1', ':2', '-2:'))}]"
             )
-        match self.random.randrange(4):
+        match self.random.randrange(5):
+            case 4 if names:
+                return sorted_floats(self, scope)
             case 0 if names:
                 return f"({self.floats(scope, 0)} + {self.floats(scope, depth - 1)})"
             case 1 if names:

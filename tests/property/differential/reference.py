@@ -105,8 +105,8 @@ def extreme(choose: Callable[..., Any], pairwise: Callable[..., Any]) -> Callabl
     """Return Python's `min` or `max`; where two floats are equal both have a part in the gradient,
     as in torch's."""
 
-    def chosen(*values: Any) -> Any:
-        found = choose(*values)
+    def chosen(*values: Any, **named: Any) -> Any:
+        found = choose(*values, **named)
         equal = [v for v in values if len(values) > 1 and _is_float(v) and bool(v == found)]
         if not _is_float(found) and not equal:
             return found
@@ -205,7 +205,11 @@ def gradients(value: torch.Tensor | Undefined, wanted: list[torch.Tensor]) -> li
     if not wanted or not value.requires_grad:
         return [torch.zeros_like(w) for w in wanted]
     found = torch.autograd.grad(value, wanted, create_graph=True, allow_unused=True)
-    return [torch.zeros_like(w) if g is None else g for g, w in zip(found, wanted, strict=True)]
+    # torch may give a zero without storage, which nothing can read.
+    return [
+        torch.zeros_like(w) if g is None or g._is_zerotensor() else g
+        for g, w in zip(found, wanted, strict=True)
+    ]
 
 
 def float_leaf(value: Any) -> Any:
@@ -254,6 +258,7 @@ def builtins_of(fuel: Fuel, printed: list[str]) -> dict[str, Any]:
         "_int64": int64,
         "_scrutinee": scrutinee,
         "_element": element,
+        "_owned": lambda value: value.clone() if isinstance(value, torch.Tensor) else value,
         "_whole_quotient": whole_quotient,
         "_spend": fuel.spend,
     }
@@ -302,7 +307,7 @@ class _Literals(ast.NodeTransformer):
                 # What the new value is made of is read first: a gradient may need it as it was.
                 first = ast.Assign([ast.Name("_value", ast.Store())], node.value)
                 node.value = ast.Name("_value", ast.Load())
-                return [first, ast.parse(f"{name} = {name}.clone()").body[0], node]
+                return [first, ast.parse(f"{name} = _owned({name})").body[0], node]
             case _:
                 return node
 
@@ -336,7 +341,13 @@ class _Literals(ast.NodeTransformer):
 
 
 class _Perturbed(ast.NodeTransformer):
-    """Moves float literals a little."""
+    """Moves float literals and quotients a little."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.BinOp:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.BinOp(node, ast.Mult(), ast.Constant(1 + NUDGE))
 
     def visit_Constant(self, node: ast.Constant) -> ast.Constant:
         return ast.Constant(node.value * (1 + NUDGE)) if type(node.value) is float else node

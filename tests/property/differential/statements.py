@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 
 from tests.property.differential.expressions import ANNOTATIONS, Expressions, Helper, Scope
+from tests.property.differential.lists import change_list
 
 
 @dataclass
@@ -422,6 +423,7 @@ _STATEMENTS: Final = (
     Statements._loop,
     Statements._while,
     *(Statements._append,) * 2,
+    *(change_list,) * 2,
     *(Statements._closure,) * 2,
     Statements._local_recursion,
     Statements._cell,
