@@ -25,8 +25,8 @@ from ..ir.expr import Rule
 from ..ir.op import Op
 from .fence import mistakes
 from .flow import all_statements, bound_by, locals_of, nested_in, parameters_of
+from .rewriting import rewritten
 from .source import FunctionSource, load_source
-from .taking import without_inner_pops
 from .unions import names_data
 
 if TYPE_CHECKING:
@@ -101,10 +101,11 @@ class Definition:
         Raises CheckError when it cannot be found, has changed, or holds what is not allowed.
         """
         source = load_source(self.function, is_method=self.owner is not None)
-        found = mistakes(source.file, source.node)
+        node = rewritten(source.node)
+        found = mistakes(source.file, node)
         if found:
             raise CheckError(*found)
-        return replace(source, node=without_inner_pops(source.node))
+        return replace(source, node=node)
 
     @cached_property
     def local_names(self) -> frozenset[str]:

@@ -153,8 +153,10 @@ def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refu
 def _context(node: ast.AST) -> Refusal | None:
     """Return what to write instead of a node that is refused for what stands around or in it."""
     match node:
+        case ast.Delete(targets=[ast.Subscript(slice=ast.Slice()), *_]):
+            return Refusal("`del` of a slice", "write `xs = xs[:i] + xs[j:]`")
         case ast.Delete(targets=[ast.Subscript(), *_]):
-            return Refusal("`del`", "write `xs = xs[:i] + xs[i + 1 :]`")
+            return Refusal("`del` here", "give the list a name first: `del xs[i]`")
         case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Attribute(attr=name)))]):
             return Refusal("`with`", CONTEXTS[name]) if name in CONTEXTS else None
         case ast.Starred(ctx=ast.Store()):

@@ -36,7 +36,7 @@ from .kept_functions import check_kept
 from .lists import as_list
 from .optional_parts import inner_displays
 from .ordering import sorted_list
-from .taking import is_pop
+from .rewriting import is_pop
 
 Change = Callable[[Context, ast.Call, Expr, Code], Steps[Expr]]
 """Returns the new list of a change of an old one, both the other way round."""
