@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, cast, final
 from weakref import WeakKeyDictionary
 
 import torch
@@ -55,10 +55,10 @@ class Moments:
         for tree in self.trees:
             tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
 
-    def after(self, params: Tensors, count: int) -> list[int]:
-        """Return how many updates each parameter has sat out when `count` more are made."""
+    def after(self, params: Tensors) -> list[int]:
+        """Return how many updates each parameter has sat out after one more."""
         rows = zip(self.late, params, strict=True)
-        return [late if p.requires_grad else late + count for late, p in rows]
+        return [late if p.requires_grad else late + 1 for late, p in rows]
 
 
 @final
@@ -120,7 +120,7 @@ class Optimizer(annotations.Optimizer, ABC):
         rate = self.lr if lr is None else lr
         with torch.no_grad():
             changes = [c for m in _moving(params, grads, moments) for c in self.changes(m, rate)]
-            changes.append(setting(moments, "late", moments.after(params, 1)))
+            changes.append(setting(moments, "late", moments.after(params)))
             changes.append(setting(moments, "step", moments.step + 1))
             commit(changes)
 
@@ -159,13 +159,15 @@ class Optimizer(annotations.Optimizer, ABC):
 
     def taking_back(self, model: Model, lent: tuple[Any, ...]) -> list[Change]:
         """Return the changes that remember what compiled code has left of what it was lent."""
-        _, step, trees = lent
-        found, params = self.moments(model), model.flat_params()
-        taken = int(step) - _steps(found, params)
+        _, counts, trees = lent
+        found = self.moments(model)
+        taken = [int(n) for n in _leaves(counts)]
+        before = [found.step - late for late in found.late]
+        step = found.step + max((n - b for n, b in zip(taken, before, strict=True)), default=0)
         kept = found.trees[len(trees) :]
         return [
-            setting(found, "late", found.after(params, taken)),
-            setting(found, "step", found.step + taken),
+            setting(found, "late", [step - n for n in taken]),
+            setting(found, "step", step),
             setting(found, "trees", [*map(tensors, trees), *kept]),
         ]
 
@@ -200,17 +202,26 @@ def _keys(state: Mapping[str, Any]) -> str:
 
 
 def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
-    """Give the memory of an optimiser as a program has it: rate, steps, and trees of moments."""
+    """Give the memory of an optimiser as a program has it: the rate, the steps that each
+    parameter has taken, and trees of moments."""
     device = next((p.device for p in model.flat_params()), None)
     trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
     rate = torch.scalar_tensor(float(lr), dtype=torch.float64, device=device)
-    return rate, _steps(moments, model.flat_params()), tuple(trees)
+    counts = model.blueprint.params_tree([moments.step - late for late in moments.late])
+    return rate, counts, tuple(trees)
 
 
-def _steps(moments: Moments, params: Tensors) -> int:
-    """Return how many steps the parameters that move have taken."""
-    late = [n for n, p in zip(moments.late, params, strict=True) if p.requires_grad]
-    return moments.step - min(late, default=0)
+def _leaves(tree: Any) -> list[Any]:
+    """Return what stands in a record shaped like the parameters of a model, left to right."""
+    found: list[Any] = []
+    pending = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += reversed(cast("tuple[Any, ...]", value))
+        else:
+            found.append(value)
+    return found
 
 
 def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:

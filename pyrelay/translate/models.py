@@ -244,17 +244,18 @@ def model_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
     content = params_type(spec)
     if rule is not None:
         moments = tuple(params_type(spec) for _ in range(rule.moments))
-        content = TupleType((content, TupleType((LR, INT, TupleType(moments)))))
+        counts = run(_tree_type(spec, state=False, leaf=INT))
+        content = TupleType((content, TupleType((LR, counts, TupleType(moments)))))
     return TupleType((RefType(content), state_type(spec)))
 
 
-def _tree_type(spec: ModelSpec, *, state: bool) -> Steps[Type]:
+def _tree_type(spec: ModelSpec, *, state: bool, leaf: Type = UNKNOWN) -> Steps[Type]:
     fields: list[Type] = []
     for part in spec.state if state else spec.params:
         if isinstance(part, SubModelSpec):
-            fields.append((yield _tree_type(part.model, state=state)))
+            fields.append((yield _tree_type(part.model, state=state, leaf=leaf)))
         else:
             # A key is not even read in evaluation mode, so its use may not tell its type.
-            ty = KEY if part.holder is Holder.KEY else UNKNOWN
+            ty = KEY if part.holder is Holder.KEY else leaf
             fields.append(RefType(ty) if state else ty)
     return TupleType(tuple(fields))

@@ -1,7 +1,7 @@
 """`relay.update_model_params` in compiled code: by plain descent, or by an optimiser.
 
 The cell of a model that an optimiser updates holds `(params, memory)`, with `memory` the tuple
-`(lr, step, moments)`, so that an update is one write: whole, or not made.
+`(lr, counts, moments)`, so that an update is one write: whole, or not made.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..ir.ops.create import zeros_like
 from ..ir.ops.optim import adam_step, momentum_step, sgd_step
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps, let, run
+from ..ir.types import INT
 from .arguments import Callee, Slot, match_arguments, require
 from .atoms import again, atom, into
 from .attributes import optimizer_named
@@ -163,31 +164,36 @@ class _Step:
         params = atom(field_of(content, 0, span), "params", self._bind)
         memory = atom(field_of(content, 1, span), "memory", self._bind)
         kept = atom(field_of(memory, 0, span), "lr", self._bind)
-        before = field_of(memory, 1, span)
-        one = Constant(1, span=span)
-        step = atom(Call(add, (before, one), {}, span=span), "step", self._bind)
+        counts = atom(field_of(memory, 1, span), "counts", self._bind)
         moments = atom(field_of(memory, 2, span), "moments", self._bind)
         count = self._rule.moments
         trees = [atom(field_of(moments, i, span), "moment", self._bind) for i in range(count)]
-        results = self._stepped((params, tree, *trees), step, kept if given is None else given)
-        new = [self._field(results, i) for i in range(1 + count)]
-        memory = Tuple((kept, step, Tuple(tuple(new[1:]), span=span)), span=span)
-        return Tuple((new[0], memory), span=span)
+        records = (params, tree, counts, *trees)
+        results = self._stepped(records, kept if given is None else given)
+        new = [self._field(results, i) for i in range(2 + count)]
+        memory = Tuple((kept, new[0], Tuple(tuple(new[2:]), span=span)), span=span)
+        return Tuple((new[1], memory), span=span)
 
-    def _stepped(self, records: tuple[Expr, ...], step: Expr, rate: Expr) -> list[Var]:
-        """Give the results of the steps of all parameters."""
-        found: list[Var] = []
+    def _stepped(self, records: tuple[Expr, ...], rate: Expr) -> list[tuple[Expr, ...]]:
+        """Return, for each parameter, the number of steps it has taken then, and what a step gives:
+        the parameter and its moments."""
+        found: list[tuple[Expr, ...]] = []
+        count, span = 1 + self._rule.moments, self._span
 
-        def leaf(param: Expr, grad: Expr, *moments: Expr) -> Expr:
-            call = self._call(param, grad, moments, step, again(rate))
-            found.append(Var("stepped", span=self._span))
-            self._bind(found[-1], call)
-            return found[-1]
+        def leaf(param: Expr, grad: Expr, taken: Expr, *moments: Expr) -> Expr:
+            one = Constant(1, span=span)
+            step = Var("step", span=span)
+            self._bind(step, Call(add, (taken, one), {}, span=span))
+            stepped = atom(
+                self._call(param, grad, moments, step, again(rate)), "stepped", self._bind
+            )
+            fields = [atom(field_of(stepped, i, span), "new", self._bind) for i in range(count)]
+            found.append((step, *fields))
+            return step
 
-        def kept(param: Expr, _: Expr, *moments: Expr) -> Expr:
-            found.append(Var("kept", span=self._span))
-            self._bind(found[-1], Tuple((param, *moments), span=self._span))
-            return found[-1]
+        def kept(param: Expr, _: Expr, taken: Expr, *moments: Expr) -> Expr:
+            found.append(tuple(atom(e, "kept", self._bind) for e in (taken, param, *moments)))
+            return found[-1][0]
 
         run(map_params(self._spec, records, leaf, self._span, kept))
         return found
@@ -209,13 +215,10 @@ class _Step:
             case other:
                 assert_never(other)
 
-    def _field(self, results: list[Var], index: int) -> Expr:
+    def _field(self, results: list[tuple[Expr, ...]], index: int) -> Expr:
         """Give the record of one field of each result."""
         rest = iter(results)
-        leaves = map_params(
-            self._spec, (), lambda: field_of(next(rest), index, self._span), self._span
-        )
-        return run(leaves)
+        return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
 
 
 def started(
@@ -231,7 +234,8 @@ def started(
 
     count = optimizer.rule.moments
     moments = tuple(run(map_params(spec, (tree,), zeros, span)) for _ in range(count))
-    start = (Constant(optimizer.lr, LR, span=span), Constant(0, span=span))
+    counts = run(map_params(spec, (), lambda: Constant(0, INT, span=span), span))
+    start = (Constant(optimizer.lr, LR, span=span), counts)
     memory = Tuple((*start, Tuple(moments, span=span)), span=span)
     return let(bindings, Tuple((tree, memory), span=span))
 

@@ -61,6 +61,27 @@ def test_a_thawed_parameter_moves_as_in_torch(name: str) -> None:
 
 
 @each_optimizer
+def test_a_program_counts_the_steps_of_each_parameter(name: str) -> None:
+    model, optimizer = new_model(), OPTIMIZERS[name][0]()
+    reference = new_model()
+    torchs = OPTIMIZERS[name][1](reference.parameters())
+    freeze(model)
+    train(model, optimizer, X, Y, 2)
+    script_steps(model, optimizer, 1)
+    model.linear_1.weight.requires_grad_(True)
+    train(model, optimizer, X, Y, 2)
+    freeze(reference)
+    script_steps(reference, torchs, 3)
+    reference.linear_1.weight.requires_grad_(True)
+    script_steps(reference, torchs, 2)
+    assert_same(model, reference)
+    script_steps(model, optimizer, 2)
+    script_steps(reference, torchs, 2)
+    assert_same(model, reference)
+    assert optimizer.state_dict(model)["late"] == {"linear_1.weight": 3}
+
+
+@each_optimizer
 def test_the_memory_of_a_thawed_parameter_survives_saving(name: str) -> None:
     model, optimizer = new_model(), OPTIMIZERS[name][0]()
     freeze(model)
