@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
@@ -12,6 +12,8 @@ from ..translate.models import ModelSpec, SubModelSpec, ValueSpec
 
 if TYPE_CHECKING:
     import torch
+
+    from .runner import Runner
 
 
 @final
@@ -76,6 +78,26 @@ class Blueprint:
     def stateless_home(self) -> tuple[Home, Home]:
         """The home of any model without state: in eval mode, and in train mode."""
         return Home(self, training=False, state=()), Home(self, training=True, state=())
+
+    @cached_property
+    def parts(self) -> Mapping[str, Blueprint]:
+        """The models inside the model, by dotted name; copies of the model share them."""
+        found: dict[str, Blueprint] = {}
+        pending = [("", self.spec)]
+        while pending:
+            prefix, spec = pending.pop()
+            for part in (*spec.params, *spec.state):
+                if isinstance(part, SubModelSpec) and f"{prefix}{part.name}" not in found:
+                    found[f"{prefix}{part.name}"] = Blueprint(part.model)
+                    pending.append((f"{prefix}{part.name}.", part.model))
+        return found
+
+    @cached_property
+    def runner(self) -> Runner:
+        """What runs the definition, for a model that is a part of another."""
+        from .runner import Runner  # runner.py needs Blueprint
+
+        return Runner(self.spec.definition)
 
     @cached_property
     def params_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:

@@ -49,8 +49,8 @@ class Model(Module):
         state: list[torch.Tensor],
     ) -> None:
         super().__init__((blueprint.name, ""))
-        self.blueprint: Final = blueprint
-        self._shared: Final = _Shared(runner)
+        self.blueprint = blueprint
+        self._shared = _Shared(runner)
         for leaf, value in zip(blueprint.params, params, strict=True):
             module, name = self._place(leaf)
             module.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
@@ -58,11 +58,27 @@ class Model(Module):
             module, name = self._place(leaf)
             # torch's own modules keep no random keys, and state dicts must fit theirs.
             module.register_buffer(name, value, persistent=leaf.spec.holder is not Holder.KEY)
-        self._param_slots: Final = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
-        self._state_slots: Final = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
-        for module in self.modules():
+        self.find_slots()
+        for name, module in self.named_modules():
             if isinstance(module, Module):
                 module.seal()
+            if isinstance(module, Site):
+                module.part = blueprint.parts.get(name)
+
+    @staticmethod
+    def of_site(site: Site, blueprint: Blueprint) -> Model:
+        """Return the model that a site is which holds the parameters of one: it shares them."""
+        model = Model.__new__(Model)
+        own = {"blueprint": blueprint, "_shared": _Shared(blueprint.runner)}
+        model.__dict__.update(site.__dict__ | own)
+        model.find_slots()
+        return model
+
+    def find_slots(self) -> None:
+        """Find where torch keeps the parameters and the state."""
+        blueprint = self.blueprint
+        self._param_slots = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
+        self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
 
     def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
         """Give the submodule that holds a value, made if need be, and its name there."""

@@ -48,6 +48,7 @@ WITHOUT_A_PLACE = {
     "language/relay_with_an_option",
     "language/relay_with_parentheses",
     "language/static_method",
+    "model/called_site",
     "model/device_that_is_not_there",
     "model/dims_as_a_tuple",
     "model/optimizer_of_other_parameters",
