@@ -229,7 +229,9 @@ class _Stream:
     def _function(self, function: Function) -> tuple[_Work, ...]:
         outer, inner = self._scope, self._scope.enter(function.type_params)
         params = inner.params(function.type_params)
-        assumptions = [(inner.dim(a.left), inner.dim(a.right)) for a in function.assumptions]
+        assumptions = [
+            (inner.dim(a.left), inner.dim(a.right), a.is_inside) for a in function.assumptions
+        ]
         return (
             outer.type(function.ty),
             f"fn {params!r} {len(function.params)} {assumptions!r}",

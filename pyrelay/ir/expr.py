@@ -319,11 +319,13 @@ class Clause:
 @final
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """`left == right`, needed by the program, not decided by its types, checked at entry."""
+    """`left == right`, needed by the program, not decided by its types, checked at entry; or, if it
+    `is_inside`, needed by a part of the function, which compares the sizes when it runs."""
 
     left: Dim
     right: Dim
     span: Span = field(compare=False)
+    is_inside: bool = False
 
     def __str__(self) -> str:
         return "{} {} {}".format(*relation(self.left, self.right))

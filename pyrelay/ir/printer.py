@@ -196,7 +196,8 @@ class _Printer:
 
     def _assumption(self, assumption: Assumption) -> str:
         equation = f"{dim_text(assumption.left)} == {dim_text(assumption.right)}"
-        return equation + self._span(assumption.span)
+        inside = " ?" if assumption.is_inside else ""
+        return equation + inside + self._span(assumption.span)
 
     # Blocks
 

@@ -318,7 +318,7 @@ class Binder:
 
     def _check_assumption(self, assumption: Assumption) -> None:
         names = assumption.left.names() | assumption.right.names()
-        if not names <= self.sizes.keys():
+        if assumption.is_inside or not names <= self.sizes.keys():
             return  # about a size of a model's parameters, which were checked on their own
         check_assumption(assumption, lambda dim: dim.evaluate(self.sizes))
 

@@ -128,5 +128,5 @@ def type_text(program: Program, skip: int = 0) -> str:
     function = program.function
     params = ", ".join(f"{p.name}: {show(type_of(p))}" for p in function.params[skip:])
     text = f"({params}) -> {show(program.type.result)}"
-    assumed = " and ".join(map(str, function.assumptions))
+    assumed = " and ".join(str(a) for a in function.assumptions if not a.is_inside)
     return f"{text} where {assumed}" if assumed else text

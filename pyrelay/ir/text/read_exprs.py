@@ -162,9 +162,9 @@ class ExprReader:
             seen[var.name] = var
 
     def _assumption(self, tree: Syntax) -> Assumption:
-        left, right, written = tree.children
+        left, right, inside, written = tree.children
         dims = self._types.dim(tree_of(left)), self._types.dim(tree_of(right))
-        return Assumption(*dims, span=self._place.of(tree, written))
+        return Assumption(*dims, self._place.of(tree, written), inside is not None)
 
     def _lambda(self, tree: Syntax, _: Type | None) -> Steps[Expr]:
         return self._named_function(tree, self.signature(tree_of(tree.children[1])), "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Final, TypeAlias, final
@@ -276,7 +276,7 @@ def _composed(base: Substitution, inner: Substitution) -> Substitution:
 
 
 def _assumed(found: Iterable[Assumption], change: Substitution) -> tuple[Assumption, ...]:
-    return tuple(Assumption(change.dim(a.left), change.dim(a.right), a.span) for a in found)
+    return tuple(replace(a, left=change.dim(a.left), right=change.dim(a.right)) for a in found)
 
 
 def _names(assumption: Assumption) -> frozenset[str]:

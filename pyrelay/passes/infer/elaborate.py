@@ -151,7 +151,7 @@ class Elaborator:
 
     def assumption(self, found: Assumption) -> Assumption:
         """Give an assumption with open sizes named."""
-        return Assumption(self.final_dim(found.left), self.final_dim(found.right), found.span)
+        return replace(found, left=self.final_dim(found.left), right=self.final_dim(found.right))
 
     # Expressions. `wanted` is the type at which the value is used, or None if any will do.
 

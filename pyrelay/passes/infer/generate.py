@@ -262,7 +262,7 @@ class Generator:
         for name in sorted(dim_names(scheme.type.result) - bound):
             replace.dims[name] = self.solver.fresh_dim(name.rstrip("0123456789").rstrip("_"))
         self.solver.span = expr.span
-        for assumption in scheme.function.assumptions:
+        for assumption in (a for a in scheme.function.assumptions if not a.is_inside):
             left, right = replace.dim(assumption.left), replace.dim(assumption.right)
             self.work.equate(left, right, expr.span, self._place)
         return replace(FnType(scheme.type.params, scheme.type.result))

@@ -38,7 +38,7 @@ from .hidden_sizes import hidden_sizes
 from .open_functions import Copies, Instances, OpenFunctions
 from .plain_sizes import plain
 from .quotients import equation_text, unsolved
-from .size_checks import without_untold
+from .size_checks import Recursion, calls_in_branches, without_untold
 from .solver import Solver, holes_of
 from .templates import copy_templates
 from .unknown_sizes import with_own_sizes
@@ -229,6 +229,9 @@ class _Inference:
         known = {**self._schemes, **schemes}
         generator = Generator(solver, known, self._adts, self._link, unknown=unknown)
         recursive = any(g in functions for f in functions.values() for g in free_globals(f))
+        if recursive:
+            solver.recursion = Recursion.AT_OTHER_SIZES if schemes else Recursion.AT_OWN_SIZES
+            solver.in_branches.update(calls_in_branches(functions.values()))
         for name, function in functions.items():
             generator.declare(name, function, recursive=recursive)
         for name, function in functions.items():

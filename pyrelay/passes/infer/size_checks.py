@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...ir.dims import Dim
-from ...ir.expr import Atom, Binding, Call, Clause, Expr, Function, LetBlock, Match, Var
+from ...ir.expr import Atom, Binding, Call, Clause, Expr, Function, If, LetBlock, Match, Var
 from ...ir.op import Effect, Op
 from ...ir.ops.sizes import equal_sizes
 from ...ir.traverse import Steps, children, let, pattern_vars, post_order, rebuild, run, spine
@@ -19,6 +20,28 @@ from ..solved_sizes import solvable
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
     from .solver import Solver
+
+
+class Recursion(Enum):
+    """How functions call themselves: not, at their own sizes, or each call at sizes of its own."""
+
+    NONE = 0
+    AT_OWN_SIZES = 1
+    AT_OTHER_SIZES = 2
+
+
+def calls_in_branches(functions: Iterable[Function]) -> set[Expr]:
+    """Return the calls that run only where a branch is taken."""
+    found: set[Expr] = set()
+    pending: list[tuple[Expr, bool]] = [(f.body, False) for f in functions]
+    while pending:
+        node, is_inside = pending.pop()
+        if is_inside and isinstance(node, Call):
+            found.add(node)
+        # The first child of a branch is what decides it.
+        is_branch = isinstance(node, If | Match)
+        pending += ((c, is_inside or (is_branch and i > 0)) for i, c in enumerate(children(node)))
+    return found
 
 
 def comparisons(sizes: Iterable[tuple[Dim, Dim]], span: Span) -> list[Binding]:

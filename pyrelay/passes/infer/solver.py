@@ -43,6 +43,7 @@ from .dtypes import DTypes, Key
 from .extent import Extents
 from .optional import inner_of
 from .quotients import quotient_in, refuse_remainder
+from .size_checks import Recursion
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span
@@ -113,6 +114,10 @@ class Solver(DTypes):
         self.place: Place | None = None
         """Where sizes are compared that only the running program knows; nowhere, if they may not
         differ at all."""
+        self.recursion = Recursion.NONE
+        """Whether the functions call themselves."""
+        self.in_branches: Final[set[Expr]] = set()
+        """The calls that stand in a branch."""
         self.checks: Final[dict[Place, list[tuple[Dim, Dim]]]] = {}
         """The sizes to compare while running."""
 
@@ -330,10 +335,27 @@ class Solver(DTypes):
         if self.is_found_running(difference):
             self._check(left, right)
             return
+        is_inside = self._is_met_later()
+        if is_inside:
+            self._check(left, right)
+        self._assume(left, right, is_inside=is_inside)
+
+    def _assume(self, left: Dim, right: Dim, *, is_inside: bool) -> None:
+        """Note what the program needs. What the entry checks is not checked inside again."""
         assert self.span is not None
-        either = Assumption(left, right, self.span), Assumption(right, left, self.span)
-        if not any(a in self.assumptions for a in either):
-            self.assumptions.append(either[0])
+        found = Assumption(left, right, self.span, is_inside)
+        known = [a for a in self.assumptions if {a.left, a.right} == {left, right}]
+        if not known:
+            self.assumptions.append(found)
+        elif not is_inside and known[0].is_inside:
+            self.assumptions[self.assumptions.index(known[0])] = found
+
+    def _is_met_later(self) -> bool:
+        """Return whether an equation belongs where the program needs it and not to the entry: in a
+        function that calls itself, in a branch, or where each call has sizes of its own."""
+        if self.recursion is Recursion.NONE or self.place is None:
+            return False
+        return self.recursion is Recursion.AT_OTHER_SIZES or self.place.expr in self.in_branches
 
     def _check(self, left: Dim, right: Dim) -> None:
         """Leave it to the running program to compare two sizes. Raises Clash where it cannot."""
