@@ -31,7 +31,7 @@ from ..diagnostics.catalogue.run import (
 from ..diagnostics.diagnostic import Problem, RunError
 from ..diagnostics.source import Span
 from ..ir.bounds import relation
-from ..ir.dims import Dim
+from ..ir.dims import Dim, DimOp
 from ..ir.expr import Assumption, Call, Expr, type_of
 from ..ir.op import Op
 from ..ir.ops.classes import class_dim, nll_loss, nll_loss_with_total
@@ -40,10 +40,11 @@ from ..ir.ops.cross_entropy import softmax_cross_entropy
 from ..ir.ops.embedding import embedding
 from ..ir.ops.failing import AssertionFailed, DepthExceeded, EmptyList, ProgramFailed
 from ..ir.ops.gathering import index_select, one_hot
-from ..ir.ops.sizes import SizeNotTold, SizesDiffer
+from ..ir.ops.sizes import SizeNotTold, SizesDiffer, equal_sizes
 from ..ir.ops.stream import ElementError
 from ..ir.ops.whole import Incomparable
 from ..ir.types import TensorType
+from ..passes.dim_availability import needed
 
 
 def check_assumption(needed: Assumption, size: Callable[[Dim], int]) -> None:
@@ -78,6 +79,26 @@ def too_deep(span: Span, function: str, limit: int) -> TooDeep:
 
 
 _CALL: Final = re.compile(r"([^\W\d]\w*)\(")
+
+
+def tells_more(expr: Expr) -> TypeGuard[Call]:
+    """Tell whether an expression is a call of an operator whose failures its attributes explain."""
+    if has_index_range(expr):
+        return True
+    return isinstance(expr, Call) and (expr.callee is equal_sizes or bool(_divisors(expr)))
+
+
+def _divisors(call: Call) -> list[Dim]:
+    """Return the sizes with names that sizes in the attributes of a call are divided by."""
+    found: list[Dim] = []
+    pending = list(needed(call))
+    while pending:
+        for atom in (a for monomial, _ in pending.pop().terms for a in monomial):
+            if isinstance(atom, DimOp):
+                pending += (atom.left, atom.right)
+                divides = atom.kind != "max" and atom.right.constant is None
+                found += (atom.right,) if divides else ()
+    return found
 
 
 def has_index_range(expr: Expr) -> TypeGuard[Call]:
@@ -128,6 +149,9 @@ _INDEXED: Final[dict[Op, Callable[[Call], Dim]]] = {
 
 def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
     message = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, ZeroDivisionError):
+        divisors = [] if call is None else _divisors(call)
+        return DivisionByZero(span, str(divisors[0]) if divisors else None)
     if type(error) in _BY_CLASS:
         return _BY_CLASS[type(error)](span)
     if type(error) in _BY_MESSAGE:
@@ -140,7 +164,7 @@ def _problem(error: Exception, span: Span, call: Call | None) -> Problem:
         case DepthExceeded(function=function, limit=limit):
             return too_deep(span, function, limit)
         case SizesDiffer() | SizeNotTold():
-            return _about_sizes(error, span)
+            return _about_sizes(error, span, call)
         case _:
             return _of_torch(error, message, span, call)
 
@@ -160,16 +184,34 @@ _OUT_OF_RANGE: Final = ("out of range", "out of bounds", "Class values must be")
 """What torch says of an index."""
 
 
-def _about_sizes(error: SizesDiffer | SizeNotTold, span: Span) -> Problem:
-    if isinstance(error, SizesDiffer):
-        return SizesAreNotEqual(span, error.left, error.right)
-    return SizeUndetermined(span, error.name, error.reason)
+def _about_sizes(error: SizesDiffer | SizeNotTold, span: Span, call: Call | None) -> Problem:
+    if isinstance(error, SizeNotTold):
+        return SizeUndetermined(span, error.name, error.reason)
+    sizes = sorted((error.left, error.right), reverse=True)
+    factor = _factor_of(call)
+    if factor is not None and sizes[1] == factor * (sizes[0] // factor):
+        return SizesAreNotEqual(span, sizes[0], sizes[1], factor)
+    return SizesAreNotEqual(span, error.left, error.right)
+
+
+def _factor_of(call: Call | None) -> int | None:
+    """Return the number that a size is divided by where it is compared with `factor * (size //
+    factor)`; None for any other call."""
+    if call is None or call.callee is not equal_sizes:
+        return None
+    left, right = call.attrs["left"], call.attrs["right"]
+    for size, product in ((left, right), (right, left)):
+        match product.terms:
+            case (((DimOp("floordiv", dividend, divisor),), factor),) if dividend == size:
+                return factor if divisor.constant == factor else None
+            case _:
+                pass
+    return None
 
 
 _BY_CLASS: Final[dict[type[Exception], Callable[[Span], Problem]]] = {
     EmptyList: ListIsEmpty,
     Incomparable: FunctionsCompared,
-    ZeroDivisionError: DivisionByZero,
 }
 """The exceptions that say all by being raised."""
 

@@ -75,13 +75,16 @@ class DivisionByZero:
     """
 
     span: Span
+    divisor: str | None = None
+    """The size that is divided by, where the size of a value is a quotient."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
+        divisor = "the divisor" if self.divisor is None else f"the size `{self.divisor}`"
         return Diagnostic(
             code="RL503",
             title="integer division by zero",
-            primary=Label(self.span, "the divisor is 0"),
+            primary=Label(self.span, f"{divisor} is 0"),
         )
 
 
@@ -172,14 +175,17 @@ class SizesAreNotEqual:
     span: Span
     left: int
     right: int
+    factor: int | None = None
+    """Where the first is equal to the second only if it is a multiple of this number."""
 
     def diagnostic(self) -> Diagnostic:
         """Give the mistake as data."""
-        return Diagnostic(
-            code="RL508",
-            title=f"two sizes that must be equal are {self.left} and {self.right}",
-            primary=Label(self.span, "this needs them to be equal"),
-        )
+        title = f"two sizes that must be equal are {self.left} and {self.right}"
+        label = "this needs them to be equal"
+        if self.factor is not None:
+            title = f"a size that must be a multiple of {self.factor} is {self.left}"
+            label = "this divides it"
+        return Diagnostic(code="RL508", title=title, primary=Label(self.span, label))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
 from ..argument_sizes import check_assumptions
 from ..autocast import as_typed
-from ..failure import has_index_range, located
+from ..failure import located, tells_more
 from ..representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter
@@ -178,7 +178,7 @@ class CompiledProgram:
         """Return the call at a place that a failure may say more about."""
         bodies = (post_order(p.function) for p in self._program.plan.by_global.values())
         nodes = (node for nodes in bodies for node in nodes)
-        return next((n for n in nodes if has_index_range(n) and n.span == span), None)
+        return next((n for n in nodes if tells_more(n) and n.span == span), None)
 
     def _span(self, frame: TracebackType) -> Span:
         code = frame.tb_frame.f_code
