@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, ParamSpec, TypeVar, final
 
@@ -90,7 +91,7 @@ class Function(Routine):
         except TypeError as error:
             raise (_of_call(error, f"relay.{self.__name__}") or error) from None
 
-    @property
+    @cached_property
     def __wrapped__(self) -> Callable[..., Any]:
         """What a script calls: where `inspect` finds the signature."""
         from . import api  # brings in the runtime

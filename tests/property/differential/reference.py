@@ -102,15 +102,16 @@ def whole_quotient(left: Any, right: Any) -> Any:
 
 
 def extreme(choose: Callable[..., Any], pairwise: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Python's `min` or `max`; where two floats are equal both have a part in the gradient,
-    as in torch's."""
+    """Return Python's `min` or `max`; of an integer and a float it is a float, and where two floats
+    are equal both have a part in the gradient, as in torch's."""
 
     def chosen(*values: Any, **named: Any) -> Any:
         found = choose(*values, **named)
-        equal = [v for v in values if len(values) > 1 and _is_float(v) and bool(v == found)]
-        if not _is_float(found) and not equal:
+        if len(values) < 2 or isinstance(found, Undefined):
             return found
-        return reduce(pairwise, map(tensor, values)) if len(values) > 1 else found
+        if any(isinstance(v, torch.Tensor) and _is_float(v) for v in values):
+            return reduce(pairwise, map(tensor, values))
+        return float(found) if any(isinstance(v, float) for v in values) else found
 
     return chosen
 
