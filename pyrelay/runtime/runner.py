@@ -245,6 +245,12 @@ class Runner:
             self._several[value] = bool(type_vars_of(declared))
         return self._several[value]
 
+    @property
+    def _joins(self) -> bool:
+        """Whether calls join torch's graph: a pullback is itself what carries the gradient."""
+        function = self._function
+        return isinstance(function, Definition) or function.rule is not Rule.VJP
+
     @cached_property
     def _describer(self) -> Describer:
         return Describer(
@@ -309,7 +315,7 @@ class Runner:
             program,
             parameters,
             without_records(numbers),
-            None if transformed is not None else pullback_of(program),
+            pullback_of(program) if transformed is None and self._joins else None,
             {n: exporter(spec) for n, spec in translation.exports.items()},
             models=2 * len(models),
             definitions=self._describer.definition,

@@ -207,3 +207,22 @@ def test_other_values_are_refused_by_name() -> None:
         outer(model, X)
     with pytest.raises(RunError, match="2 tensors for 4 parameters"):
         relay.update_model_params(model, (X, X), lr=0.1)
+
+
+def test_a_pullback_of_parameters_that_require_a_gradient() -> None:
+    rows = Dim("Rows")
+
+    @relay_model
+    def layer(x: Tensor[Float, (rows, 3)]) -> Tensor[Float, (rows, 2)]:
+        return relay.linear(x, out_features=2)
+
+    @relay
+    def squares(params: Params[layer], x: Tensor[Float, (rows, 3)]) -> Float:
+        return relay.sum(relay.with_params(layer)(params, x) ** 2)
+
+    model, x = relay.create_model(layer, seed=0), torch.randn(4, 3, requires_grad=True)
+    value, pullback = relay.vjp(squares)(model.params, x)
+    torch.testing.assert_close(value, (model(x) ** 2).sum().detach())
+    _, to_x = pullback(torch.tensor(2.0))
+    (wanted,) = torch.autograd.grad((model(x) ** 2).sum() * 2, [x])
+    torch.testing.assert_close(to_x, wanted)
