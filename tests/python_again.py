@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.expr import type_of
@@ -16,13 +15,14 @@ from pyrelay.ir.op import Op
 from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import dim_names
 from pyrelay.ir.verify import Stage
+from pyrelay.passes.manager import Ran
 from pyrelay.passes.normal_form import to_anf
 from pyrelay.runtime.program import Program
 from pyrelay.translate.printing.file import File
 from pyrelay.translate.printing.sayable import sayable
 from tests.python_text import assert_reads_back
 
-_STEP = Program._step
+_RAN = Program._ran
 
 LONGEST = 60_000
 """The text of longer programs takes too long to compile twice in every test."""
@@ -69,11 +69,10 @@ def _is_closed(typed: Module) -> bool:
     )
 
 
-def _step(self: Program, stage: Stage, module: Module, run: Any) -> Module:
-    made = _STEP(self, stage, module, run)
-    if stage is Stage.TYPED:
-        _check(made, self.entry)
-    return made
+def _ran(self: Program, ran: Ran) -> None:
+    _RAN(self, ran)
+    if ran.step.gives is Stage.TYPED:
+        _check(ran.after, self.entry)
 
 
-Program._step = _step
+Program._ran = _ran
