@@ -41,7 +41,9 @@ def source_names(plan: Plan, function: Function) -> dict[str, Var | None]:
         name, value = node.attrs["name"], node.args[0]
         var = value if isinstance(value, Var) and _shown(type_of(value)) is None else None
         found[name] = var if found.get(name, var) is var else None
-    return {name: None if var in moved else var for name, var in found.items()}
+    # The name of a local function is that of its code, unless it also holds other values.
+    functions = {name for name, var in found.items() if var in plan.by_var}
+    return {n: None if v in moved else v for n, v in found.items() if n not in functions}
 
 
 def first_line(function: Function) -> Span:
@@ -62,13 +64,16 @@ def write_debugging(writer: BodyWriter, call: Call) -> None:
         hook = code.call(code.name(writer.program.pool.data("debug__ger", debugger)), [])
         writer.emit(code.evaluate(code.call(hook, [])))
         return
+    name = call.attrs["name"]
+    if not writer.names.has_source(name):
+        return
     (value,), ty = writer.nodes(call.args), type_of(call.args[0])
     shown = _shown(ty)
     if ty == UNIT:
         value = code.literal(None)
     elif shown is not None:
         value = code.call(code.name(writer.program.pool.data("debug__shown", shown)), [value])
-    name = writer.names.source(call.attrs["name"])
+    name = writer.names.source(name)
     if not (isinstance(value, ast.Name) and value.id == name):
         writer.assign(name, value)
 

@@ -54,6 +54,10 @@ class Identifiers:
         """Give an identifier like the hint that was not given before."""
         return self._names.fresh(self._prefix + identifier(hint))
 
+    def has_source(self, name: str) -> bool:
+        """Tell whether a local name of the source has a Python variable of its own."""
+        return name in self._source
+
     def source(self, name: str) -> str:
         """Return the identifier of a local name of the source."""
         return self._source[name]

@@ -64,6 +64,17 @@ def main(x: Tensor[Float, (N,)], n: Int):
 
     return inner(square(x[1])) + n
 """,
+    "lambdas under names": """
+def main(x: Tensor[Float, (N,)], n: Int):
+    double = lambda a: a * 2.0
+    first = double(x[0])
+    best = sorted([first, x[1]], key=lambda a: -a)
+    chosen = lambda a: a + first
+    if n > 1:
+        chosen = lambda a: a - first
+    breakpoint()
+    return chosen(best[0])
+""",
     "recursion": """
 def down(k: Int, a: Float) -> Float:
     if k == 0:
