@@ -196,6 +196,11 @@ class NoGroup(Exception):  # noqa: N818  the answer of a question that fusion as
     """A function is no kernel of any kind; says why."""
 
 
+def stores(function: Function) -> bool:
+    """Tell whether a kernel function gives or overwrites anything."""
+    return bool(_outputs(function))
+
+
 def group_of(function: Function) -> Group:
     """Give the group that a function without branches is. Raises NoGroup."""
     outputs = _outputs(function)

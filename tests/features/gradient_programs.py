@@ -435,3 +435,12 @@ def lists_of_lists(xss: List[List[Float]], k: Float) -> Float:
         if total > best:
             best = total
     return best
+
+
+@relay
+def two_of_them(p: Tensor[Float, (N,)]) -> Float:
+    limit = 0.75
+    for _ in range(1):
+        limit *= 14.0
+        limit -= relay.mean(0.01 * p)
+    return relay.where(p > limit, p, p * 10)[:2].sum()

@@ -77,6 +77,7 @@ CALLS: Final[tuple[tuple[str, tuple[Any, ...]], ...]] = (
     ("abs_kinks", (vector(0.75, -1.5, 0.25),)),
     ("while_break", (0.5, 4.0)),
     ("while_break", (0.5, 1e9)),
+    ("two_of_them", (vector(0.5, 1.5, -1.0),)),
     ("lists_of_lists", ([[0.5, 2.5], [1.0, -1.0, 3.0], []], 0.75)),
 )
 

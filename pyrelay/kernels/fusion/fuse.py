@@ -34,10 +34,10 @@ from ...ir.verify import Stage
 from ...passes.base import Context, Pass
 from ...passes.flavours import with_flavours
 from ...passes.rewriter import Rewriter
-from ..groups import group_of
+from ..groups import group_of, stores
 from ..outlined import Outlined, with_outlined
 from ..remarks import Remark
-from .closed_functions import Functions, call_of
+from .closed_functions import Closed, Functions, call_of
 from .found_sizes import takes_found_sizes_as_equal
 from .grouping import Grouping
 from .kernel_functions import Extraction
@@ -215,14 +215,19 @@ class _Emission:
                     self._show_before(item)
                 self._bind(Binding(item.var, item.value))
                 continue
-            kernel = self._extraction.kernel(cluster)
-            for arg in kernel.args:
-                if isinstance(arg, Var) and arg not in {b.var for b in kernel.sizes}:
-                    self._show(arg)
-            for binding in call_of(self._kernels.name(kernel.function), kernel):
-                self._bind(binding)
+            self._call(self._extraction.kernel(cluster))
         for var in self._needed:
             self._show(var)
+
+    def _call(self, kernel: Closed) -> None:
+        """Bind the call of a kernel, unless only the sizes of what it computes are used."""
+        if not stores(kernel.function):
+            return
+        for arg in kernel.args:
+            if isinstance(arg, Var) and arg not in {b.var for b in kernel.sizes}:
+                self._show(arg)
+        for binding in call_of(self._kernels.name(kernel.function), kernel):
+            self._bind(binding)
 
     def _show_before(self, item: Item) -> None:
         """Bind what was there before an item and is used in bodies."""
