@@ -76,7 +76,7 @@ newer:
 	    $$bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 	        hypothesis lark libcst numpy pytest pytest-timeout pytest-xdist rich syrupy || exit 1; \
 	    $$bin/python -m pytest -q -n 2 -m "not slow and not gpu" \
-	        tests/unit/ir tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
+	        tests/unit/ir tests/unit/infer tests/unit/operators tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
 	done
 
 # The programs of the tests by each lowering but torch's own; one test of SHARE, always the same.

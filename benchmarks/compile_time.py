@@ -52,11 +52,11 @@ from pyrelay.ir.expr import (  # noqa: E402
     Var,
 )
 from pyrelay.ir.module import Module  # noqa: E402
-from pyrelay.ir.ops.arithmetic import add  # noqa: E402
-from pyrelay.ir.ops.math import tanh  # noqa: E402
-from pyrelay.ir.ops.reduce import sum_  # noqa: E402
 from pyrelay.ir.types import float32, tensor_type  # noqa: E402
-from pyrelay.runtime.program import Program  # noqa: E402
+from pyrelay.operators.primitive.arithmetic import add  # noqa: E402
+from pyrelay.operators.primitive.math import tanh  # noqa: E402
+from pyrelay.operators.primitive.reduce import sum_  # noqa: E402
+from pyrelay.runtime.compile.program import Program  # noqa: E402
 
 CPU = torch.device("cpu")
 SIZES = (1_000, 10_000, 100_000)
@@ -68,7 +68,7 @@ STAGES: dict[str, Callable[[Program], object]] = {
     "simplify": lambda p: p.simplified,
     "host": lambda p: p.compiled(CPU),
 }
-"""The stages of `runtime.program`; inference and the rest work on what the one before left."""
+"""The stages of a program; each works on the module that the one before returned."""
 
 
 def shift(step: int) -> float:

@@ -18,24 +18,24 @@ os.environ["PYRELAY_LOWERING"] = "triton-interpret"
 
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage
 from pyrelay.kernels.fusion.segments import in_segments
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.pipeline import REGIONS
-from pyrelay.lower_triton import launch, start, tape
 from pyrelay.lower_triton.backend import INTERPRETED
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching import launch, start, tape
+from pyrelay.lower_triton.launching.launch import KernelCall
+from pyrelay.lower_triton.launching.region import RegionCall
 from pyrelay.lower_triton.lower import lower
-from pyrelay.lower_triton.region import RegionCall
 from pyrelay.passes.base import Context
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.infer import infer
 from pyrelay.passes.manager import run_passes
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.runtime.compile.kernels import Kernels
 from pyrelay.runtime.host import compile_module
-from pyrelay.runtime.kernels import Kernels
+from pyrelay.text.parser import parse_module
 
 CPU: Final = torch.device("cpu")
 ROUNDS: Final = 9

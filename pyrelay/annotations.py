@@ -2,8 +2,8 @@
 `Model`, `Params`, `Optimizer`.
 
 For stock type checkers `Tensor` is `Annotated` and an element type is `Any`, so annotated programs
-pass pyright and mypy. At run time an annotation is a small record that `translate.annotation` reads
-as a type of the IR. Nothing here needs torch.
+pass pyright and mypy. At run time an annotation is a small record that `translate.types.annotation`
+reads as a type of the IR. Nothing here needs torch.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Optimizer:
 
     lr: float
 
-    if TYPE_CHECKING:  # `runtime.optim` has them, with torch
+    if TYPE_CHECKING:  # `runtime.models.optim` has them, with torch
 
         def state_dict(self, model: Any) -> dict[str, Any]:
             """Give what it remembers of a model, to be saved."""

@@ -22,14 +22,7 @@ from .ir.op import Op
 from .ir.types import DType
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
-from .runtime.arguments import describe
-from .runtime.bound import PureFunction, place_of, runner_of
-from .runtime.constant import const as const
-from .runtime.create import create
-from .runtime.devices import device_named
-from .runtime.export import Exported
-from .runtime.function import RelayModel
-from .runtime.given import (
+from .runtime.calls.api_checks import (
     expect_fitting,
     expect_gradients,
     expect_model,
@@ -39,17 +32,24 @@ from .runtime.given import (
     expect_sizes,
     gradients_of,
 )
-from .runtime.loading import load_bytes
-from .runtime.model import Model
-from .runtime.optim import Optimizer, descend
-from .runtime.programs import eval_program
-from .runtime.records import Grads, Params
-from .runtime.reference import ref as ref
-from .runtime.structure import map_tensors, tensors
-from .runtime.text_module import ModuleFunction, RelayModule
-from .runtime.text_module import parse as parse
-from .translate.definition import meaning
-from .translate.unions import is_data_class
+from .runtime.calls.arguments import describe
+from .runtime.calls.bound import PureFunction, place_of, runner_of
+from .runtime.calls.function import RelayModel
+from .runtime.compile.programs import eval_program
+from .runtime.interop.export import Exported
+from .runtime.interop.loading import load_bytes
+from .runtime.models.create import create
+from .runtime.models.model import Model
+from .runtime.models.optim import Optimizer, descend
+from .runtime.models.records import Grads, Params
+from .runtime.texts.text_module import ModuleFunction, RelayModule
+from .runtime.texts.text_module import parse as parse
+from .runtime.values.constant import const as const
+from .runtime.values.devices import device_named
+from .runtime.values.reference import ref as ref
+from .runtime.values.structure import map_tensors, tensors
+from .translate.data.unions import is_data_class
+from .translate.source.definition import meaning
 
 Models = Model | Sequence[Model]
 Wrt = str | tuple[str, ...] | None

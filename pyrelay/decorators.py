@@ -22,26 +22,26 @@ from .diagnostics.source import NOWHERE
 from .extension import declare
 from .ir.intrinsics import Intrinsic
 from .ir.op import Effect, Gradient, Op, Sample, ShapeBehaviour, TypeRule
-from .ir.ops.table import ALIASES, ALL, UNLISTED
 from .ir.types import DTYPES
+from .operators.table import ALIASES, ALL, UNLISTED
 from .prelude import MEMBERS
 from .prelude.names import CONSTRUCTORS
 from .prelude.values import List, Nat, Rose
-from .runtime.function import RelayFunction as RelayFunction
-from .runtime.function import RelayModel as RelayModel
-from .runtime.function import Routine
-from .translate.decorated import decorated, expect_function
-from .translate.definition import Definition, Kind
-from .translate.habits import NOT_YET, OF_NAMESPACES, WITHOUT
-from .translate.optimizers import MAKERS, Maker
+from .runtime.calls.function import RelayFunction as RelayFunction
+from .runtime.calls.function import RelayModel as RelayModel
+from .runtime.calls.function import Routine
+from .translate.models.optimizers import MAKERS, Maker
+from .translate.source.decorated import decorated, expect_function
+from .translate.source.definition import Definition, Kind
+from .translate.subset.migration_hints import NOT_YET, OF_NAMESPACES, WITHOUT
 
 if TYPE_CHECKING:
     from inspect import Signature
 
     from .diagnostics.diagnostic import Report
-    from .ir.lowering import Fused
+    from .ir.declaration.lowering import Fused
     from .ir.module import Module
-    from .runtime.text_module import ModuleFunction, RelayModule
+    from .runtime.texts.text_module import ModuleFunction, RelayModule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,14 +59,14 @@ class Operator(Routine):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to tensors, outside of a compiled program. Raises CheckError."""
-        from .runtime.eager import apply
+        from .runtime.dispatch.eager import apply
 
         return apply(self.__relay__, args, kwargs)
 
     @property
     def __signature__(self) -> Signature:
         """What `help` and `inspect.signature` show."""
-        from .ir.op_signature import signature  # only help asks
+        from .ir.declaration.op_signature import signature  # only help asks
 
         return signature(self.__relay__)
 
@@ -120,7 +120,7 @@ class OptimizerFunction(Routine):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Give an optimiser. Raises ValueError for hyper-parameters that make no sense."""
-        from .runtime.optim import optimizer_of  # brings in torch
+        from .runtime.models.optim import optimizer_of  # brings in torch
 
         try:
             return optimizer_of(self.__relay__.make(*args, **kwargs))
@@ -361,7 +361,7 @@ class Equality(Routine):
         not compared, such as functions."""
         if _is_number(input) and _is_number(other):
             return self._operator(input, other)
-        from .runtime.equality import values_equal  # brings in torch
+        from .runtime.values.equality import values_equal  # brings in torch
 
         return values_equal(input, other)
 
@@ -375,7 +375,7 @@ def _is_number(value: Any) -> bool:
 
 def _show(value: Any) -> str:
     """Give a value as text, like `repr`, at any depth."""
-    from .runtime.written import value_text  # brings in torch
+    from .runtime.values.written import value_text  # brings in torch
 
     return value_text(value)
 

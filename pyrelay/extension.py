@@ -25,8 +25,8 @@ from .ir.op import (
 )
 
 if TYPE_CHECKING:
-    from .ir.elements import Elements, Place
-    from .ir.lowering import Fused
+    from .ir.declaration.elements import Elements, Place
+    from .ir.declaration.lowering import Fused
 
 _POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -53,9 +53,10 @@ def declare(
 
     `fused` says what the operator is inside a kernel, which otherwise ends at it: the element of
     the result at a place. It is called as `fused(k, place, *operands, **attributes)`, with the
-    arithmetic `k` (`ir.elements.Elements`), an `ir.elements.Place`, and operands as sources of
-    elements; `x(*place.index)` is that of an operand of the same shape. `MadeOf` and `Scatter`
-    of `ir.lowering` say the other two things that an operator may be there.
+    arithmetic `k` (`ir.declaration.elements.Elements`), an `ir.declaration.elements.Place`, and
+    operands as sources of elements; `x(*place.index)` is that of an operand of the same shape.
+    `MadeOf` and `Scatter` of `ir.declaration.lowering` say the other two things that an operator
+    may be there.
 
     Raises TypeError for `*args`, `**kwargs`.
     """

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from pyrelay.diagnostics.source import NOWHERE as SPAN
-from pyrelay.ir.build import Builder, Value
 from pyrelay.ir.dims import Dim, DimVar
 from pyrelay.ir.expr import (
     BindPattern,
@@ -23,8 +22,9 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef
-from pyrelay.ir.ops.table import BY_NAME
 from pyrelay.ir.types import INT, UNIT, AdtType, DType, RefType, TensorType, Type, int64
+from pyrelay.operators.builder import Builder, Value
+from pyrelay.operators.table import BY_NAME
 
 
 class Scope(Protocol):

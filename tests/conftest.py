@@ -108,7 +108,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have programs read back where the tests are ones that say so."""
     if request.path.parent in READ_BACK and FORCED == "auto":
-        from pyrelay.runtime.program import Program
+        from pyrelay.runtime.compile.program import Program
         from tests.round_trip import read_back
 
         monkeypatch.setattr(Program, "_ran", read_back)

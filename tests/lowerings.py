@@ -24,7 +24,7 @@ import pytest
 import torch
 
 from pyrelay.config import current, options
-from pyrelay.runtime.kernels import Kernels
+from pyrelay.runtime.compile.kernels import Kernels
 from tests.tolerances import assert_kernel
 
 REPEATS: Final = 2
@@ -103,7 +103,7 @@ def poisoned() -> Generator[None]:
 
 def interpret_by_rule() -> None:
     """Have kernels compared, and their launches counted, from now on."""
-    from pyrelay.lower_triton.build import triton_module
+    from pyrelay.lower_triton.launching.build import triton_module
 
     triton_module()
     from triton.runtime.interpreter import InterpretedFunction

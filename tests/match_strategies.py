@@ -16,10 +16,10 @@ from typing import Any, TypeAlias
 import torch
 from hypothesis import strategies as st
 
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.text.parser import parse_module
 
 DATA = """
 type Tree { Leaf, Mark(bool, float64), Node(Tree, int64, Tree) }

@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.relay.table import SUPPORTED
-from pyrelay.ir.text.lexis import TRANSFORMS
 from pyrelay.ir.types import DTYPES
+from pyrelay.operators.table import BY_NAME
 from pyrelay.prelude import library, relay_library
+from pyrelay.relay05.table import SUPPORTED
+from pyrelay.text.lexis import TRANSFORMS
 
 FOLDER: Final = Path(__file__).parent
 LONGEST: Final = 4000

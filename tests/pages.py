@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pyrelay.diagnostics.catalogue import by_code
 from pyrelay.diagnostics.diagnostic import Problem
+from pyrelay.ir.declaration.op_signature import signature
 from pyrelay.ir.op import Missing, Op, Param
-from pyrelay.ir.op_signature import signature
-from pyrelay.ir.ops.table import ALIASES, ALL
 from pyrelay.kernels.pipeline import CUT, all_passes
+from pyrelay.operators.table import ALIASES, ALL
 from pyrelay.passes.base import Pass
 from pyrelay.passes.pipeline import DEBUGGED, EVALUATED, called
-from pyrelay.runtime.lowerings import OWN_BACKENDS
+from pyrelay.runtime.compile.lowerings import OWN_BACKENDS
 
 ERRORS = Path(__file__).parent / "errors"
 

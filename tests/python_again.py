@@ -11,15 +11,15 @@ from pathlib import Path
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.expr import type_of
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Op
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import dim_names
 from pyrelay.ir.verify import Stage
 from pyrelay.passes.manager import Ran
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.program import Program
-from pyrelay.translate.printing.file import File
-from pyrelay.translate.printing.sayable import sayable
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.printer import to_text
+from pyrelay.to_python.file import File
+from pyrelay.to_python.sayable import sayable
 from tests.python_text import assert_reads_back
 
 _RAN = Program._ran

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from pyrelay.analysis.retype import Retyping, types_in
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import (
     Assumption,
@@ -39,6 +40,7 @@ from pyrelay.ir.expr import (
     type_of,
 )
 from pyrelay.ir.module import AdtDef, Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Op, Promotion
 from pyrelay.ir.traverse import (
     bound_vars,
@@ -50,10 +52,8 @@ from pyrelay.ir.traverse import (
     substitute,
 )
 from pyrelay.ir.types import INT, UNIT, AdtType, FnType, SizeType, Substitution, dim_names
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.retype import Retyping, types_in
-from pyrelay.translate.annotation import type_names
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.translate.types.annotation import type_names
 
 
 def _plain_patterns(function: Expr, adts: Mapping[str, AdtDef]) -> Expr:

@@ -30,18 +30,18 @@ from pyrelay.ir.expr import (
 )
 from pyrelay.ir.linking import Library
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import (
     bound_vars,
     post_order,
     rewrite,
 )
 from pyrelay.ir.types import AdtType, Type, map_type
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.translate.printing.data import field_names
-from pyrelay.translate.printing.file import File
-from pyrelay.translate.printing.sayable import sayable
-from pyrelay.translate.printing.text import to_python
+from pyrelay.text.printer import to_text
+from pyrelay.to_python.data import field_names
+from pyrelay.to_python.file import File
+from pyrelay.to_python.sayable import sayable
+from pyrelay.to_python.text import to_python
 from tests.python_forms import canonical
 
 _NUMBERS = itertools.count()

@@ -11,12 +11,12 @@ from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Call
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.traverse import post_order
+from pyrelay.operators.table import BY_NAME
 from pyrelay.passes.manager import Ran
-from pyrelay.runtime.program import Program
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 _RAN = Program._ran
 

@@ -5,9 +5,9 @@
 
 A program is one global function `main` over a matrix, a vector, a number, an int and a bool whose
 sizes are named, and the functions and data types it uses. It is built in A-normal form by
-`ir.build.Builder`; `as_trees` folds bindings back into operands. Every value is bounded and every
-loop counts down, so all programs stop and none overflows. A program with an effect on cells is
-made only where asked for.
+`operators.builder.Builder`; `as_trees` folds bindings back into operands. Every value is bounded
+and every loop counts down, so all programs stop and none overflows. A program with an effect on
+cells is made only where asked for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import torch
 from hypothesis import strategies as st
 
 from pyrelay.diagnostics.source import NOWHERE as SPAN
-from pyrelay.ir.build import Builder, Names, Value
 from pyrelay.ir.dims import Dim, DimVar
 from pyrelay.ir.expr import (
     Binding,
@@ -39,8 +38,7 @@ from pyrelay.ir.expr import (
     type_of,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.names import Names
 from pyrelay.ir.types import (
     BOOL,
     INT,
@@ -58,6 +56,9 @@ from pyrelay.ir.types import (
     int64,
     subtypes,
 )
+from pyrelay.operators.builder import Builder, Value
+from pyrelay.operators.table import BY_NAME
+from pyrelay.text.printer import to_text
 from tests.cell_steps import CellSteps
 from tests.program_scopes import Scope
 

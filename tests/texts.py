@@ -45,7 +45,6 @@ from pyrelay.ir.expr import (
     Wildcard,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
-from pyrelay.ir.ops.table import BY_NAME
 from pyrelay.ir.traverse import pattern_vars
 from pyrelay.ir.types import (
     DTYPES,
@@ -63,6 +62,7 @@ from pyrelay.ir.types import (
     float32,
     is_float,
 )
+from pyrelay.operators.table import BY_NAME
 
 FILE: Final = SourceFile("some file.py", "x" * 1000)
 NAMES: Final = st.sampled_from(

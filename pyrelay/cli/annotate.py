@@ -16,13 +16,13 @@ import pyrelay
 from ..decorators import RelayFunction
 from ..diagnostics.diagnostic import CheckError, Diagnostic, ParameterFix
 from ..diagnostics.source import Span
+from ..infer import infer
 from ..ir.expr import Function, type_of
 from ..ir.module import Module
 from ..ir.traverse import post_order
 from ..ir.types import Type
-from ..passes.infer import infer
-from ..translate.definition import Definition
-from ..translate.printing.file import File
+from ..to_python.file import File
+from ..translate.source.definition import Definition
 from ..translate.translator import TranslationError, translate
 
 _Place: TypeAlias = tuple[str, int]

@@ -23,7 +23,7 @@ from ..diagnostics.diagnostic import (
 from ..diagnostics.render import file_name
 from ..diagnostics.source import Span
 from ..diagnostics.wording import counted
-from ..translate.definition import Definition
+from ..translate.source.definition import Definition
 from .annotate import annotated
 from .load import LoadError, forget, functions, load
 from .texts import is_text, load_text

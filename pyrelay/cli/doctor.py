@@ -82,7 +82,7 @@ def _first_line(compiler: str) -> str:
 def _backends() -> Iterator[tuple[str, str]]:
     import torch  # as above
 
-    from ..runtime.lowerings import all_backends
+    from ..runtime.compile.lowerings import all_backends
 
     kinds = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     for name, backend in all_backends().items():

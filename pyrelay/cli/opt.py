@@ -16,14 +16,14 @@ from typing import Any, Final
 
 from ..diagnostics.misspelt import nearest
 from ..ir.module import Module
-from ..ir.printer import is_typed, to_text
 from ..ir.verify import Stage, VerifyError, includes, verify
 from ..kernels.fusion.fuse import Fuse
 from ..kernels.pipeline import all_passes
 from ..passes.base import Context, Pass
 from ..passes.grad import ExpandTransforms
-from ..passes.lowering import InferTypes, NormalForm
 from ..passes.manager import Ran, run_passes
+from ..passes.normalise.lowering import InferTypes, NormalForm
+from ..text.printer import is_typed, to_text
 from .load import LoadError
 from .texts import entry_of, load_text
 
@@ -65,7 +65,7 @@ def opt(
 
 
 def _evaluate(module: Module, entry: str) -> Any:
-    from ..runtime.evaluator import evaluate  # brings in torch
+    from ..runtime.compile.evaluator import evaluate  # brings in torch
 
     return evaluate(module, entry, (), dispatched=False)
 

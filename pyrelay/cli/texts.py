@@ -9,7 +9,7 @@ from ..diagnostics.misspelt import nearest
 from .load import LoadError
 
 if TYPE_CHECKING:
-    from ..runtime.text_module import RelayModule
+    from ..runtime.texts.text_module import RelayModule
 
 SUFFIXES: Final = (".relay", ".rly", ".json")
 """How the names of files end that hold programs as text or JSON."""

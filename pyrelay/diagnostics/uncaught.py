@@ -21,7 +21,18 @@ if TYPE_CHECKING:
 
 _OURS: Final = str(Path(__file__).parents[1])
 _INSIDE: Final = tuple(
-    str(Path(_OURS, part)) for part in ("passes", "kernels", "lower_torch", "lower_triton", "ir")
+    str(Path(_OURS, part))
+    for part in (
+        "analysis",
+        "infer",
+        "ir",
+        "kernels",
+        "lower_torch",
+        "lower_triton",
+        "operators",
+        "passes",
+        "text",
+    )
 )
 """Where exceptions of Python's own tell of mistakes in the package, not of the user's."""
 _LIBRARY: Final = str(Path(os.__file__).parent)

@@ -2,7 +2,7 @@
 
 A call of an operator has keys (its device, the dtypes of its operands, the modes around it), and an
 open table says which implementation runs for them. docs/dispatch.md explains it. Nothing here needs
-torch; `runtime.dispatching` runs the calls.
+torch; `runtime.dispatch.dispatching` runs the calls.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from ..diagnostics.catalogue.dispatch import (
 from ..diagnostics.diagnostic import CheckError
 from ..diagnostics.misspelt import nearest
 from ..ir.op import Op, ShapeBehaviour
-from ..ir.ops.table import ALIASES, BY_NAME
+from ..operators.table import ALIASES, BY_NAME
 from .keys import Key, key_of, keys_of
 from .registry import REGISTRY, Implementation, Registration, Table, shown
 

@@ -19,14 +19,14 @@ from typing import Any, Final, TypeAlias
 
 from ..diagnostics.misspelt import nearest
 from ..diagnostics.source import NOWHERE
+from ..operators.table import BY_NAME
+from ..text.parser import parse_module
+from ..text.printer import to_text
 from . import expr as e
 from .dims import Dim, DimVar
 from .expr import Clause, Expr, Flavour, Pattern, Rule, Var
 from .module import AdtDef, ConstructorDef, Module
 from .op import Op
-from .ops.table import BY_NAME
-from .parser import parse_module
-from .printer import to_text
 from .types import (
     DTYPES,
     STR,

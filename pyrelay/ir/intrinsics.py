@@ -1,7 +1,7 @@
 """What a name in a user's program can mean to the compiler, recognised by identity.
 
 A Python object that means something to `translate` carries it in an attribute `__relay__`: an
-operator (`Op`), an `Intrinsic`, or a definition (`translate.definition`).
+operator (`Op`), an `Intrinsic`, or a definition (`translate.source.definition`).
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class Module:
 
     def __str__(self) -> str:
         """Return the text of the module, which `relay.parse` reads."""
-        from .printer import to_text  # it prints modules
+        from ..text.printer import to_text  # it prints modules
 
         return to_text(self)
 

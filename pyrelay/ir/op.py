@@ -15,18 +15,18 @@ from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
 
+from .declaration.lowering import Contraction as Contraction
+from .declaration.lowering import Elementwise as Elementwise
+from .declaration.lowering import Host as Host
+from .declaration.lowering import Library as Library
+from .declaration.lowering import Lowering as Lowering
+from .declaration.lowering import MadeOf as MadeOf
+from .declaration.lowering import Method as Method
+from .declaration.lowering import Pointwise as Pointwise
+from .declaration.lowering import Reduction as Reduction
+from .declaration.lowering import Scatter as Scatter
+from .declaration.lowering import View as View
 from .dims import Dim
-from .lowering import Contraction as Contraction
-from .lowering import Elementwise as Elementwise
-from .lowering import Host as Host
-from .lowering import Library as Library
-from .lowering import Lowering as Lowering
-from .lowering import MadeOf as MadeOf
-from .lowering import Method as Method
-from .lowering import Pointwise as Pointwise
-from .lowering import Reduction as Reduction
-from .lowering import Scatter as Scatter
-from .lowering import View as View
 from .types import (
     PRELUDE,
     AdtType,
@@ -44,7 +44,7 @@ from .types import (
 )
 
 if TYPE_CHECKING:
-    from .build import Value
+    from ..operators.builder import Value
 
 
 class Role(Enum):
@@ -494,6 +494,6 @@ class Op:
 
     def __call__(self, *operands: Value | float | None, **attrs: Any) -> Value:
         """Emit a call on values under construction; for gradient rules and passes."""
-        from .build import emit_call  # build.py needs Op; the cycle exists only at call time
+        from ..operators.builder import emit_call  # it needs Op: a cycle at call time only
 
         return emit_call(self, operands, attrs)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from ..ir.declaration.elements import Place
+from ..ir.declaration.lowering import Elementwise, Scatter, inside
 from ..ir.dims import Dim
-from ..ir.elements import Place
 from ..ir.expr import Call, type_of
-from ..ir.lowering import Elementwise, Scatter, inside
 from ..ir.op import Op
 from ..ir.types import UNIT, DType, TupleType, Type
 from .reading import dtype_of, shape_of
@@ -38,7 +38,7 @@ def is_said(call: Call) -> bool:
 @final
 @dataclass(frozen=True, slots=True)
 class _Unread:
-    """An operand of which only the type matters: an `ir.elements.Source`."""
+    """An operand of which only the type matters: an `ir.declaration.elements.Source`."""
 
     shape: tuple[Dim, ...]
     dtype: DType

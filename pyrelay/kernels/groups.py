@@ -13,14 +13,22 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, final
 
+from ..ir.declaration.lowering import (
+    Contraction,
+    Elementwise,
+    MadeOf,
+    Pointwise,
+    Reduction,
+    Scatter,
+    inside,
+)
 from ..ir.dims import ONE, Dim, product
 from ..ir.expr import Call, Expr, Function, Var, is_unit, type_of
-from ..ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reduction, Scatter, inside
 from ..ir.op import Op
-from ..ir.ops.descent import overwrite
-from ..ir.ops.reducing import reduced_axes
 from ..ir.traverse import children
 from ..ir.types import DType, TupleType
+from ..operators.composite.descent import overwrite
+from ..operators.shared.reducing import reduced_axes
 from .contraction_axes import COLUMN, ROW, Structure, sorts_of
 from .places import Places
 from .reading import bindings_of, dtype_of, results_of, shape_of, straight_line
@@ -100,8 +108,9 @@ class Domain:
 @final
 @dataclass(frozen=True, slots=True)
 class Reduced:
-    """One reduction: `var` is what `combine` (see `ir.lowering.Reduction`) gives of the elements of
-    `operand` along the reduced dims; with `with_positions` it is a pair with the position."""
+    """One reduction: `var` is what `combine` (see `ir.declaration.lowering.Reduction`) gives of the
+    elements of `operand` along the reduced dims; with `with_positions` it is a pair with the
+    position."""
 
     var: Var
     call: Call

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from ..ir.bounds import at_most
+from ..ir.declaration.storage import makes_storage, overwritten_operand
 from ..ir.dims import ZERO, Dim
 from ..ir.expr import Call, Expr, Function, GlobalVar, TupleGet, Var, type_of
 from ..ir.op import Op
-from ..ir.storage import makes_storage, overwritten_operand
 from ..ir.types import TensorType
 from .cost import size_of
 from .fusion.nodes import estimate, mentioned

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..ir.expr import Call, GlobalVar, LetBlock, Var
-from ..ir.ops.descent import overwrite
 from ..ir.traverse import post_order
+from ..operators.composite.descent import overwrite
 from .outlined import outlined_of
 
 if TYPE_CHECKING:

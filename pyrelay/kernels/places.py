@@ -1,7 +1,7 @@
 """Places simplified by what is known of their coordinates.
 
-A place is made of dims (`ir.elements.Place`) over coordinates, each at least 0 and less than its
-size, and over sizes, which are at least 1 wherever there is an element to ask for. So
+A place is made of dims (`ir.declaration.elements.Place`) over coordinates, each at least 0 and less
+than its size, and over sizes, which are at least 1 wherever there is an element to ask for. So
 `(i*K + k) // K` is `i` and `(i*K + k) % K` is `k` for a coordinate `k` of a dim of size `K`, and
 what one reshape takes apart another puts together again.
 """
@@ -14,7 +14,7 @@ from typing import Final, final
 
 from ..ir.bounds import is_nonnegative, positive_part
 from ..ir.dims import ONE, ZERO, Dim, DimAtom, DimOp, DimVar, Monomial, product
-from ..ir.ops.moving import linear
+from ..operators.shared.moving import linear
 
 
 @final

@@ -13,8 +13,10 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Protocol, final
 
+from ..ir.declaration.elements import Elements, Place
+from ..ir.declaration.lowering import Elementwise, Pointwise, inside
+from ..ir.declaration.scalars import compute_dtype
 from ..ir.dims import Dim
-from ..ir.elements import Elements, Place
 from ..ir.expr import (
     Binding,
     Call,
@@ -27,13 +29,11 @@ from ..ir.expr import (
     is_unit,
     type_of,
 )
-from ..ir.lowering import Elementwise, Pointwise, inside
 from ..ir.op import Op
-from ..ir.ops.moving import broadcast_index
 from ..ir.rounding import nearest
-from ..ir.scalars import compute_dtype
 from ..ir.traverse import Steps, run, spine
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
+from ..operators.shared.moving import broadcast_index
 from .places import Places
 
 

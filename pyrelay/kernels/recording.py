@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
+from ..ir.declaration.elements import Elements, Place
+from ..ir.declaration.lowering import Scatter
 from ..ir.dims import Dim
-from ..ir.elements import Elements, Place
 from ..ir.expr import Call, Constant, Var, type_of
-from ..ir.lowering import Scatter
 from ..ir.types import DType
 from .places import Places
 from .reading import Reader, dtype_of, shape_of

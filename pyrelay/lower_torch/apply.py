@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 import torch
 
+from ..ir.declaration.scalars import compute_dtype
 from ..ir.dims import Dim
 from ..ir.expr import Call, type_of
 from ..ir.nested import leaves
@@ -25,7 +26,6 @@ from ..ir.op import (
     ShapeBehaviour,
     View,
 )
-from ..ir.scalars import compute_dtype
 from ..ir.types import (
     DType,
     DTypeKind,

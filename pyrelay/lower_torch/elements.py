@@ -16,14 +16,23 @@ from typing import Any, Final, TypeAlias, assert_never, final
 import torch
 
 from ..diagnostics.source import NOWHERE
-from ..ir.build import Builder, Names
+from ..ir.declaration.elements import Place
+from ..ir.declaration.lowering import (
+    Contraction,
+    Elementwise,
+    MadeOf,
+    Pointwise,
+    Reduction,
+    Scatter,
+    inside,
+)
 from ..ir.dims import Dim, DimAtom, DimHole, DimOp, DimVar
-from ..ir.elements import Place
 from ..ir.expr import Call, Constant, Expr, Tuple, TupleGet, Var, type_of
-from ..ir.lowering import Contraction, Elementwise, MadeOf, Pointwise, Reduction, Scatter, inside
+from ..ir.names import Names
 from ..ir.op import Op, Solver
-from ..ir.ops.moving import broadcast_index
 from ..ir.types import DType, SizeType, TensorType, TupleType, Type, int64, known_dtype
+from ..operators.builder import Builder
+from ..operators.shared.moving import broadcast_index
 from .apply import apply_op, as_tensors, compute_dtype, is_omitted
 from .constants import is_host_number, tensor_constant, torch_dtype
 from .scalars import TorchScalars, TorchValue, tensor_of

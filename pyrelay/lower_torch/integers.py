@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import torch
 
-from ..ir.ops.conversions import integer_of
+from ..operators.host.conversions import integer_of
 
 LOWEST: Final = -(2**63)
 HIGHEST: Final = 2**63 - 1

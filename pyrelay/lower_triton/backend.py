@@ -11,12 +11,12 @@ from ..config import current
 from ..kernels.backend import Backend, Device, KernelFunction, RegionFunction, Remark, Run
 from ..kernels.fusion.segments import Segments
 from ..kernels.groups import Kind
-from .build import NoTriton, check_driver, triton_module
-from .choosing import chooser
-from .graphs import CudaRecorder, GraphedRegion
-from .launch import KernelCall
+from .launching.build import NoTriton, check_driver, triton_module
+from .launching.choosing import chooser
+from .launching.graphs import CudaRecorder, GraphedRegion
+from .launching.launch import KernelCall
+from .launching.region import RegionCall, can_be_taped
 from .lower import lower_group
-from .region import RegionCall, can_be_taped
 from .shown import reading_again, text_of, why_without_text
 
 if TYPE_CHECKING:

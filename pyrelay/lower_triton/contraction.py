@@ -30,12 +30,12 @@ from ..kernels.groups import Domain, Group, Product, Reduced
 from ..kernels.places import linear
 from ..kernels.reading import dtype_of, shape_of
 from .block import Block
-from .combining import Row
 from .emit import KernelText
 from .expressions import type_text
 from .indexing import Axis
 from .kernel import Kernel, Layout, Lowered, NoKernel, Tiles
-from .reductions import Reduction, combining_dtype, first_of, result_terms
+from .rows.combining import Row
+from .rows.reductions import Reduction, combining_dtype, first_of, result_terms
 from .supplier import TermSupplier
 from .terms import Term, is_half, widened
 from .text import Text

@@ -21,7 +21,7 @@ from .block import Block
 from .emit import KernelText
 from .indexing import Axis, steps_of
 from .kernel import Config, Kernel, Layout, Tiles
-from .row_configs import fills
+from .rows.configs import fills
 from .supplier import TermSupplier
 from .terms import Access, Term
 

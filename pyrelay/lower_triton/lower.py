@@ -9,7 +9,7 @@ from ..kernels.groups import Group, Kind, group_of
 from .contraction import lower_contraction
 from .kernel import Layout, Lowered
 from .pointwise import lower_pointwise
-from .rows import lower_rows
+from .rows.rows import lower_rows
 from .scatter import lower_scatter
 from .updates import lower_updates
 

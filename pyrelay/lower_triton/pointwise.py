@@ -19,7 +19,7 @@ from .crossing import cut_of, lower_crossing
 from .emit import KernelText
 from .indexing import Axis
 from .kernel import Config, Kernel, Layout, Lowered, Tiles
-from .row_configs import fills
+from .rows.configs import fills
 from .supplier import TermSupplier
 
 CONFIGS: Final = (

@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, final
 
+from ..ir.declaration.elements import Elements
 from ..ir.dims import Dim
-from ..ir.elements import Elements
 from ..ir.rounding import nearest
 from ..ir.types import (
     DType,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from ..ir.declaration.elements import Place
 from ..ir.dims import product
-from ..ir.elements import Place
 from ..ir.expr import type_of
 from ..ir.types import DType, float32, float64, int32, int64
 from ..kernels.groups import Group, Scattered

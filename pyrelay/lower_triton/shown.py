@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ..ir.types import SizeType
 from ..kernels.groups import Group, Kind
 from .kernel import Form, Layout, Lowered, NoKernel
+from .launching.versions import MOST_PROCESSORS
 from .lower import lower_group
-from .row_plan import plan_of
-from .row_traffic import read_again
-from .rows import longest_row
-from .versions import MOST_PROCESSORS
+from .rows.plan import plan_of
+from .rows.rows import longest_row
+from .rows.traffic import read_again
 
 if TYPE_CHECKING:
     from ..ir.expr import Function

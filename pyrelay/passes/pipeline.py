@@ -9,26 +9,26 @@ from typing import Final
 
 from .accumulate import Accumulate
 from .base import Pass
-from .blame import BlameCallers
-from .cse import ShareSubexpressions
-from .dce import RemoveDead
-from .empty_match import FillEmptyMatches
-from .first_order import FirstOrder
-from .flavours import GroupByEffect
-from .fold import Fold
+from .closures import FirstOrder
 from .grad import ExpandTransforms
-from .hoist import Hoist
-from .in_place import UpdateInPlace
-from .inline import Inline
-from .inline_joins import InlineJoins
-from .low_rank_gradients import FactorGradients
-from .lowering import InferTypes, NormalForm, SolveSizes
 from .manager import Phase, Pipeline
-from .merge_slices import MergeSlices
-from .pool_first import PoolFirst
-from .promote_refs import PromoteRefs
-from .simplify import Simplify
-from .torch_peepholes import TorchPeepholes
+from .normalise.blame_callers import BlameCallers
+from .normalise.empty_match import FillEmptyMatches
+from .normalise.flavours import GroupByEffect
+from .normalise.inline_joins import InlineJoins
+from .normalise.lowering import InferTypes, NormalForm, SolveSizes
+from .rewrites.hoist import Hoist
+from .rewrites.in_place import UpdateInPlace
+from .rewrites.low_rank_gradients import FactorGradients
+from .rewrites.merge_slices import MergeSlices
+from .rewrites.pool_first import PoolFirst
+from .rewrites.torch_peepholes import TorchPeepholes
+from .simplify.cse import ShareSubexpressions
+from .simplify.dce import RemoveDead
+from .simplify.fold import Fold
+from .simplify.inline import Inline
+from .simplify.promote_refs import PromoteRefs
+from .simplify.simplify import Simplify
 
 TYPED: Final = Phase("typed", (InferTypes(),))
 ANF: Final = Phase("anf", (NormalForm(), SolveSizes(), BlameCallers()))

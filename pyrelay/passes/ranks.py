@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import count, product
 from typing import Final, TypeAlias
 
-from ..ir.build import Names
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Function, GlobalVar, Var
 from ..ir.module import Module
+from ..ir.names import Names
 from ..ir.traverse import free_globals, replace_params
 from ..ir.types import (
     Type,

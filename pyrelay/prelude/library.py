@@ -36,8 +36,8 @@ def library() -> Module:
     """Give the whole prelude, not yet typed, under the names it has in programs."""
     from importlib import resources  # this and the parser are slow to import
 
-    from ..ir.parser import parse_module
     from ..ir.rename import rename
+    from ..text.parser import parse_module
 
     place = resources.files(__spec__.parent).joinpath(FILE)
     return rename(parse_module(place.read_text("utf-8"), FILE), qualified)

@@ -85,7 +85,7 @@ class Function:
     def __call__(self, *args: Any) -> Any:
         """Give the value at arguments, by the compiled program. Raises CheckError and RunError."""
         # The runtime lies above this layer and brings in torch.
-        return import_module("pyrelay.runtime.prelude").call(self.__relay__, args)
+        return import_module("pyrelay.runtime.texts.prelude").call(self.__relay__, args)
 
     def __repr__(self) -> str:
         return f"<prelude.{self.__name__}>"

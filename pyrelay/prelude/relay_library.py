@@ -16,7 +16,7 @@ def relay_library() -> Module:
     """Give the whole prelude of Relay's texts, not yet typed."""
     from importlib import resources  # this and the parser are slow to import
 
-    from ..ir.parser import parse_module
+    from ..text.parser import parse_module
 
     place = resources.files(__spec__.parent).joinpath(FILE)
     return parse_module(place.read_text("utf-8"), FILE)

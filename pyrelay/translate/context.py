@@ -21,30 +21,30 @@ from ..diagnostics.catalogue.names import (
 from ..diagnostics.catalogue.sites import EndlessModel
 from ..diagnostics.diagnostic import Diagnostic, Problem
 from ..diagnostics.source import Span
-from ..ir.build import Names
 from ..ir.dims import Dim, DimVar
 from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
-from ..ir.ops.captured import CapturedInteger, CapturedNumber
+from ..ir.names import Names
 from ..ir.placeholder import placeholder
 from ..ir.traverse import Steps
 from ..ir.types import Type
-from .annotation import AnnotationReader
-from .data import DataConstructor, DataTypes
-from .definition import Definition, Kind, Meaning, ModelUse, StaticValue
-from .environment import Bound, Environment, Holder, Static, Unbound
-from .flow import annotated_names
-from .methods import CALLED, Method, choice, kind_of, method
-from .models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
-from .optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
-from .places import Updaters, Updates
-from .scope import MISSING, Guard, Place, Scope, is_frozen, nearest
-from .signature import Signature, read_signature
-from .unions import Union, is_data_class
+from ..operators.captured import CapturedInteger, CapturedNumber
+from .data.data import DataConstructor, DataTypes
+from .data.methods import CALLED, Method, choice, kind_of, method
+from .data.unions import Union, is_data_class
+from .models.models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
+from .models.optimizer_places import Updaters, Updates
+from .models.optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
+from .names.environment import Bound, Environment, Holder, Static, Unbound
+from .names.flow import annotated_names
+from .names.scope import MISSING, Guard, Place, Scope, is_frozen, nearest
+from .source.definition import Definition, Kind, Meaning, ModelUse, StaticValue
+from .source.signature import Signature, read_signature
+from .types.annotation import AnnotationReader
 
 if TYPE_CHECKING:
-    from .sharing import Summary
-    from .summaries import Unit
+    from .names.sharing import Summary
+    from .names.summaries import Unit
 
 T = TypeVar("T")
 Requirements: TypeAlias = Mapping[Definition, Mapping[str, StaticValue]]

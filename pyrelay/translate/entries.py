@@ -13,13 +13,13 @@ from ..diagnostics.diagnostic import CheckError
 from ..ir.dims import DimVar
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
-from . import described
-from .annotation import NotData, type_names
 from .context import Program
-from .definition import Definition, DerivedFunction
-from .described import Described
-from .mentions import transform_of
-from .signature import Signature
+from .names.mentions import transform_of
+from .source.definition import Definition, DerivedFunction
+from .source.signature import Signature
+from .types import described
+from .types.annotation import NotData, type_names
+from .types.described import Described
 
 
 def specialised(

@@ -19,9 +19,9 @@ from ..diagnostics.catalogue.sites import OtherModel
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .context import Context, ModelParts, Program, Requirements, field_of
-from .definition import Definition, Kind, StaticValue, meaning
-from .models import Instance, PassedModel, SubSite
-from .optimizers import OptimizerUse, is_optimizer
+from .models.models import Instance, PassedModel, SubSite
+from .models.optimizers import OptimizerUse, is_optimizer
+from .source.definition import Definition, Kind, StaticValue, meaning
 
 Statics = tuple[tuple[str, StaticValue], ...]
 

@@ -21,23 +21,19 @@ from ..ir.traverse import Steps, let, replace_params, run
 from ..ir.types import Type
 from ..prelude.library import link
 from . import entries
-from .annotation import AnnotationReader
+from .calls.expressions import expression
+from .calls.functions import annotated_definition
+from .calls.method_calls import chosen_method, own_class
 from .context import Context, ModelParts, ModelVar, Program
-from .data import DataType
-from .data_names import data_names
-from .debugging import source_functions
-from .definition import Definition, DerivedFunction, Kind, Meaning, ModelUse, StaticValue
-from .derived_numbers import FunctionNumbers
-from .described import Described, numbers_in
-from .environment import Bound, Holder, Static, Unbound
-from .expressions import expression
-from .flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
-from .functions import annotated_definition
-from .growth import grown_in
+from .control.debugging import source_functions
+from .control.statements import function_body
+from .control.streams import stream_of
+from .data.data import DataType
+from .data.data_names import data_names
 from .instances import NotSupplied, complete_statics
-from .mentions import lift
-from .method_calls import chosen_method, own_class
-from .models import (
+from .lists.list_append import grown_in
+from .models.implicit_models import find_requirements
+from .models.models import (
     Instance,
     ModelSpec,
     PassedModel,
@@ -46,17 +42,21 @@ from .models import (
     params_type,
     state_type,
 )
-from .number_places import filled
-from .optimizers import STAND_IN, OptimizerGuard, OptimizerUse
-from .ownership import writes_items
-from .passed_models import use_of
-from .places import ParameterPlace, Updaters
-from .requirements import find_requirements
-from .scope import Guard, Place
-from .signature import Parameter, Signature
-from .statements import function_body
-from .streams import stream_of
-from .tied_shapes import tied
+from .models.optimizer_places import ParameterPlace, Updaters
+from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
+from .models.passed_models import use_of
+from .models.tied_shapes import tied
+from .names.alias_check import writes_items
+from .names.environment import Bound, Holder, Static, Unbound
+from .names.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
+from .names.mentions import lift
+from .names.scope import Guard, Place
+from .source.definition import Definition, DerivedFunction, Kind, Meaning, ModelUse, StaticValue
+from .source.signature import Parameter, Signature
+from .types.annotation import AnnotationReader
+from .types.derived_numbers import FunctionNumbers
+from .types.described import Described, numbers_in
+from .types.number_places import filled
 
 PassedFunction: TypeAlias = Definition | DerivedFunction | Op
 """A relay function that a script passes."""

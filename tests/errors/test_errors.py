@@ -135,7 +135,15 @@ def internal_names() -> set[str]:
     """Give the names of the compiler's own classes that no user has met."""
     names: set[str] = set()
     for module in list(sys.modules.values()):
-        if module.__name__.startswith(("pyrelay.ir", "pyrelay.passes", "pyrelay.translate")):
+        if module.__name__.startswith(
+            (
+                "pyrelay.ir",
+                "pyrelay.infer",
+                "pyrelay.operators",
+                "pyrelay.passes",
+                "pyrelay.translate",
+            )
+        ):
             names |= {n for n, v in vars(module).items() if inspect.isclass(v)}
     assert pyrelay.ir.__name__
     return {n for n in names if re.fullmatch(r"[A-Z][a-z]+[A-Z]\w+", n)}

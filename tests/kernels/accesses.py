@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from pyrelay.lower_triton.kernel import Kernel, Read, Scratch, Written
-from pyrelay.lower_triton.start import Launch
+from pyrelay.lower_triton.launching.start import Launch
 
 
 @final

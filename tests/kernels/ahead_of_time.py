@@ -19,9 +19,9 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from pyrelay.lower_triton.build import ahead_of_time, source_file, triton_module
 from pyrelay.lower_triton.kernel import Kernel, Size, Stride
-from pyrelay.lower_triton.versions import multiplies_doubles, processors_of
+from pyrelay.lower_triton.launching.build import ahead_of_time, source_file, triton_module
+from pyrelay.lower_triton.launching.versions import multiplies_doubles, processors_of
 
 TARGETS: Final = (("cuda", 80, 32), ("cuda", 90, 32), ("hip", "gfx942", 64))
 

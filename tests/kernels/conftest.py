@@ -54,8 +54,8 @@ def looked_at(request: pytest.FixtureRequest) -> Generator[None]:
     import torch
 
     from pyrelay.config import options
-    from pyrelay.lower_triton import tape
-    from pyrelay.lower_triton.prepare import Storage
+    from pyrelay.lower_triton.launching import tape
+    from pyrelay.lower_triton.launching.prepare import Storage
     from tests.kernels.combining import by_halves
     from tests.kernels.running import ACCESSES, GUARDS, IS_INTERPRETED, SEED
 
@@ -79,7 +79,7 @@ def looked_at(request: pytest.FixtureRequest) -> Generator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the kernels of this process to the folder that `KERNELS` names."""
-    from pyrelay.lower_triton.build import built_kernels
+    from pyrelay.lower_triton.launching.build import built_kernels
 
     folder = os.environ.get("KERNELS")
     kernels = built_kernels()

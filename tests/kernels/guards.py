@@ -12,8 +12,8 @@ from typing import Any, Final, final
 
 import torch
 
-from pyrelay.lower_triton.prepare import Storage
-from pyrelay.lower_triton.tape import Slot
+from pyrelay.lower_triton.launching.prepare import Storage
+from pyrelay.lower_triton.launching.tape import Slot
 
 WIDTH: Final = int(os.environ.get("KERNELS_GUARD", "256"))
 """Bytes on each side: a power of two, so that what lies between is aligned as it would be; none

@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, Final
 
-from pyrelay.lower_triton.build import ahead_of_time, triton_module
 from pyrelay.lower_triton.kernel import Kernel
-from pyrelay.lower_triton.versions import processors_of
+from pyrelay.lower_triton.launching.build import ahead_of_time, triton_module
+from pyrelay.lower_triton.launching.versions import processors_of
 
 HOPPER: Final = ("cuda", 90, 32)
 

@@ -15,9 +15,9 @@ os.environ["PYRELAY_LOWERING"] = "auto"
 
 import torch
 
-from pyrelay.lower_triton import launch
-from pyrelay.lower_triton.build import triton_module
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching import launch
+from pyrelay.lower_triton.launching.build import triton_module
+from pyrelay.lower_triton.launching.launch import KernelCall
 from tests.kernels.running import CPU
 from tests.kernels.test_launch import SCALE, function_of, scaled
 

@@ -18,9 +18,9 @@ from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.kernels.groups import group_of
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.kernels.accesses import Accesses
 from tests.kernels.exact import assert_close, has_float64
 from tests.kernels.guards import Guards

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.types import float32
 from pyrelay.lower_triton.kernel import Config, Kernel, Lowered, Read, Size, Tiles, Written
-from pyrelay.lower_triton.launch import KernelCall
-from pyrelay.passes.infer import infer
+from pyrelay.lower_triton.launching.launch import KernelCall
+from pyrelay.text.parser import parse_module
 from tests.kernels.running import ACCESSES, CPU, GUARDS
 
 N = Dim.of("N")

@@ -21,8 +21,8 @@ import pytest
 
 from pyrelay.config import options
 from pyrelay.files import replace_file
-from pyrelay.lower_triton import build
-from pyrelay.lower_triton.versions import multiplies_doubles, processors_of
+from pyrelay.lower_triton.launching import build
+from pyrelay.lower_triton.launching.versions import multiplies_doubles, processors_of
 
 TEXT = """\
 import triton

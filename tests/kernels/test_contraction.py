@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered, Tiles
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, run

@@ -14,7 +14,7 @@ import torch
 
 from pyrelay import Dim, Float, RunError, Tensor, relay
 from pyrelay.config import options
-from pyrelay.lower_triton.graphs import RUNS_BEFORE, CudaRecorder
+from pyrelay.lower_triton.launching.graphs import RUNS_BEFORE, CudaRecorder
 from pyrelay.models import mlp as mlps
 from pyrelay.models.mlp import mlp
 from tests.kernels.running import DEVICE, IS_INTERPRETED

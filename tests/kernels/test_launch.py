@@ -8,9 +8,9 @@ from typing import Any, Final
 import pytest
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim, product
 from pyrelay.ir.expr import Function
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.types import float32, int64
 from pyrelay.lower_triton.kernel import (
     Config,
@@ -27,10 +27,10 @@ from pyrelay.lower_triton.kernel import (
     Tiles,
     Written,
 )
-from pyrelay.lower_triton.launch import KernelCall, unit_of
+from pyrelay.lower_triton.launching.launch import KernelCall, unit_of
+from pyrelay.lower_triton.launching.prepare import Question
 from pyrelay.lower_triton.lower import lower
-from pyrelay.lower_triton.prepare import Question
-from pyrelay.passes.infer import infer
+from pyrelay.text.parser import parse_module
 from tests.kernels.running import DEVICE, IS_INTERPRETED, check
 from tests.unit.kernels.kernels import kernel as kernel_of
 

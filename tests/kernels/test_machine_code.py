@@ -11,8 +11,8 @@ import pytest
 from pyrelay import Float, bfloat16
 from pyrelay.ir.expr import Function
 from pyrelay.lower_triton.kernel import Form, Kernel, Layout
+from pyrelay.lower_triton.launching.versions import MOST_PROCESSORS
 from pyrelay.lower_triton.lower import lower
-from pyrelay.lower_triton.versions import MOST_PROCESSORS
 from tests.kernels.machine_code import accesses, compiling, most_processors, ptx, resources
 from tests.kernels.row_functions import functions_of
 from tests.kernels.test_traffic import reductions_of_rows

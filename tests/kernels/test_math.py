@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from pyrelay.lower_triton import build
+from pyrelay.lower_triton.launching import build
 from tests.kernels.running import DEVICE
 
 INF: Final = math.inf

@@ -16,14 +16,14 @@ import torch
 from pyrelay.config import options
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.lower_triton import build, launch
 from pyrelay.lower_triton.backend import ON_GPU
-from pyrelay.lower_triton.build import NoTriton
 from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
-from pyrelay.lower_triton.launch import KernelCall
-from pyrelay.lower_triton.prepare import Question
-from pyrelay.runtime import lowerings
-from pyrelay.runtime.lowerings import lowering_on
+from pyrelay.lower_triton.launching import build, launch
+from pyrelay.lower_triton.launching.build import NoTriton
+from pyrelay.lower_triton.launching.launch import KernelCall
+from pyrelay.lower_triton.launching.prepare import Question
+from pyrelay.runtime.compile import lowerings
+from pyrelay.runtime.compile.lowerings import lowering_on
 from tests.kernels.running import CPU
 from tests.kernels.test_launch import SCALE, function_of, scaled
 

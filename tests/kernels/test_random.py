@@ -12,15 +12,15 @@ from hypothesis import given, settings
 
 from pyrelay.ir.expr import Expr, Function
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.lower_triton.kernel import NoKernel
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime import evaluator
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile import evaluator
 from tests.kernels.running import DEVICE, run
 from tests.property.lowerings import check, differentiated
 from tests.property.test_gradients import FIRST, derived

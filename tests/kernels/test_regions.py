@@ -13,13 +13,13 @@ import torch
 
 from pyrelay.ir.expr import Var
 from pyrelay.kernels.fusion.segments import CALLS, in_segments
-from pyrelay.lower_triton import tape
 from pyrelay.lower_triton.backend import INTERPRETED
-from pyrelay.lower_triton.region import RegionCall
-from pyrelay.lower_triton.tape import CallStep, KernelStep, Tape
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.lower_triton.launching import tape
+from pyrelay.lower_triton.launching.region import RegionCall
+from pyrelay.lower_triton.launching.tape import CallStep, KernelStep, Tape
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.runtime.compile.kernels import Kernels
 from pyrelay.runtime.host import compile_module
-from pyrelay.runtime.kernels import Kernels
 from tests.kernels.running import CPU
 from tests.kernels.test_starting import Gpu, gpu
 from tests.tolerances import assert_kernel as assert_same

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pytest
 import torch
 
-from pyrelay.lower_triton import launch, start, tape, versions
-from pyrelay.lower_triton.launch import KernelCall
-from pyrelay.lower_triton.start import Address
+from pyrelay.lower_triton.launching import launch, start, tape, versions
+from pyrelay.lower_triton.launching.launch import KernelCall
+from pyrelay.lower_triton.launching.start import Address
 from tests.kernels.running import CPU
 from tests.kernels.test_launch import SCALE, SUM, function_of, scaled, summed
 

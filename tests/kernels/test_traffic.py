@@ -21,11 +21,12 @@ from pyrelay.kernels.cost import cost_of
 from pyrelay.kernels.groups import Kind, group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.lower_torch.constants import torch_dtype
-from pyrelay.lower_triton import launch, rows
 from pyrelay.lower_triton.kernel import Form, Layout
-from pyrelay.lower_triton.launch import KernelCall
+from pyrelay.lower_triton.launching import launch
+from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
-from pyrelay.lower_triton.row_plan import plan_of
+from pyrelay.lower_triton.rows.plan import plan_of
+from pyrelay.lower_triton.rows.rows import rows
 from tests.golden import Golden
 from tests.kernels.row_functions import NAMES, functions_of
 from tests.kernels.running import ACCESSES, CPU

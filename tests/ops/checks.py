@@ -9,9 +9,9 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Sample
-from pyrelay.ir.ops import failing, stream, text
 from pyrelay.ir.types import SizeType, StrType, TensorType, TupleType, Type, is_float
 from pyrelay.lower_torch.constants import torch_dtype
+from pyrelay.operators.host import failing, stream, text
 
 
 def assert_has_type(value: Any, ty: Type, sizes: Mapping[str, int]) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.build import Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Var
 from pyrelay.ir.op import Holder, NoGradient, Op, Sample
 from pyrelay.ir.types import float64
+from pyrelay.operators.builder import Value
 from tests.ops.checks import operands_of
 from tests.ops.materials import leaves, tensors, widened
 from tests.ops.programs import (

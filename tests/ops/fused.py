@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from pyrelay.ir.build import Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call, Expr
 from pyrelay.ir.op import Op, Sample
-from pyrelay.ir.ops import pool
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.lower_torch.elements import NotSaidError, fused_value
+from pyrelay.operators.builder import Value
+from pyrelay.operators.primitive import pool
 from tests.ops.materials import tensors
 from tests.ops.programs import CPU, Program, call_program
 from tests.ops.straight import atoms

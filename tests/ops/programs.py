@@ -12,10 +12,10 @@ from typing import Any
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import Builder, Names, Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var
 from pyrelay.ir.module import Module
+from pyrelay.ir.names import Names
 from pyrelay.ir.op import (
     Clash,
     Expansion,
@@ -38,7 +38,8 @@ from pyrelay.ir.types import (
     is_float,
 )
 from pyrelay.lower_torch.apply import apply_op
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.builder import Builder, Value
+from pyrelay.runtime.compile.evaluator import evaluate
 
 CPU = torch.device("cpu")
 

@@ -16,12 +16,12 @@ import torch
 from torch.nn import functional
 from torch.optim import adam, sgd
 
-from pyrelay.ir.attributes import bind_attrs
-from pyrelay.ir.build import promoted_dtype
+from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, Promotion, Role
 from pyrelay.ir.types import DTYPES, DType
 from pyrelay.lower_torch.constants import torch_dtype
+from pyrelay.operators.builder import promoted_dtype
 
 
 def _reduce_all_by_default(function: Callable[..., Any]) -> Callable[..., Any]:

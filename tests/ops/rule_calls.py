@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.attributes import bind_attrs
+from pyrelay.infer.solver import Solver
+from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Op, RuleCall
 from pyrelay.ir.types import UNIT, TensorType, Type, float32
-from pyrelay.passes.infer.solver import Solver
 
 
 def new_solver() -> Solver:

@@ -13,9 +13,9 @@ from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call, Function, Tuple, Var
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Init, Op, Sample, TensorSpec
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import DTYPES, STR, SizeType, TensorType, TupleType, Type
+from pyrelay.operators.table import BY_NAME
+from pyrelay.text.printer import to_text
 
 N: Final = Dim.of("N")
 VALUES: Final[tuple[Any, ...]] = (

@@ -11,14 +11,14 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._pytree import tree_map
 
 from pyrelay.diagnostics.diagnostic import RunError
-from pyrelay.ir.attributes import bind_attrs
+from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Effect, Host, Library, Op, Sample, ShapeBehaviour, View
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.apply import run_time_attr
-from pyrelay.passes.flavours import with_flavours
+from pyrelay.operators.table import ALL
+from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.runtime.host import compile_module
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors

@@ -15,10 +15,10 @@ from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Clash, Effect, Op
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.table import ALL
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from tests.ops.checks import assert_equal, samples
 from tests.ops.materials import shape_names, tensors

@@ -9,23 +9,23 @@ import pytest
 import torch
 
 from pyrelay.diagnostics.diagnostic import RunError
+from pyrelay.ir.declaration.lowering import Elementwise, Host, MadeOf, inside
 from pyrelay.ir.dims import Dim
-from pyrelay.ir.lowering import Elementwise, Host, MadeOf, inside
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.ir.ops import (
+from pyrelay.ir.types import DType, TensorType, Type, bfloat16, float16, float64, is_float
+from pyrelay.operators.composite import (
     classes,
     cross_entropy,
     descent,
     loss,
     measure,
     norm,
-    random,
     softmax,
     statistics,
 )
-from pyrelay.ir.ops.dropout import dropout
-from pyrelay.ir.ops.table import ALL, GENERATED
-from pyrelay.ir.types import DType, TensorType, Type, bfloat16, float16, float64, is_float
+from pyrelay.operators.composite.dropout import dropout
+from pyrelay.operators.primitive import random
+from pyrelay.operators.table import ALL, GENERATED
 from tests.ops.checks import assert_equal, samples
 from tests.ops.fused import fused_result, is_said, program_of, result_and_inputs
 from tests.ops.materials import in_precision, shape_names, tensors

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import torch
 
+from pyrelay.ir.declaration.scalars import Scalars
 from pyrelay.ir.expr import Call, Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Effect, Op, Pointwise
-from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.scalars import Scalars
 from pyrelay.ir.types import FnType
 from pyrelay.lower_torch.scalars import TorchScalars
-from pyrelay.passes.flavours import with_flavours
+from pyrelay.operators.table import ALL
+from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.runtime.host import compile_module
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors

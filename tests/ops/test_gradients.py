@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.op import Clash, Effect, NoGradient, Op
-from pyrelay.ir.ops.table import ALL
+from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, samples
 from tests.ops.derivatives import (
     Derivative,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Library, Op
-from pyrelay.ir.ops import index as indexing
 from pyrelay.ir.types import TensorType, TupleType, int64, tensor_type
+from pyrelay.operators.primitive import index as indexing
 from tests.ops.rule_calls import floats, type_of_call
 
 bounds = st.none() | st.integers(-7, 7)

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 import torch
 
+from pyrelay.ir.declaration.lowering import Elementwise, Pointwise, inside
 from pyrelay.ir.dims import DimVar
 from pyrelay.ir.expr import Call, Function, type_of
-from pyrelay.ir.lowering import Elementwise, Pointwise, inside
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Clash, Op, Sample
-from pyrelay.ir.ops import descent
-from pyrelay.ir.ops.table import ALL, GENERATED
 from pyrelay.ir.types import FnType, TupleType
 from pyrelay.ir.verify import Stage, VerifyError, verify
 from pyrelay.kernels.elementwise import is_said
@@ -22,8 +21,9 @@ from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.composite import descent
+from pyrelay.operators.table import ALL, GENERATED
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.ops.checks import assert_equal, samples
 from tests.ops.fused import inputs
 from tests.ops.materials import shape_names

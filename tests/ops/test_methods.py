@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.attributes import bind_attrs
+from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
-from pyrelay.ir.ops.conv import conv1d, conv2d, conv2d_backward
-from pyrelay.ir.ops.linalg import linear, matmul
-from pyrelay.ir.ops.pool import max_pool2d, max_pool2d_with_indices
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import DTYPES, UNIT, TensorType, Type
+from pyrelay.operators.primitive.conv import conv1d, conv2d, conv2d_backward
+from pyrelay.operators.primitive.linalg import linear, matmul
+from pyrelay.operators.primitive.pool import max_pool2d, max_pool2d_with_indices
+from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors
 

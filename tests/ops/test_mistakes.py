@@ -7,19 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyrelay.ir.build import Value
 from pyrelay.ir.op import Clash, Op
-from pyrelay.ir.ops import (
-    activation,
-    arithmetic,
-    compare,
-    extrema,
-    measure,
-    reduce,
-    scan,
-    softmax,
-    sort,
-)
 from pyrelay.ir.types import (
     STR,
     Type,
@@ -28,6 +16,9 @@ from pyrelay.ir.types import (
     int64,
     tensor_type,
 )
+from pyrelay.operators.builder import Value
+from pyrelay.operators.composite import measure, softmax
+from pyrelay.operators.primitive import activation, arithmetic, compare, extrema, reduce, scan, sort
 from tests.ops.programs import Program
 
 MATRIX = tensor_type(float32, 3, 4)

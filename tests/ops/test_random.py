@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrelay.ir.op import Init, Library, Op
-from pyrelay.ir.ops import dropout, model, philox
-from pyrelay.ir.ops import random as draws
+from pyrelay.operators.composite import dropout, model
+from pyrelay.operators.primitive import random as draws
+from pyrelay.operators.shared import philox
 
 CPU = torch.device("cpu")
 

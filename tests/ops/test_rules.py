@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from pyrelay.ir.op import Clash, Op, Pointwise, Sample, TensorSpec
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import DTYPES, DType, bfloat16, float64, is_float
+from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, assert_has_type, operands_of, samples
 from tests.ops.materials import in_precision, shape_names, specs, tensors
 from tests.ops.programs import call_program

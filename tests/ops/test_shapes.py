@@ -10,22 +10,6 @@ import pytest
 from pyrelay.ir.bounds import at_most, is_nonnegative, maximum, minimum
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Clash, Op, RuleCall, Stuck
-from pyrelay.ir.ops import (
-    conv,
-    conv_transpose,
-    conversions,
-    create,
-    cross_entropy,
-    distance,
-    einsum,
-    embedding,
-    index,
-    join,
-    linalg,
-    norm,
-    pool,
-    view,
-)
 from pyrelay.ir.types import (
     INT,
     UNIT,
@@ -37,6 +21,19 @@ from pyrelay.ir.types import (
     bool_,
     int64,
     tensor_type,
+)
+from pyrelay.operators.composite import cross_entropy, distance, einsum, norm
+from pyrelay.operators.host import conversions
+from pyrelay.operators.primitive import (
+    conv,
+    conv_transpose,
+    create,
+    embedding,
+    index,
+    join,
+    linalg,
+    pool,
+    view,
 )
 from tests.ops.rule_calls import floats, new_solver, shape_text, type_of_call
 

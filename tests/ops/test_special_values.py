@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.build import Value
 from pyrelay.ir.op import Op
-from pyrelay.ir.ops import activation, arithmetic, compare, extrema, measure, reduce, scan
-from pyrelay.ir.ops import math as functions
 from pyrelay.ir.types import TensorType, float64, tensor_type
+from pyrelay.operators.builder import Value
+from pyrelay.operators.composite import measure
+from pyrelay.operators.primitive import activation, arithmetic, compare, extrema, reduce, scan
+from pyrelay.operators.primitive import math as functions
 from tests.ops.checks import assert_equal
 from tests.ops.derivatives import results_of
 from tests.ops.programs import Program, differentiate

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.attributes import bind_attrs
+from pyrelay.ir.declaration.attributes import bind_attrs
+from pyrelay.ir.declaration.storage import makes_storage, overwritten_operand
 from pyrelay.ir.op import Library, Op
-from pyrelay.ir.ops import activation, compare, einsum, linalg, optim, reduce, view
-from pyrelay.ir.ops.table import ALL
-from pyrelay.ir.storage import makes_storage, overwritten_operand
 from pyrelay.lower_torch.apply import run_time_attr
+from pyrelay.operators.composite import einsum, optim
+from pyrelay.operators.primitive import activation, compare, linalg, reduce, view
+from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors
 from tests.ops.programs import call_program

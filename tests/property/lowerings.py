@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from pyrelay.config import options
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
-from pyrelay.passes.infer import infer
-from pyrelay.runtime.program import Program as Stages
+from pyrelay.runtime.compile.program import Program as Stages
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.strategies import Program
 from tests.tolerances import assert_program
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrelay import dispatch
-from pyrelay.runtime.program import Program as Stages
+from pyrelay.runtime.compile.program import Program as Stages
 from tests.strategies import Program, programs
 from tests.tolerances import assert_program
 

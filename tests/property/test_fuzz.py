@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.ir.json import from_json, to_json
-from pyrelay.ir.parser import parse_expr, parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.prelude import library, relay_library
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_expr, parse_module
+from pyrelay.text.printer import to_text
 from tests.relay.reading import HEADER
 from tests.texts import modules
 

@@ -22,7 +22,6 @@ from pyrelay import CheckError, RelayError, RunError, relay
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.module import AdtDef
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.types import (
     AdtType,
     DType,
@@ -36,8 +35,10 @@ from pyrelay.ir.types import (
     dim_names,
     substitution,
 )
-from pyrelay.runtime import dispatching, evaluator
-from pyrelay.runtime.text_module import ModuleFunction, RelayModule
+from pyrelay.runtime.compile import evaluator
+from pyrelay.runtime.dispatch import dispatching
+from pyrelay.runtime.texts.text_module import ModuleFunction, RelayModule
+from pyrelay.text.parser import parse_module
 from tests.mutations import changed, changed_document, texts
 
 # A changed program may well have a case that is never reached.

@@ -9,26 +9,26 @@ import pytest
 import torch
 from hypothesis import given, settings
 
+from pyrelay.analysis.coverage import coverage
+from pyrelay.infer import infer
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Match
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.coverage import coverage
-from pyrelay.passes.cse import share
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.fold import fold
+from pyrelay.passes.closures import first_order
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.passes.infer import infer
-from pyrelay.passes.inline import inline
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.cse import share
+from pyrelay.passes.simplify.dce import remove_dead
+from pyrelay.passes.simplify.fold import fold
+from pyrelay.passes.simplify.inline import inline
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.match_strategies import PARAMS, MatchProgram, match_programs
 from tests.tolerances import assert_program
 

@@ -13,23 +13,23 @@ import pytest
 import torch
 from hypothesis import given
 
+from pyrelay.infer import infer
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cse import share
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.fold import fold
-from pyrelay.passes.infer import infer
-from pyrelay.passes.inline import inline
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.promote_refs import promote_refs
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.cse import share
+from pyrelay.passes.simplify.dce import remove_dead
+from pyrelay.passes.simplify.fold import fold
+from pyrelay.passes.simplify.inline import inline
+from pyrelay.passes.simplify.promote_refs import promote_refs
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host.compiled import compile_module
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.strategies import Program, programs
 from tests.tolerances import assert_program
 from tests.trees import as_trees

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import type_of
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.types import SizeType
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.cost import cost_of, size_of
@@ -15,9 +16,8 @@ from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.fusion.outline import outline
 from pyrelay.kernels.groups import Group, group_of
 from pyrelay.kernels.outlined import outlined_of
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.property.test_gradients import FIRST, derived
 from tests.strategies import Program, programs
 from tests.tolerances import assert_program

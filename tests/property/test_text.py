@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.strategies import Program, programs
 from tests.texts import modules
 from tests.trees import as_trees

@@ -9,8 +9,8 @@ from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Call, Expr
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
-from pyrelay.ir.parser import parse_expr, parse_module
 from pyrelay.ir.traverse import post_order
+from pyrelay.text.parser import parse_expr, parse_module
 
 HEADER = '#[version = "0.0.5"]\n'
 

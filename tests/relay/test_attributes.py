@@ -11,8 +11,8 @@ from torch import Tensor
 
 from pyrelay import api
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.ir.relay.attributes import Refused
-from pyrelay.ir.relay.table import SUPPORTED
+from pyrelay.relay05.attributes import Refused
+from pyrelay.relay05.table import SUPPORTED
 from tests.relay.reading import HEADER
 from tests.relay.test_operators import annotation, draw
 

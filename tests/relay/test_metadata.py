@@ -10,9 +10,9 @@ import pytest
 
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Constant, TensorData
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import float32
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.relay.reading import mistake, module
 
 

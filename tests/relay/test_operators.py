@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from pyrelay import api
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.ir.relay.table import SUPPORTED, UNSUPPORTED
+from pyrelay.relay05.table import SUPPORTED, UNSUPPORTED
 from tests.relay.reading import HEADER
 
 

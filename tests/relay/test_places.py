@@ -10,8 +10,8 @@ import torch
 from pyrelay import api
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.expr import Call
-from pyrelay.ir.ops.arithmetic import multiply
 from pyrelay.ir.traverse import post_order
+from pyrelay.operators.primitive.arithmetic import multiply
 from tests.relay.reading import HEADER, module
 from tests.relay.test_programs import run
 

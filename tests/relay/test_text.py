@@ -7,9 +7,9 @@ import pytest
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Flavour, LetBlock
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import DTYPES, RefType, TensorType, Type, bool_, float32, int32
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.relay.reading import HEADER, mistake, module, operators, relay, same
 
 # Names and bindings.

@@ -27,8 +27,8 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.table import BY_NAME
 from pyrelay.ir.types import INT, Type, float64, tensor_type
+from pyrelay.operators.table import BY_NAME
 
 VECTOR: Final = tensor_type(float64, 2)
 

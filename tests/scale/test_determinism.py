@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from pyrelay.ir.printer import to_text
+from pyrelay.text.printer import to_text
 from tests.property.test_gradients import FIRST
 from tests.scale import texts
 from tests.strategies import Program, programs

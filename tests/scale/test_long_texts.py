@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.steps import calls_of
 
 HEADERS = pytest.mark.parametrize("header", ["", '#[version = "0.0.5"]\n'], ids=["own", "relay"])

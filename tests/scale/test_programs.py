@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from pyrelay.ir.equality import alpha_equal, structural_hash
-from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.runtime.program import Program
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.scale.programs import alternating, chain, nested, with_gradient
 
 CPU = torch.device("cpu")

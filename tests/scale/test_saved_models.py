@@ -11,11 +11,11 @@ from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.expr import Var, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.types import UNIT
-from pyrelay.runtime.arguments import Parameter
-from pyrelay.runtime.export import EvalProgram, Exported
-from pyrelay.runtime.interface import Argument, Interface
-from pyrelay.runtime.loading import load_bytes
-from pyrelay.runtime.program import Program
+from pyrelay.runtime.calls.arguments import Parameter
+from pyrelay.runtime.calls.call_signature import Argument, Interface
+from pyrelay.runtime.compile.program import Program
+from pyrelay.runtime.interop.export import EvalProgram, Exported
+from pyrelay.runtime.interop.loading import load_bytes
 from tests.scale.programs import chain, nested, var
 
 X = torch.tensor([0.3, -0.7], dtype=torch.float64)

@@ -17,7 +17,7 @@ PREPARE = f"""
 import sys
 import torch
 from pyrelay import relay
-from pyrelay.runtime.program import Program
+from pyrelay.runtime.compile.program import Program
 from tests.scale import sources
 from tests.scale.programs import alternating, nested, with_gradient
 from tests.scale.sources import iterated

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from pyrelay import relay
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
-from pyrelay.runtime.program import Program
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.scale import sources
 
 LENET = Path(__file__).resolve().parents[2] / "examples" / "lenet" / "lenet.py"

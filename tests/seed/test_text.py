@@ -11,7 +11,7 @@ import pytest
 from pyrelay import CheckError, relay
 from pyrelay.ir import builders
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.printer import to_text
+from pyrelay.text.printer import to_text
 
 from .values import agree
 

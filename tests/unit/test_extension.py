@@ -10,21 +10,21 @@ import torch
 
 from pyrelay import Float, Tensor, relay
 from pyrelay.extension import declare
-from pyrelay.ir.build import Value
-from pyrelay.ir.elements import Elements, Place, Source
+from pyrelay.ir.declaration.elements import Elements, Place, Source
+from pyrelay.ir.declaration.lowering import MadeOf
 from pyrelay.ir.expr import Function, type_of
-from pyrelay.ir.lowering import MadeOf
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Op, Pullback, Sample, TensorSpec
-from pyrelay.ir.ops import activation
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.rules import same_as_operand
 from pyrelay.ir.types import FnType, float32, tensor_type
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.outlined import outlined_of
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.builder import Value
+from pyrelay.operators.primitive import activation
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.printer import to_text
 from tests.ops.checks import assert_equal
 from tests.ops.fused import fused_result
 from tests.ops.programs import Program

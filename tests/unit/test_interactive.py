@@ -7,7 +7,7 @@ import pytest
 
 import pyrelay
 from pyrelay import Any, Dim, Float, Fn, Int, Model, Ref, Tensor, relay, relay_model
-from pyrelay.ir.ops.table import UNLISTED
+from pyrelay.operators.table import UNLISTED
 
 pytestmark = pytest.mark.host("runs no program")
 N, K = Dim("N"), Dim("K")

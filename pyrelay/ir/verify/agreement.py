@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from ..declaration.closed_solver import Settled
 from ..dims import Dim
 from ..expr import Assumption
 from ..op import Clash
-from ..settled import Settled
 from ..types import (
     INT,
     AdtType,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...ir.declaration.lowering import Scatter, inside
 from ...ir.expr import Call, Expr, Var, type_of
-from ...ir.lowering import Scatter, inside
 from ...ir.op import Op
 from ..groups import Domain, reduced_of
 from ..reading import Reader, first_of, shape_of

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...analysis.dim_availability import needed, shown, uncovered
+from ...analysis.free_names import names_in
+from ...analysis.retype import types_in
 from ...ir.dims import Dim, DimVar
 from ...ir.equality import structural_hash
 from ...ir.expr import (
@@ -28,12 +31,9 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.ops.sizes import size
 from ...ir.traverse import children, rebuild
 from ...ir.types import UNIT, FnType, SizeType, TupleType, Type
-from ...passes.dim_availability import needed, shown, uncovered
-from ...passes.free_names import names_in
-from ...passes.retype import types_in
+from ...operators.host.sizes import size
 
 if TYPE_CHECKING:
     from ...diagnostics.source import Span

@@ -1,8 +1,8 @@
 """Operators that are made of others are written out, for kernels of our own.
 
 A softmax becomes a maximum, an exponential, a sum and a division, an update in place of a model an
-`overwrite` of each parameter: what `ir.lowering.MadeOf` says. A product with a vector becomes a
-reduction (`vectors`). Fusion then finds the loops.
+`overwrite` of each parameter: what `ir.declaration.lowering.MadeOf` says. A product with a vector
+becomes a reduction (`vectors`). Fusion then finds the loops.
 """
 
 from __future__ import annotations
@@ -10,27 +10,28 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from ...ir.build import Builder, Names
+from ...ir.declaration.lowering import MadeOf, inside
 from ...ir.expr import Binding, Call, Expr, Var, is_atom
-from ...ir.lowering import MadeOf, inside
+from ...ir.names import Names
 from ...ir.op import Op
-from ...ir.ops import create
+from ...ir.rewriter import Rewriter
 from ...ir.verify import Stage
+from ...operators.builder import Builder
+from ...operators.primitive import create
 from ...passes.base import Context, Pass
-from ...passes.cse import share
-from ...passes.dce import remove_dead
-from ...passes.fold import fold
-from ...passes.rewriter import Rewriter
+from ...passes.simplify.cse import share
+from ...passes.simplify.dce import remove_dead
+from ...passes.simplify.fold import fold
 from .found_sizes import takes_found_sizes_as_equal
 from .nodes import Role, role_of
 from .partial_updates import computes, updates_a_part
 from .vector_products import as_reduction
 
 if TYPE_CHECKING:
-    from ...ir.build import Value
+    from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
     from ...ir.traverse import Steps
-    from ...passes.block_builder import BlockBuilder
+    from ...operators.builder import Value
 
 
 def decompose(module: Module, entry: str) -> Module:

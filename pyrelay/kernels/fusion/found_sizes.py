@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...analysis.dim_availability import dims_in_attrs
 from ...ir.dims import DimVar
 from ...ir.expr import Call, Expr, Function
 from ...ir.op import Op, ShapeBehaviour
@@ -16,7 +17,6 @@ from ...ir.traverse import bound_vars, post_order
 from ...ir.types import dim_names
 from ...ir.verify import typing
 from ...ir.verify.scene import Facts, Scene
-from ...passes.dim_availability import dims_in_attrs
 
 if TYPE_CHECKING:
     from ...ir.expr import Pattern

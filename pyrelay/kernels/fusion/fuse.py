@@ -29,11 +29,11 @@ from ...ir.expr import (
     Var,
 )
 from ...ir.op import Effect, Op
+from ...ir.rewriter import Rewriter
 from ...ir.traverse import children, rebuild, spine
 from ...ir.verify import Stage
 from ...passes.base import Context, Pass
-from ...passes.flavours import with_flavours
-from ...passes.rewriter import Rewriter
+from ...passes.normalise.flavours import with_flavours
 from ..groups import group_of, stores
 from ..outlined import Outlined, with_outlined
 from ..remarks import Remark
@@ -45,9 +45,9 @@ from .nodes import Item, Role, has_bodies, mentioned, role_of
 from .partial_updates import computes, updates_a_part
 
 if TYPE_CHECKING:
+    from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
     from ...ir.traverse import Steps
-    from ...passes.block_builder import BlockBuilder
 
 
 KERNEL: Final = "kernel."

@@ -8,6 +8,14 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, final
 
+from ...ir.declaration.lowering import (
+    Contraction,
+    Elementwise,
+    Pointwise,
+    Reduction,
+    Scatter,
+    inside,
+)
 from ...ir.dims import Dim, product
 from ...ir.expr import (
     Binding,
@@ -22,12 +30,11 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.lowering import Contraction, Elementwise, Pointwise, Reduction, Scatter, inside
 from ...ir.op import Effect, Op, View
-from ...ir.ops.compare import cast
-from ...ir.ops.descent import overwrite
 from ...ir.traverse import children
 from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
+from ...operators.composite.descent import overwrite
+from ...operators.primitive.compare import cast
 from ..elementwise import is_said
 from ..groups import product_of
 from ..reading import shape_of

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.dim_availability import dims_in_attrs, needed, shown
 from ...ir.dims import Dim
 from ...ir.effect import Effects
 from ...ir.expr import (
@@ -27,15 +28,14 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Effect, Host, Op, View
-from ...ir.ops.conversions import to_bool, to_float, to_int
-from ...ir.ops.descent import descend_in_place, overwrite
+from ...ir.rewriter import Rewriter
 from ...ir.traverse import spine
 from ...ir.types import UNIT, dim_names
 from ...ir.verify import Stage
+from ...operators.composite.descent import descend_in_place, overwrite
+from ...operators.host.conversions import to_bool, to_float, to_int
 from ...passes.base import Context, Pass
-from ...passes.dim_availability import dims_in_attrs, needed, shown
-from ...passes.flavours import with_flavours
-from ...passes.rewriter import Rewriter
+from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of, with_outlined
 from .closed_functions import Functions, call_of, close
 from .found_sizes import takes_found_sizes_as_equal
@@ -43,9 +43,9 @@ from .fuse import needed_elsewhere
 from .nodes import has_bodies, is_host_number, is_tensors, mentioned
 
 if TYPE_CHECKING:
+    from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
     from ...ir.traverse import Steps
-    from ...passes.block_builder import BlockBuilder
 
 REGION: Final = "region."
 """How the names of region functions begin."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from ...ir.declaration.storage import overwritten_operand
 from ...ir.expr import Call, Expr
 from ...ir.op import Host, Op, View
-from ...ir.storage import overwritten_operand
 
 
 def computes(value: Expr) -> bool:

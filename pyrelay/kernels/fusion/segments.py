@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var
 from ...ir.traverse import rebuild
 from ...ir.types import UNIT
 from ...ir.verify import Stage
 from ...passes.base import Context, Pass
-from ...passes.block_builder import BlockBuilder
-from ...passes.flavours import with_flavours
+from ...passes.normalise.flavours import with_flavours
 from ..outlined import outlined_of
 from ..reading import straight_line
 from .closed_functions import Functions, call_of, close

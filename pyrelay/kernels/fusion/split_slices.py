@@ -18,20 +18,21 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...ir.bounds import at_most
-from ...ir.build import Builder, Names, Value
+from ...ir.declaration.lowering import Pointwise, inside
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, Var, type_of
-from ...ir.lowering import Pointwise, inside
+from ...ir.names import Names
 from ...ir.op import Op
-from ...ir.ops import parts
-from ...ir.ops.index import index
+from ...ir.rewriter import Rewriter
 from ...ir.traverse import spine
 from ...ir.types import TensorType, TupleType
 from ...ir.verify import Stage
+from ...operators.builder import Builder, Value
+from ...operators.primitive import parts
+from ...operators.primitive.index import index
 from ...passes.base import Context, Pass
-from ...passes.cse import share
-from ...passes.dce import remove_dead
-from ...passes.rewriter import Rewriter
+from ...passes.simplify.cse import share
+from ...passes.simplify.dce import remove_dead
 from ..groups import product_of, reduced_of
 from ..reading import Reader, Unreadable, shape_of
 from ..recording import Recording
@@ -40,9 +41,9 @@ from .fuse import needed_elsewhere
 from .nodes import Role, mentioned, role_of
 
 if TYPE_CHECKING:
+    from ...ir.block_builder import BlockBuilder
     from ...ir.module import Module
     from ...ir.traverse import Steps
-    from ...passes.block_builder import BlockBuilder
 
 MOST_PARTS: Final = 8
 """A value is taken apart into so many slices at most."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...ir.build import Builder, Value
+from ...ir.declaration.lowering import Contraction, inside
 from ...ir.dims import ONE, product
 from ...ir.expr import Call, Expr, Var, type_of
-from ...ir.lowering import Contraction, inside
 from ...ir.op import Op
-from ...ir.ops import reduce, view
-from ...ir.ops.precision import widened
 from ...ir.types import TupleType
+from ...operators.builder import Builder, Value
+from ...operators.primitive import reduce, view
+from ...operators.shared.precision import widened
 from ..contraction_axes import sorts_of
 from ..groups import Product, product_of
 from ..reading import Reader, Unreadable, shape_of

@@ -12,12 +12,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import final
 
+from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function, GlobalVar, Var
 from ...ir.traverse import post_order
 from ...ir.types import TensorType, is_float
 from ..base import Opaque
-from ..dim_availability import needed, shown, uncovered
 from .flow import Flow, Leaf, flow_of
 from .terms import SUMMING, Form, Kind, term_of
 

@@ -23,8 +23,8 @@ from ...ir.expr import (
     TupleGet,
     Var,
 )
-from ...ir.ops.arithmetic import add
 from ...ir.traverse import children, free_globals, free_vars, spine
+from ...operators.primitive.arithmetic import add
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
-from ...ir.build import Builder, Names, Value
+from ...analysis.dim_availability import shown, sizes_in, uncovered
+from ...ir.block_builder import BlockBuilder
 from ...ir.components import components
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import (
@@ -37,8 +38,8 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.module import AdtDef, ConstructorDef, Module
-from ...ir.ops.collect import collected
-from ...ir.ops.create import full
+from ...ir.names import Names
+from ...ir.rewriter import Rewriter
 from ...ir.traverse import Steps, post_order, run, spine
 from ...ir.types import (
     AdtType,
@@ -50,10 +51,10 @@ from ...ir.types import (
     substitution,
 )
 from ...ir.verify import Stage
+from ...operators.builder import Builder, Value
+from ...operators.primitive.collect import collected
+from ...operators.primitive.create import full
 from ..base import Context, Opaque, Pass, nothing_opaque
-from ..block_builder import BlockBuilder
-from ..dim_availability import shown, sizes_in, uncovered
-from ..rewriter import Rewriter
 from .accumulators import Accumulator, accumulators_of
 from .flow import Holder, Path
 

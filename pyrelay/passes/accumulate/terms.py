@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Call, Expr, Var, type_of
 from ...ir.op import Op, View
-from ...ir.ops.arithmetic import add
-from ...ir.ops.embedding import embedding_grad
-from ...ir.ops.linalg import matmul
-from ...ir.ops.reduce import sum_
-from ...ir.ops.view import flatten, transpose
 from ...ir.types import Substitution, TensorType, Type
+from ...operators.primitive.arithmetic import add
+from ...operators.primitive.embedding import embedding_grad
+from ...operators.primitive.linalg import matmul
+from ...operators.primitive.reduce import sum_
+from ...operators.primitive.view import flatten, transpose
 
 if TYPE_CHECKING:
-    from ...ir.build import Value
+    from ...operators.builder import Value
 
 Definitions: TypeAlias = Mapping[Var, Expr]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Builder, Names
 from ...ir.expr import (
     Binding,
     Call,
@@ -19,11 +18,13 @@ from ...ir.expr import (
     Var,
     type_of,
 )
+from ...ir.names import Names
 from ...ir.traverse import Steps, let
 from ...ir.types import FnType, TupleType, Type, as_arguments
+from ...operators.builder import Builder
 from .copying import Copier
 from .layout import Layout
-from .needs import type_of_saved
+from .saved_values import type_of_saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

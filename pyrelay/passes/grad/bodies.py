@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Builder, Names
+from ...analysis.dim_availability import SizeNames
 from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,
@@ -32,6 +32,7 @@ from ...ir.expr import (
     is_atom,
     type_of,
 )
+from ...ir.names import Names
 from ...ir.op import Expansion, Op
 from ...ir.traverse import Steps, pattern_vars, spine
 from ...ir.types import (
@@ -41,7 +42,7 @@ from ...ir.types import (
     Type,
     dim_names,
 )
-from ..dim_availability import SizeNames
+from ...operators.builder import Builder
 
 if TYPE_CHECKING:
     from ..base import Opaque

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ...ir.dims import Dim
     from ...ir.types import AdtType, Type
     from .bodies import Arm, Source, Step
+    from .cotangents.masks import Masks
     from .instances import Instance
-    from .masks import Masks
 
 
 class Ending(Enum):

@@ -23,7 +23,7 @@ from ...ir.expr import (
 from ...ir.traverse import Steps, children, rebuild
 
 if TYPE_CHECKING:
-    from ...ir.build import Names
+    from ...ir.names import Names
     from ...ir.types import Type
 
 

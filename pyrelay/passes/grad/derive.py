@@ -10,32 +10,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Names
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Expr, GlobalVar, Var, type_of
+from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, AdtType, RefType, Substitution, Type, dim_names
-from .activity import Activity, active_cells
+from .activity.activity import Activity, active_cells
+from .activity.callgraph import CallGraph
 from .backward import Backward
-from .callgraph import CallGraph
-from .cells import Cells, CellUse, Shadows
 from .code import Ending, PulledCall, Scope, Work
-from .cotangents import Cotangents
-from .data import Border
+from .cotangents.adt_cotangents import Border
+from .cotangents.cells import Cells, CellUse, Shadows
+from .cotangents.cotangents import Cotangents
+from .cotangents.masks import join_masks
 from .finish import finish_sweep, kept_residuals, one_or_tuple, settle
 from .forward import Forward
-from .groups import GroupDerivation
 from .instances import Instance, bits, call_instance, match_types, type_arguments
 from .layout import Layout
 from .leaves import Leaves
-from .masks import join_masks
-from .needs import Collector
+from .recursion import GroupDerivation
 from .residuals import Planner, packed_type
-from .sweep import Sweep
+from .reverse import Sweep
+from .saved_values import Collector
 
 if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Problem
-    from .activity import Flow
+    from .activity.activity import Flow
     from .bodies import Source, Step
     from .store import Store
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Builder, Names, Value
 from ...ir.expr import Expr, Function, RefCreate, Rule, Var, type_of
+from ...ir.names import Names
 from ...ir.traverse import run
 from ...ir.types import (
     UNIT,
@@ -19,8 +19,9 @@ from ...ir.types import (
     as_arguments,
     known_dtype,
 )
+from ...operators.builder import Builder, Value
 from .copying import Copier
-from .data import Border
+from .cotangents.adt_cotangents import Border
 from .derive import Derivation
 from .finish import one_or_tuple
 from .instances import bits

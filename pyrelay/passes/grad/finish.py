@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...ir.build import Builder, Value
 from ...ir.expr import Expr, Var
 from ...ir.traverse import Steps
 from ...ir.types import TupleType, Type
-from .needs import prune, register
+from ...operators.builder import Builder, Value
+from .saved_values import prune, register
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from .code import Code, Scope, Work
-    from .sweep import Sweep
+    from .reverse import Sweep
 
 
 def finish_sweep(sweep: Sweep, results: Iterable[Expr]) -> Code:

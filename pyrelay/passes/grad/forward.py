@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Builder, Names, Value
 from ...ir.expr import (
     Binding,
     Call,
@@ -24,13 +23,15 @@ from ...ir.expr import (
     Var,
     type_of,
 )
+from ...ir.names import Names
 from ...ir.traverse import Steps, let
 from ...ir.types import FnType, TupleType, Type, as_arguments
+from ...operators.builder import Builder, Value
 from .bodies import callee_name
 from .code import Branching, Ending, Scope, Work
 from .copying import Copier
 from .layout import Layout
-from .needs import type_of_saved
+from .saved_values import type_of_saved
 
 if TYPE_CHECKING:
     from ...ir.types import AdtType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from ...ir.build import Builder, Value
 from ...ir.expr import Binding, BindPattern, ConstructorPattern, TupleGet, Var
 from ...ir.types import AdtType, TupleType, Type
+from ...operators.builder import Builder, Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

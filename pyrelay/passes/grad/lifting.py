@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Builder, Names
+from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
     Binding,
@@ -24,9 +24,10 @@ from ...ir.expr import (
     Var,
     type_of,
 )
+from ...ir.names import Names
 from ...ir.traverse import bound_vars, free_vars, post_order, run
 from ...ir.types import FnType, Type, TypeVar, dim_names, subtypes
-from ..dim_availability import needed, shown, uncovered
+from ...operators.builder import Builder
 from .copying import Copier
 from .instances import match_types, type_arguments
 from .rewriting import call_directly, has_transforms, rewrite_calls

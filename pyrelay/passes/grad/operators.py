@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
-from ...ir.build import Builder, Value
 from ...ir.expr import Binding, Call, Expr, Tuple, Var
 from ...ir.op import Op, Pointwise, Pullback
-from ...ir.ops.create import full, zeros
-from ...ir.ops.embedding import embedding_grad
-from ...ir.ops.gathering import scatter_add
-from ...ir.ops.index import index_accumulate
 from ...ir.types import UNIT, AdtType, DType, TensorType, TupleType, Type, is_float
+from ...operators.builder import Builder, Value
+from ...operators.primitive.create import full, zeros
+from ...operators.primitive.embedding import embedding_grad
+from ...operators.primitive.gathering import scatter_add
+from ...operators.primitive.index import index_accumulate
 
 if TYPE_CHECKING:
     from ...ir.op import Gradient
-    from .data import Border
+    from .cotangents.adt_cotangents import Border
 
 _ADD_INTO: Final = (index_accumulate, scatter_add)
 """Operators that give their first operand with something added to it."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ...ir.build import Names
+from ...analysis.dim_availability import shown
 from ...ir.dims import Dim
 from ...ir.expr import Var
 from ...ir.module import AdtDef, ConstructorDef
+from ...ir.names import Names
 from ...ir.traverse import Steps
 from ...ir.types import (
     AdtType,
@@ -25,9 +26,8 @@ from ...ir.types import (
     dim_names,
     subtypes,
 )
-from ..dim_availability import shown
 from .code import Branching, Code, Scope, Work
-from .needs import type_of_saved
+from .saved_values import type_of_saved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

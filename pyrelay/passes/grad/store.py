@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
-from ...ir.build import Names
+from ...ir.names import Names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

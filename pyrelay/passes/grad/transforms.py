@@ -37,13 +37,13 @@ from ...ir.traverse import free_globals, post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
-from ..first_order import EverNewTypes, NotFirstOrder, first_order
+from ..closures import EverNewTypes, NotFirstOrder, first_order
 from .derive import Derivation
 from .expanded import Expanded, Wanted, is_scalar
+from .inline_higher_order import bring_to_callers, returns_functions, with_functions_captured
 from .leaves import GrowingType
 from .lifting import Known, Lifter, NotLocal
 from .overlay import lay_over
-from .passing import bring_to_callers, returns_functions, with_functions_captured
 from .rewriting import has_transforms, rewrite_calls
 from .store import Store
 

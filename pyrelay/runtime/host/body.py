@@ -36,7 +36,6 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Op
-from ...ir.ops.debugging import is_debugging
 from ...ir.traverse import Steps
 from ...ir.types import UNIT, DType
 from ...lower_torch.apply import is_omitted
@@ -54,6 +53,7 @@ from ...lower_torch.terms import (
     tuple_term,
     write,
 )
+from ...operators.host.debugging import is_debugging
 from . import branches, functions, loops, methods
 from .debugging import is_written, leave_lines, source_names, write_debugging
 from .dispatched import dispatched_call

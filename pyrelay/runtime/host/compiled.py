@@ -19,10 +19,10 @@ from ...ir.expr import Call, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
-from ..argument_sizes import check_assumptions
-from ..autocast import as_typed
-from ..failure import located, tells_more
-from ..representation import NOTHING_KNOWN, Representations
+from ..calls.argument_sizes import check_assumptions
+from ..compile.failure import located, tells_more
+from ..interop.autocast import as_typed
+from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter
 from .data import DataLayout

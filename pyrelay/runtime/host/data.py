@@ -1,4 +1,4 @@
-"""How generated code makes and takes apart values of data types (`runtime.representation`)."""
+"""Code that makes and takes apart values of data types (`runtime.values.representation`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, assert_never, final
 from ...ir.module import Module
 from ...lower_torch.code import Code
 from ...prelude.values import Present, some
-from ..representation import (
+from ..values.representation import (
     Instances,
     Itself,
     Nullable,

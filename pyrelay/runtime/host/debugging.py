@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, LetBlock, Tuple, TupleGet, Var, is_atom, type_of
-from ...ir.ops.compare import cast
-from ...ir.ops.debugging import breakpoint_, debug_line, debug_local, is_debugging
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, AdtType, TupleType, Type
+from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is_debugging
+from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
-from ..debugger import debugger
-from ..elements import elements
+from ..compile.debugger import debugger
+from ..values.elements import elements
 from .plan import Plan
 
 if TYPE_CHECKING:

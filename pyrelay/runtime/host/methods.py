@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...analysis.dim_availability import needed
 from ...autotuning.methods import PLAIN, Called, Site, may_choose
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
@@ -22,7 +23,6 @@ from ...ir.types import UNIT, TensorType, Type
 from ...lower_torch.apply import run_time_attr
 from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
 from ...lower_torch.trace import NotTraceable, static_leaf, trace
-from ...passes.dim_availability import needed
 from .frame import Frame, Mode
 from .names import identifier
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, final
 
-from ...ir.build import Names
 from ...ir.expr import Var
+from ...ir.names import Names
 
 SUPPORT: Final = (
     "torch",

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias, final
 
 from ...ir.components import components
+from ...ir.declaration.storage import overwritten_operand
 from ...ir.expr import Call, Var
 from ...ir.op import Op
-from ...ir.storage import overwritten_operand
 from ...ir.types import TensorType, TupleType, Type
 from .liveness import Liveness, Region
 from .plan import Plan, Planned

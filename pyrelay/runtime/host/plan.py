@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, final
 
+from ...analysis.dim_availability import needed
 from ...dispatch.view import NOTHING, View
+from ...ir.declaration.storage import overwritten_operand
 from ...ir.dims import Dim, DimOp
 from ...ir.expr import (
     Call,
@@ -28,10 +30,8 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Op
-from ...ir.ops.debugging import is_debugged
-from ...ir.storage import overwritten_operand
 from ...ir.traverse import children
-from ...passes.dim_availability import needed
+from ...operators.host.debugging import is_debugged
 
 
 @final

@@ -19,8 +19,8 @@ from ...lower_torch.integers import exactly, fitted, integer_power, truncated
 from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, sign_of, tensor_of
 from ...lower_torch.terms import Number
-from ..dispatching import DispatchedCall
-from ..values import Cell
+from ..dispatch.dispatching import DispatchedCall
+from ..values.values import Cell
 from .names import identifier
 from .trampoline import DeepFunction, deep_function, run_steps
 

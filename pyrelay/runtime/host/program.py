@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final, final
 
+from ...analysis.ranges import in_range
 from ...ir.expr import Call
-from ...ir.ops.debugging import is_debugged
-from ...passes.ranges import in_range
+from ...operators.host.debugging import is_debugged
 from .data import DataLayout
 from .liveness import Liveness
 from .names import Identifiers

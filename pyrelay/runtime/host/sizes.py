@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from ...ir.dims import Dim, DimAtom, DimOp, Monomial
 from ...ir.types import Type
-from ..values import Path, Reach, size_paths
+from ..values.values import Path, Reach, size_paths
 
 if TYPE_CHECKING:
     from .body import BodyWriter

@@ -13,7 +13,7 @@ from types import GeneratorType
 from typing import Any, Final, TypeAlias, final
 
 from ...config import current
-from ...ir.ops.failing import DepthExceeded
+from ...operators.host.failing import DepthExceeded
 
 DEPTH: Final = 100
 """How many plain calls nest before the trampoline takes over."""

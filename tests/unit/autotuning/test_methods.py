@@ -15,9 +15,9 @@ from pyrelay.autotuning.methods import Called, Site, rounded
 from pyrelay.autotuning.timing import Fastest
 from pyrelay.config import options
 from pyrelay.ir.op import Method
-from pyrelay.ir.parser import parse_module
+from pyrelay.runtime.compile.program import Program
 from pyrelay.runtime.host import CompiledProgram, compile_module
-from pyrelay.runtime.program import Program
+from pyrelay.text.parser import parse_module
 from tests.unit.runtime.programs import compiled, prepared, run_both
 
 CONV = """def @main[N: Dim](

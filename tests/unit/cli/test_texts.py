@@ -11,8 +11,8 @@ from safetensors.torch import save_file
 
 from pyrelay.cli import main
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.parser import parse_module
 from pyrelay.kernels.pipeline import all_passes
+from pyrelay.text.parser import parse_module
 
 PROGRAM = """\
 #[version = "0.0.5"]

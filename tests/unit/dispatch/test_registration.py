@@ -9,7 +9,7 @@ import pytest
 
 import pyrelay
 from pyrelay import CheckError, dispatch, relay
-from pyrelay.ir.ops import math as math_ops
+from pyrelay.operators.primitive import math as math_ops
 
 
 def same(x: Any) -> Any:

@@ -10,8 +10,8 @@ from pyrelay import relay
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.ir import builders as b
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.json import from_json, to_json
-from pyrelay.ir.parser import parse_module
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_module
 
 A, B = b.type_var("A"), b.type_var("B")
 EITHER = b.data("Either", [A, B], Left=[A], Right=[B])

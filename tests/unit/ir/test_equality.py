@@ -12,9 +12,9 @@ from pyrelay.diagnostics.source import NOWHERE, SourceFile, Span
 from pyrelay.ir.equality import alpha_equal, structural_hash
 from pyrelay.ir.expr import Call, Constant, Expr, Flavour, LetBlock, TensorData, Tuple, Var
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.arithmetic import add
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.types import FLOAT, float32
+from pyrelay.operators.primitive.arithmetic import add
+from pyrelay.text.parser import parse_module
 
 LIST = "type List[a] { Nil, Cons(a, List[a]) }\n"
 
@@ -118,7 +118,7 @@ def test_constant_tensors_are_compared_by_their_bytes() -> None:
 def test_a_hash_is_the_same_in_every_process() -> None:
     text = LIST + "def @f[N: Dim](%x: Tensor[(N,), float32]) { match (Nil()) { Nil() => sum(%x) } }"
     code = (
-        "import sys; from pyrelay.ir.parser import parse_module;"
+        "import sys; from pyrelay.text.parser import parse_module;"
         "from pyrelay.ir.equality import structural_hash;"
         "print(structural_hash(parse_module(sys.argv[1])))"
     )

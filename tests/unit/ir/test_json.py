@@ -8,15 +8,15 @@ import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.diagnostics.source import NOWHERE, SourceFile, Span
+from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Assumption, Constant, Expr, Function, If, TensorData, Tuple, Var
-from pyrelay.ir.json import from_json, to_json
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import BOOL, FLOAT, SizeType, bfloat16
-from pyrelay.passes.infer import infer
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 PROGRAM = """
 type Tree[T, N: Dim] { Leaf(value: T, size: Size[max(N, 3) % 2]), Node(Tree[T, N], Tree[T, N]) }

@@ -8,6 +8,7 @@ import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.diagnostics.source import NOWHERE, SourceFile
+from pyrelay.infer import infer
 from pyrelay.ir.bounds import maximum
 from pyrelay.ir.dims import Dim, DimHole, DimVar
 from pyrelay.ir.equality import alpha_equal
@@ -30,9 +31,7 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.parser import parse_expr, parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import post_order, spine
 from pyrelay.ir.types import (
     BOOL,
@@ -55,8 +54,9 @@ from pyrelay.ir.types import (
     float64,
     int32,
 )
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.operators.table import BY_NAME
+from pyrelay.text.parser import parse_expr, parse_module
+from pyrelay.text.printer import to_text
 
 N = Dim.of("N")
 

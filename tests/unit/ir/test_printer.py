@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from pyrelay.diagnostics.source import NOWHERE, SourceFile, Span
+from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim, DimHole, DimVar
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import (
@@ -26,9 +27,7 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef, Module
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.types import (
     BOOL,
     FLOAT,
@@ -55,8 +54,9 @@ from pyrelay.ir.types import (
     int64,
     tensor_type,
 )
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.operators.table import BY_NAME
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.golden import Golden
 
 ADD = BY_NAME["add"]

@@ -33,8 +33,8 @@ from pyrelay.ir.expr import (
     Var,
     Wildcard,
 )
-from pyrelay.ir.ops.arithmetic import negative
 from pyrelay.ir.traverse import children, free_vars, post_order, rebuild, refresh, rewrite, spine
+from pyrelay.operators.primitive.arithmetic import negative
 
 a, b, c, d = (Var(name, span=NOWHERE) for name in "abcd")
 ANY = Wildcard(span=NOWHERE)

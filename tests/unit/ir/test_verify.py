@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import (
     Binding,
@@ -31,8 +32,7 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.reduce import sum_
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import rewrite
 from pyrelay.ir.types import (
     BOOL,
@@ -48,10 +48,10 @@ from pyrelay.ir.types import (
     float32,
 )
 from pyrelay.ir.verify import INVARIANTS, Stage, VerifyError, verify, verify_conversions
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.operators.primitive.reduce import sum_
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.text.parser import parse_module
 
 TEXT = """
 type List[a] { Nil, Cons(a, List[a]) }

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from textwrap import dedent
 
+from pyrelay.infer import infer
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.pipeline import REGIONS
 from pyrelay.passes.base import Context
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.infer import infer
 from pyrelay.passes.manager import run_passes
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.text.parser import parse_module
 
 
 def module(text: str) -> Module:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from pyrelay.ir.declaration.lowering import Elementwise, Scatter, inside
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call
-from pyrelay.ir.lowering import Elementwise, Scatter, inside
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.ir.ops import index, pool
-from pyrelay.ir.ops.table import ALL, GENERATED
 from pyrelay.kernels.elementwise import is_said
+from pyrelay.operators.primitive import index, pool
+from pyrelay.operators.table import ALL, GENERATED
 from tests.ops.checks import samples
 from tests.ops.materials import shape_names
 from tests.ops.programs import call_program

@@ -7,12 +7,12 @@ import pytest
 from pyrelay import Dim, Float, Int, Tensor, bfloat16, options, relay
 from pyrelay.decorators import RelayFunction
 from pyrelay.ir.expr import Call, GlobalVar
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.types import UNIT
 from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
+from pyrelay.text.parser import parse_module
 from tests.golden import Golden
 from tests.unit.kernels import steps
 

@@ -10,7 +10,6 @@ import torch
 from pyrelay.ir.expr import Call, GlobalVar, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.fusion.decompose import decompose
@@ -18,8 +17,9 @@ from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.groups import Group, Kind, group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.remarks import Separated
-from pyrelay.runtime.evaluator import evaluate
-from pyrelay.runtime.values import Cell
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.runtime.values.values import Cell
+from pyrelay.text.printer import to_text
 from tests.unit.kernels.kernels import module
 
 

@@ -10,7 +10,7 @@ from pyrelay.ir.expr import type_of
 from pyrelay.kernels.groups import Domain, Group, Kind, NoGroup, group_of
 from pyrelay.kernels.places import Places
 from pyrelay.kernels.reading import shape_of
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import kernel, module
 
 N = Dim.of("N")

@@ -16,7 +16,7 @@ from pyrelay.ir.types import TensorType, TupleType, float32
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.fusion.closed_functions import close
 from pyrelay.kernels.outlined import outlined_of
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import in_regions, module
 
 X = "%x: Tensor[(N, 8), float32]"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyrelay.ir.dims import ONE, ZERO, Dim, DimOp
-from pyrelay.ir.ops.moving import linear
 from pyrelay.kernels.places import Places
+from pyrelay.operators.shared.moving import linear
 
 N, M, K, H = (Dim.of(name) for name in "NMKH")
 

@@ -11,7 +11,7 @@ from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import type_of
 from pyrelay.kernels.reading import Reader, Unreadable, bindings_of, results_of, shape_of
 from pyrelay.kernels.recording import Recording
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import kernel, module
 from tests.unit.kernels.supplied import read_results
 

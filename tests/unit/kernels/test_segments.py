@@ -10,8 +10,8 @@ from pyrelay.kernels.fusion.segments import CALLS, in_segments
 from pyrelay.kernels.memory import plan_memory
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
-from pyrelay.lower_triton.region import can_be_taped
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.lower_triton.launching.region import can_be_taped
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import in_regions, module
 
 MIXED = (

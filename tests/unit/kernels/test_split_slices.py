@@ -12,7 +12,7 @@ from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.fusion.split_slices import take_apart
 from pyrelay.kernels.groups import Kind
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import module
 from tests.unit.kernels.test_fuse import kinds, tensors
 

@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import Value
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Function, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import DTYPES, FnType, is_float
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.builder import Value
+from pyrelay.operators.table import ALL
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import CompiledProgram, compile_module
 from tests.ops.checks import assert_equal, assert_has_type, samples
 from tests.ops.materials import shape_names, specs, tensors

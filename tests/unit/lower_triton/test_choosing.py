@@ -14,10 +14,10 @@ from pyrelay.autotuning.timing import Taken
 from pyrelay.config import options
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.types import float16, float32
-from pyrelay.lower_triton import choosing
-from pyrelay.lower_triton.choosing import Measured, chooser
 from pyrelay.lower_triton.kernel import Config, Kernel, Read, Size
-from pyrelay.lower_triton.prepare import Question, expected
+from pyrelay.lower_triton.launching import choosing
+from pyrelay.lower_triton.launching.choosing import Measured, chooser
+from pyrelay.lower_triton.launching.prepare import Question, expected
 
 
 class NoRoomError(Exception):

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pytest
 import torch
 
-from pyrelay.lower_triton import graphs
-from pyrelay.lower_triton.graphs import MOST_GRAPHS, RUNS_BEFORE, GraphedRegion
+from pyrelay.lower_triton.launching import graphs
+from pyrelay.lower_triton.launching.graphs import MOST_GRAPHS, RUNS_BEFORE, GraphedRegion
 
 
 class Again:

@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.expr import Binding, Expr, Flavour, LetBlock
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import spine
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 FOLDER: Final = Path(__file__).parent / "programs"
 

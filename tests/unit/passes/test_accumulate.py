@@ -11,14 +11,14 @@ from pyrelay import Dim, Float, Tensor, options, relay
 from pyrelay.ir.expr import Call
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
-from pyrelay.ir.ops.linalg import matmul
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.operators.primitive.linalg import matmul
 from pyrelay.passes.accumulate import accumulate_sums
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
-from pyrelay.runtime.program import Program
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.parser import parse_module
 from tests.tolerances import assert_program
 from tests.unit.passes.programs import normal
 

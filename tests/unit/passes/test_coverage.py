@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from pyrelay.analysis.coverage import BUDGET, LISTED, Coverage, coverage
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.infer import infer
+from pyrelay.infer.explanations.witness import case_text
 from pyrelay.ir.expr import (
     BindPattern,
     Clause,
@@ -23,12 +26,9 @@ from pyrelay.ir.expr import (
     Wildcard,
 )
 from pyrelay.ir.module import AdtDef, ConstructorDef
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.types import BOOL, INT, AdtType, TupleType, Type
-from pyrelay.passes.coverage import BUDGET, LISTED, Coverage, coverage
-from pyrelay.passes.infer import infer
-from pyrelay.passes.infer.witness import case_text
+from pyrelay.text.parser import parse_module
 from tests.steps import calls_of
 
 DATA = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cse import share
-from pyrelay.passes.first_order import first_order
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.simplify.cse import share
 from tests.unit.passes.programs import ARGUMENTS, body_of, normal, program, value
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.first_order import first_order
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.simplify.dce import remove_dead
 from tests.unit.passes.programs import ARGUMENTS, body_of, evaluate, normal, program, value
 
 

@@ -10,8 +10,8 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.traverse import post_order, spine
 from pyrelay.ir.types import FLOAT, AdtType
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.first_order import NotFirstOrder, first_order
-from pyrelay.passes.first_order.units import MAX_KNOWN
+from pyrelay.passes.closures import NotFirstOrder, first_order
+from pyrelay.passes.closures.units import MAX_KNOWN
 from tests.unit.passes.programs import (
     ARGUMENTS,
     bindings_of,

@@ -8,7 +8,7 @@ from pyrelay.ir.effect import Effects
 from pyrelay.ir.expr import Flavour
 from pyrelay.ir.op import Effect
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.flavours import with_flavours
+from pyrelay.passes.normalise.flavours import with_flavours
 from tests.unit.passes.programs import ARGUMENTS, blocks_of, normal, program, value
 
 

@@ -10,8 +10,8 @@ import torch
 from pyrelay.ir.expr import Constant, TensorData
 from pyrelay.ir.module import Module
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.fold import fold
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.simplify.fold import fold
 from tests.unit.passes.programs import (
     ARGUMENTS,
     body_of,

@@ -12,10 +12,10 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.hoist import hoist_layers
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.rewrites.hoist import hoist_layers
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.passes.programs import normal
 
 T, D = Dim("T"), Dim("D")

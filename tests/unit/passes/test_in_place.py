@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.in_place import update_in_place
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.rewrites.in_place import update_in_place
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
-from pyrelay.runtime.values import Cell
+from pyrelay.runtime.values.values import Cell
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 CPU = torch.device("cpu")
 MODEL = "ref((Tensor[(3, 3), float32], Tensor[(3,), float32]))"

@@ -8,8 +8,8 @@ from pyrelay.ir.expr import Call, Function, GlobalVar
 from pyrelay.ir.module import Module
 from pyrelay.ir.traverse import free_globals, post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.inline import SMALL, inline
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.simplify.inline import SMALL, inline
 from tests.unit.passes.programs import ARGUMENTS, body_of, evaluate, normal, program, value
 
 BIG = " + ".join(["sin(%x)"] * SMALL)

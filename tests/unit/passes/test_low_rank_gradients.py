@@ -6,12 +6,12 @@ import pytest
 
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.low_rank_gradients import factor_gradients, gives_fresh
-from pyrelay.runtime.program import Program
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.rewrites.low_rank_gradients import factor_gradients, gives_fresh
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 HEAD = """def @main[N: Dim](%x: Tensor[(N, 4), float32], %w: Tensor[(4, 3), float32])"""
 

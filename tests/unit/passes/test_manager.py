@@ -12,18 +12,18 @@ import torch
 from pyrelay import options
 from pyrelay.ir.expr import Constant, Expr
 from pyrelay.ir.module import Attribute, Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.traverse import rewrite
 from pyrelay.ir.verify import Stage, VerifyError
 from pyrelay.kernels.pipeline import CUT, all_passes
 from pyrelay.passes.base import Context, Pass
 from pyrelay.passes.insertion import insert
-from pyrelay.passes.lowering import InferTypes, NormalForm
 from pyrelay.passes.manager import Manager, Phase, Pipeline, Ran, StageError, run_passes, up_to
+from pyrelay.passes.normalise.lowering import InferTypes, NormalForm
 from pyrelay.passes.pipeline import EVALUATED, called
-from pyrelay.passes.simplify import Simplify
-from pyrelay.runtime.program import Program
+from pyrelay.passes.simplify.simplify import Simplify
+from pyrelay.runtime.compile.program import Program
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 TEXT = "def @main(%x: Tensor[(3,), float32]) { exp(%x) * 2f32 + (1f32 + 1f32) }"
 MAIN = Context(entry="main")

@@ -10,8 +10,8 @@ from pyrelay.ir.expr import Call
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.merge_slices import merge_slices
+from pyrelay.passes.rewrites.merge_slices import merge_slices
+from pyrelay.passes.simplify.dce import remove_dead
 from tests.unit.passes.programs import normal
 
 B, H = Dim("B"), Dim("H")

@@ -6,8 +6,8 @@ import pytest
 
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import Call, Flavour, Function, If, LetBlock, Match
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.normal_form import to_anf
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.passes.normalise.flavours import with_flavours
 from tests.unit.passes.programs import (
     ARGUMENTS,
     bindings_of,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch
 
 from pyrelay import Dim, Float, Tensor, relay
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.pool_first import pool_first
+from pyrelay.infer import infer
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.passes.rewrites.pool_first import pool_first
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 N = Dim("N")
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.equality import alpha_equal
 from pyrelay.ir.expr import RefCreate
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.flavours import with_flavours
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.promote_refs import promote_refs
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.promote_refs import promote_refs
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
+from pyrelay.text.parser import parse_module
 from tests.unit.runtime.programs import CPU, assert_same
 
 OTHER = """

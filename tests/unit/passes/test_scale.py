@@ -10,19 +10,19 @@ from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.equality import alpha_equal, structural_hash
 from pyrelay.ir.expr import Binding, Call, Expr, Flavour, Function, GlobalVar, If, LetBlock, Var
 from pyrelay.ir.module import Module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Op
-from pyrelay.ir.ops.arithmetic import add
-from pyrelay.ir.ops.math import sin
 from pyrelay.ir.types import BOOL, FLOAT, FnType, Type
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cse import share
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.fold import fold
-from pyrelay.passes.inline import inline
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.simplify import simplify
+from pyrelay.operators.primitive.arithmetic import add
+from pyrelay.operators.primitive.math import sin
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.cse import share
+from pyrelay.passes.simplify.dce import remove_dead
+from pyrelay.passes.simplify.fold import fold
+from pyrelay.passes.simplify.inline import inline
+from pyrelay.passes.simplify.simplify import simplify
 from tests.unit.kernels.kernels import in_regions
 
 X, Y, B = (Var(n, t, span=NOWHERE) for n, t in (("x", FLOAT), ("y", FLOAT), ("b", BOOL)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.simplify import simplify
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.simplify import simplify
 from tests.golden import Golden
 from tests.unit.passes.programs import (
     ARGUMENTS,

@@ -12,10 +12,10 @@ import torch
 
 from pyrelay import Bool, CheckError, Dim, Float, Fn, Int, Tensor, relay, relay_model
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.prelude import List
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 N, M = Dim("N"), Dim("M")
 T = TypeVar("T")

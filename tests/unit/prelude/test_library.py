@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import Names
+from pyrelay.infer import infer
 from pyrelay.ir.expr import Function, GlobalVar
 from pyrelay.ir.module import EMPTY, Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.ir.names import Names
 from pyrelay.ir.types import show
-from pyrelay.passes.infer import infer
 from pyrelay.prelude.library import library, link, qualified
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 TYPES = {
     "append": "Fn[[List[A], A], List[A]]",

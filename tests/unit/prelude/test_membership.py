@@ -10,9 +10,9 @@ import torch
 
 from pyrelay import Float, Int, relay
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.prelude import List
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 T = TypeVar("T")
 MODES = ("sum", "mean")

@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import CompiledProgram, compile_module
+from pyrelay.text.parser import parse_module
 
 CPU = torch.device("cpu")
 

@@ -10,8 +10,8 @@ import torch
 
 import pyrelay
 from pyrelay import Float, Int, Tensor, relay, relay_model
-from pyrelay.ir.ops.captured import CapturedInteger
-from pyrelay.translate.scope import Scope
+from pyrelay.operators.captured import CapturedInteger
+from pyrelay.translate.names.scope import Scope
 
 K = 2
 SIZE = 2

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.passes.cse import share
-from pyrelay.passes.dce import remove_dead
-from pyrelay.passes.first_order import first_order
-from pyrelay.passes.flavours import with_flavours
-from pyrelay.passes.infer import infer
-from pyrelay.passes.inline import inline
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.passes.simplify import simplify
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.passes.closures import first_order
+from pyrelay.passes.normalise.flavours import with_flavours
+from pyrelay.passes.simplify.cse import share
+from pyrelay.passes.simplify.dce import remove_dead
+from pyrelay.passes.simplify.inline import inline
+from pyrelay.passes.simplify.simplify import simplify
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
+from pyrelay.text.parser import parse_module
 from tests.unit.runtime.programs import CPU, assert_same
 
 LIST = "type List[T] { Nil, Cons(T, List[T]) }\n"

@@ -18,9 +18,9 @@ from pyrelay import (
     RelayError,
     relay,
 )
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.runtime import saving
-from pyrelay.runtime.loading import load_bytes
+from pyrelay.operators.table import BY_NAME
+from pyrelay.runtime.interop import saving
+from pyrelay.runtime.interop.loading import load_bytes
 from tests.unit.runtime.test_saving import exported_tower, moved
 
 pytestmark = pytest.mark.host("loads what does not run")

@@ -12,7 +12,7 @@ import torch
 
 from pyrelay import CheckError, Dim, Float, Int, RunError, Tensor, relay
 from pyrelay.prelude.values import Present, some, some_value
-from pyrelay.runtime.representation import maker
+from pyrelay.runtime.values.representation import maker
 
 T = TypeVar("T")
 K = TypeVar("K")

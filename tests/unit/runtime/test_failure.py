@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyrelay.diagnostics.diagnostic import RunError
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from tests.unit.runtime.programs import CPU, compiled, prepared
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Model, Optimizer, RunError, Tensor, relay, relay_model
-from pyrelay.ir.printer import to_text
+from pyrelay.text.printer import to_text
 from tests.unit.runtime.training import (
     OPTIMIZERS,
     N,

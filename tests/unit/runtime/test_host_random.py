@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 import torch
 
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import branches, compile_module, functions, loops
 from tests.unit.runtime.programs import CPU, assert_same, prepared
 

@@ -22,10 +22,10 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.arithmetic import add
-from pyrelay.ir.ops.compare import less
 from pyrelay.ir.types import BOOL, FLOAT, INT, FnType, TensorType, Type, float32, tensor_type
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.operators.primitive.arithmetic import add
+from pyrelay.operators.primitive.compare import less
+from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from tests.steps import calls_of
 from tests.unit.runtime.programs import CPU, compiled

@@ -8,7 +8,7 @@ import torch
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.config import options
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.runtime.lowerings import Plain, lowering_on
+from pyrelay.runtime.compile.lowerings import Plain, lowering_on
 
 N = Dim("N")
 

@@ -12,8 +12,8 @@ import torch
 
 from pyrelay import Float, Int, RunError, relay
 from pyrelay.prelude import List
-from pyrelay.runtime import data_arguments
-from pyrelay.runtime.plain_data import plain_data
+from pyrelay.runtime.calls import data_arguments
+from pyrelay.runtime.values.plain_data import plain_data
 
 
 @dataclass(frozen=True)

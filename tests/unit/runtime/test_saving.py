@@ -32,7 +32,7 @@ from pyrelay import (
     relay_model,
 )
 from pyrelay.ir.rules import same_as_operand
-from pyrelay.runtime.export import Exported
+from pyrelay.runtime.interop.export import Exported
 
 N, K, T = Dim("N"), Dim("K"), Dim("T")
 TABLE = relay.const(torch.linspace(-1.0, 1.0, 40).reshape(4, 10))

@@ -13,9 +13,9 @@ from torch.utils.data import DataLoader, TensorDataset
 from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.ir.equality import alpha_equal
-from pyrelay.ir.json import from_json, to_json
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
+from pyrelay.text.json import from_json, to_json
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 
 B, D, N = Dim("B"), Dim("D"), Dim("N")
 

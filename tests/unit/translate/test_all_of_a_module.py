@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pyrelay import relay
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.translate.printing.file import File
-from pyrelay.translate.printing.sayable import sayable
+from pyrelay.ir.normal_form import to_anf
+from pyrelay.to_python.file import File
+from pyrelay.to_python.sayable import sayable
 from tests.python_text import assert_reads_back
 
 pytestmark = pytest.mark.host("prints programs and compiles them again")

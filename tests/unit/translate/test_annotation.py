@@ -12,7 +12,7 @@ import pyrelay
 from pyrelay import Bool, Dim, Float, Fn, Int, Model, Tensor
 from pyrelay.diagnostics.source import SourceFile
 from pyrelay.ir.types import show
-from pyrelay.translate.annotation import AnnotationReader
+from pyrelay.translate.types.annotation import AnnotationReader
 
 N, M = Dim("N"), Dim("M")
 Image = Tensor[Float, (N, 28)]

@@ -14,8 +14,8 @@ from pyrelay import Dim, Float, Fn, Int, Ref, Tensor
 from pyrelay.diagnostics.diagnostic import Problem
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.types import show
-from pyrelay.translate.annotation import AnnotationReader, NotData
-from pyrelay.translate.data import DataTypes
+from pyrelay.translate.data.data import DataTypes
+from pyrelay.translate.types.annotation import AnnotationReader, NotData
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 from pyrelay.diagnostics.source import SourceFile
-from pyrelay.translate.fence import REFUSED, REFUSED_OPERATORS, mistakes
+from pyrelay.translate.subset.constructs import REFUSED, REFUSED_OPERATORS, mistakes
 
 BODIES = {
     ast.AsyncFor: "async for i in x: pass",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrelay import Dim, Float, Fn, Tensor, relay
+from pyrelay.infer import infer
 from pyrelay.ir.types import show
-from pyrelay.passes.infer import infer
 from pyrelay.translate.translator import translate
 
 

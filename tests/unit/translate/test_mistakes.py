@@ -14,7 +14,7 @@ import torch
 
 from pyrelay import Dim, Float, Int, Model, Tensor, relay, relay_model
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.translate.definition import Definition, Kind
+from pyrelay.translate.source.definition import Definition, Kind
 from pyrelay.translate.translator import translate
 
 N = Dim("N")

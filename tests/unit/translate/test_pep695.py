@@ -12,8 +12,8 @@ from types import ModuleType
 import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
+from pyrelay.infer import infer
 from pyrelay.ir.types import show
-from pyrelay.passes.infer import infer
 from pyrelay.translate.translator import translate
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="syntax of Python 3.12")

@@ -24,14 +24,14 @@ from pyrelay import (
 )
 from pyrelay.decorators import RelayFunction
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.infer import infer
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Clash, Op
-from pyrelay.ir.ops.table import ALL
 from pyrelay.ir.types import FnType, dim_names
-from pyrelay.passes.infer import infer
+from pyrelay.operators.table import ALL
 from pyrelay.prelude import List
-from pyrelay.translate.annotation import type_names
+from pyrelay.translate.types.annotation import type_names
 from tests.golden import Golden
 from tests.ops.checks import samples
 from tests.ops.materials import shape_names

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyrelay.diagnostics.diagnostic import CheckError
-from pyrelay.translate.source import load_source
+from pyrelay.translate.source.source import load_source
 
 PROGRAM = '''
 def decorated(f):

@@ -11,7 +11,7 @@ import torch
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.decorators import ALIASES
 from pyrelay.ir.op import Promotion
-from pyrelay.ir.ops.table import BY_NAME
+from pyrelay.operators.table import BY_NAME
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors
 

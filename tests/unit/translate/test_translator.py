@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pyrelay import Dim, Float, Fn, Int, Model, Tensor, relay, relay_model
-from pyrelay.ir.printer import to_text
-from pyrelay.passes.infer import infer
-from pyrelay.translate.definition import Definition
+from pyrelay.infer import infer
+from pyrelay.text.printer import to_text
+from pyrelay.translate.source.definition import Definition
 from pyrelay.translate.translator import Translation, translate
 from tests.golden import Golden
 

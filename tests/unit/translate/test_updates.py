@@ -6,8 +6,8 @@ from typing import Any
 
 from pyrelay import Dim, Float, Model, Optimizer, Tensor, relay, relay_model
 from pyrelay.ir.types import RefType, TupleType, Type
-from pyrelay.translate.definition import ModelUse, meaning
-from pyrelay.translate.optimizers import AdamRule, OptimizerUse, SGDRule
+from pyrelay.translate.models.optimizers import AdamRule, OptimizerUse, SGDRule
+from pyrelay.translate.source.definition import ModelUse, meaning
 from pyrelay.translate.translator import Translation, translate
 
 N = Dim("N")

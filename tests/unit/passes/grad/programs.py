@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
+from pyrelay.infer import infer
 from pyrelay.ir.module import Module
-from pyrelay.ir.parser import parse_module
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime import evaluator
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile import evaluator
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.parser import parse_module
 
 
 def prepared(text: str) -> Module:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrelay.ir.printer import to_text
+from pyrelay.text.printer import to_text
 from tests.unit.passes.grad.programs import check, expanded, scalar
 
 TWO = "%x: float64, %y: float64"

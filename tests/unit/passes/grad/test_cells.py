@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from pyrelay.ir.expr import Call, RefWrite
-from pyrelay.ir.ops.shadow import shadow
 from pyrelay.ir.traverse import post_order
+from pyrelay.operators.host.shadow import shadow
 from tests.unit.passes.grad.programs import (
     assert_close,
     check,

@@ -9,7 +9,7 @@ import torch
 
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.passes.grad.programs import assert_close, check, expanded, prepared, run, scalar
 
 TWO = "%x: float64, %y: float64"

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from pyrelay.diagnostics.source import NOWHERE
-from pyrelay.ir.build import Builder, Names
 from pyrelay.ir.expr import (
     Binding,
     Call,
@@ -23,11 +22,13 @@ from pyrelay.ir.expr import (
     Var,
 )
 from pyrelay.ir.module import Module
-from pyrelay.ir.ops.compare import less
-from pyrelay.ir.ops.math import sin
+from pyrelay.ir.names import Names
 from pyrelay.ir.traverse import let
 from pyrelay.ir.types import INT, FnType, TensorType, float64
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.operators.builder import Builder
+from pyrelay.operators.primitive.compare import less
+from pyrelay.operators.primitive.math import sin
 from pyrelay.passes.grad import expand_transforms
 from tests.steps import calls_of
 from tests.unit.passes.grad.programs import expanded, operator_counts, scalar

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from pyrelay.ir.parser import parse_module
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.parser import parse_module
 from tests.unit.passes.grad.programs import assert_close, expanded, scalar, vector
 
 TREE = """

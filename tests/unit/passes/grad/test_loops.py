@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.types import TensorType
+from pyrelay.text.printer import to_text
 from tests.unit.passes.grad.programs import check, expanded, run, scalar
 
 TWO = "%x: float64, %y: float64"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pyrelay.ir.printer import to_text
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.printer import to_text
 from tests.unit.passes.grad.programs import check, expanded, run, scalar
 
 TWO = "%x: float64, %y: float64"

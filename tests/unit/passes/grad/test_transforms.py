@@ -9,17 +9,17 @@ import torch
 
 from pyrelay.diagnostics.diagnostic import CheckError
 from pyrelay.extension import declare
+from pyrelay.infer import infer
 from pyrelay.ir.expr import Transform
+from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import ShapeBehaviour
-from pyrelay.ir.ops.table import BY_NAME
-from pyrelay.ir.parser import parse_module
-from pyrelay.ir.printer import to_text
 from pyrelay.ir.rules import same_as_operand
 from pyrelay.ir.traverse import post_order
+from pyrelay.operators.table import BY_NAME
 from pyrelay.passes.grad import expand_transforms
-from pyrelay.passes.infer import infer
-from pyrelay.passes.normal_form import to_anf
-from pyrelay.runtime.evaluator import evaluate
+from pyrelay.runtime.compile.evaluator import evaluate
+from pyrelay.text.parser import parse_module
+from pyrelay.text.printer import to_text
 from tests.unit.passes.grad.programs import (
     assert_close,
     expanded,

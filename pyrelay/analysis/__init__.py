@@ -1,0 +1,1 @@
+"""Facts about modules that several passes need; nothing here changes a program."""

@@ -1,0 +1,94 @@
+"""Conditions: each is one Bool; what is no Bool probably stands for a comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from ..diagnostics.catalogue.types import ConditionMismatch
+from ..diagnostics.diagnostic import Problem
+from ..ir.expr import Constant, Expr, If, Var
+from ..ir.op import Clash, Stuck
+from ..ir.types import (
+    BOOL,
+    AdtType,
+    SizeType,
+    StrType,
+    TensorType,
+    Type,
+    TypeHole,
+    bool_,
+    show,
+)
+from ..prelude.library import LIST, OPTION
+from .explanations.explain import operand_text
+from .solver import Solver
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+
+
+@final
+@dataclass(slots=True)
+class ConditionConstraint:
+    """A condition is one Bool."""
+
+    type: Type
+    span: Span
+    text: str
+    """The condition, as it is written."""
+    otherwise: str | None
+    """The second operand of an `or` whose first one the condition is, as it is written."""
+
+    @staticmethod
+    def of(expr: If, ty: Type) -> ConditionConstraint:
+        """Return the constraint of a branch. The span of a variable is where it is bound, so a
+        condition that is one has the span of the branch."""
+        is_name = isinstance(expr.condition, Var)
+        is_or = isinstance(expr.then, Constant) and expr.then.span == expr.span
+        span = expr.span if is_name else expr.condition.span
+        otherwise = operand_text(expr.otherwise) if is_or else None
+        return ConditionConstraint(ty, span, operand_text(expr.condition), otherwise)
+
+    @staticmethod
+    def of_guard(guard: Expr, ty: Type) -> ConditionConstraint:
+        """Return the constraint of the guard of a case."""
+        return ConditionConstraint(ty, guard.span, operand_text(guard), None)
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        ty = solver.shallow(self.type)
+        if isinstance(ty, TypeHole) and not solver.settling:
+            raise Stuck(ty)
+        if isinstance(ty, SizeType):
+            raise Clash("a number is no condition")
+        solver.unify(ty, BOOL)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        ty = solver.resolve(self.type)
+        return ConditionMismatch(self.span, show(ty), self._comparison(ty))
+
+    def _comparison(self, ty: Type) -> str:
+        """Return a help with the condition that a value of another type probably stands for."""
+        x = self.text
+        if isinstance(ty, AdtType) and ty.name == OPTION and self.otherwise is not None:
+            return f"write `{self.otherwise} if {x} is None else {x}`"
+        return _comparison(ty, x)
+
+
+def _comparison(ty: Type, x: str) -> str:
+    match ty:
+        case TensorType(dtype=dtype) if ty.rank > 0 and dtype == bool_:
+            return (
+                "reduce it with `.any()` or `.all()`; element by element, write "
+                "relay.where(condition, a, b), relay.logical_and(a, b) or relay.logical_or(a, b)"
+            )
+        case AdtType(name=name) if name == LIST:
+            return f"whether a list has elements is `len({x}) > 0`"
+        case AdtType(name=name) if name == OPTION:
+            return f"write the comparison: `{x} is not None`"
+        case StrType():
+            return f'write the comparison: `{x} != ""`'
+        case _:
+            return f"write the comparison, such as `{x} != 0`"

@@ -1,0 +1,450 @@
+"""The constraints of inference.
+
+A constraint's `attempt` makes progress, or raises `Stuck` on the hole it waits for, or `Clash`;
+`explain` turns a clash into the problem to show, with the places that disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, final
+
+from ..diagnostics.catalogue.types import (
+    ArgumentCountMismatch,
+    BranchMismatch,
+    CellMismatch,
+    NameMismatch,
+    NotACell,
+    NotAFunction,
+    NotATuple,
+    ReturnMismatch,
+    TransformMismatch,
+)
+from ..diagnostics.diagnostic import Problem
+from ..ir.declaration.attributes import WrongAttribute
+from ..ir.dims import Dim
+from ..ir.expr import Call, Constructor, Expr, Function, Rule, Transform
+from ..ir.op import Clash, Stuck
+from ..ir.types import (
+    AdtType,
+    FnType,
+    TupleType,
+    Type,
+    TypeHole,
+    is_differentiable,
+    show,
+)
+from ..operators.host.field import field as field_op
+from ..operators.host.loop import by_type, unpacked
+from ..prelude.library import LIST
+from .explanations.explain import explain_argument, explain_operator, explain_unpacking, one_type
+from .joins import join, takes_none
+from .operators import OperatorCall
+from .overloads.joined_lists import is_empty_list, joins_lists
+from .own_sizes import Adapt, may_get_own, must_wait
+from .records import explain_field, explain_method
+from .solver import Place, Solver
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+    from ..ir.module import AdtDef
+    from .overloads.sites import Reading
+
+
+class Constraint(Protocol):
+    """Something that must hold between types."""
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program that asks for it."""
+        ...
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        ...
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user when it cannot hold."""
+        ...
+
+
+@final
+@dataclass(slots=True)
+class OperatorConstraint:
+    """An operator call is well typed; `read` types it as what it is read as, if it is."""
+
+    call: OperatorCall
+    read: Callable[[OperatorCall], bool]
+    adts: Mapping[str, AdtDef]
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.call.call.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        solver.place = Place(self.call.call, is_after=False)
+        self.call.check_attributes()
+        if not self.read(self.call):
+            self.call.attempt(solver)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        if self.call.op is field_op and not isinstance(clash, WrongAttribute):
+            return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
+        if self.call.op is by_type and not isinstance(clash, WrongAttribute):
+            return explain_method(self.call.call, solver.resolve(self.call.types[1]))
+        if self.call.op is unpacked and not isinstance(clash, WrongAttribute):
+            count, actual = self.call.call.attrs["count"], solver.resolve(self.call.types[0])
+            return explain_unpacking(self.span, count, actual, self.call.call.args[0])
+        return explain_operator(solver, self.call, clash)
+
+
+@final
+@dataclass(slots=True)
+class FlowConstraint:
+    """A value arrives where a type is expected: a return, an annotated name."""
+
+    actual: Type
+    expected: Type
+    span: Span
+    function: Function | None
+    kind: str
+    value: Expr | None = None
+    """What arrives, where its sizes may be compared while running."""
+    name: str = ""
+    """The annotated name."""
+    adapt: Callable[[Type, Type], Type] | None = None
+    """Brings the value to another type, in a program with tensors that have sizes of their own."""
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        solver.place = None if self.value is None else Place(self.value, is_after=True)
+        if self.adapt is not None:
+            if must_wait(self.actual, self.expected, solver):
+                raise Stuck(solver.shallow(self.actual))
+            self.actual = self.adapt(self.actual, self.expected)
+        solver.flow(self.actual, self.expected)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        if isinstance(self.expected, TupleType) and self.kind == "let":
+            actual = solver.resolve(self.actual)
+            value = self.value
+            if isinstance(value, Call) and value.callee is unpacked:
+                value = value.args[0]
+            return explain_unpacking(self.span, len(self.expected.fields), actual, value)
+        actual, expected = solver.resolve(self.actual), solver.resolve(self.expected)
+        if self.kind == "cell":
+            return NotACell(self.span, show(actual))
+        if self.kind == "content":
+            return CellMismatch(self.span, show(expected), show(actual))
+        if self.kind == "let":
+            return NameMismatch(self.span, self.name, show(expected), show(actual))
+        name = None if self.function is None else self.function.name
+        return ReturnMismatch(self.span, name or "this function", show(expected), show(actual))
+
+
+@final
+@dataclass(slots=True)
+class ApplyConstraint:
+    """A function is called with arguments it takes."""
+
+    call: Call
+    callee: Type
+    types: tuple[Type, ...]
+    result: Type
+    declared: Function | None
+    adapt: Adapt | None = None
+    """Brings arguments to other types, in a program with tensors that have sizes of their own."""
+    is_open: bool = False
+    """Whether the function's type is still being found, of this call too."""
+    failing: int = -1
+    adapted: dict[int, Reading] = field(default_factory=dict[int, "Reading"])
+    """The arguments that were brought to other types, by place."""
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.call.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        callee = solver.shallow(self.callee)
+        if isinstance(callee, TypeHole):
+            if not solver.settling:
+                raise Stuck(callee)
+            solver.unify(callee, FnType(self.types, self.result))
+            return
+        if not isinstance(callee, FnType) or len(callee.params) != len(self.types):
+            raise Clash("not callable so")
+        if joins_lists(self.call) and not solver.settling:
+            self._await_elements(solver)
+        stuck: TypeHole | None = None
+        for position in self._order(solver):
+            actual, wanted = self.types[position], callee.params[position]
+            self.failing = position
+            if self.adapt is not None and may_get_own(self.call, actual, wanted, solver):
+                head = solver.shallow(wanted)
+                stuck = head if isinstance(head, TypeHole) else None
+            elif not self._waits(solver, actual, wanted):
+                # What a loop carries has one size: the parameter has no other than it came in with.
+                place = Place(self.call, is_after=False)
+                solver.place = None if self._is_found(position) else place
+                solver.flow(self._adapted(solver, position, wanted), wanted)
+            elif stuck is None:
+                head = solver.shallow(actual)
+                stuck = head if isinstance(head, TypeHole) else None
+        solver.unify(self.result, callee.result)
+        if stuck is not None:
+            raise Stuck(stuck)
+
+    def _adapted(self, solver: Solver, position: int, wanted: Type) -> Type:
+        """Return the type of an argument, brought to another one where that takes a step of its
+        own."""
+        actual = self.types[position]
+        if self.adapt is None:
+            return actual
+        if must_wait(actual, wanted, solver):
+            raise Stuck(solver.shallow(actual))
+        found = self.adapt(self.call.args[position], actual, wanted)
+        if found is None:
+            return actual
+        self.adapted[position], actual = found
+        self.types = (*self.types[:position], actual, *self.types[position + 1 :])
+        return actual
+
+    def _await_elements(self, solver: Solver) -> None:
+        """Wait until it is known what lists are of that are joined, so that a difference is blamed
+        on the two, and not on what makes the second. Raises Stuck."""
+        if any(takes_none(solver, part) for ty in self.types for part in _elements(solver, ty)):
+            return
+        for argument, ty in zip(self.call.args, map(solver.shallow, self.types), strict=True):
+            match ty:
+                case _ if is_empty_list(argument):
+                    pass
+                case TypeHole():
+                    raise Stuck(ty)
+                case AdtType(args=(element,)) if not isinstance(element, Dim):
+                    element = solver.shallow(element)
+                    if isinstance(element, TypeHole):
+                        raise Stuck(element)
+                case _:
+                    pass
+
+    def _order(self, solver: Solver) -> Sequence[int]:
+        """Give the order in which arguments arrive. Of a list, what is put before optionals is one
+        too, so these come first."""
+        order: Sequence[int] = range(len(self.types))
+        if self.adapt is not None:  # what functions take is known from the rest
+            order = sorted(order, key=lambda i: isinstance(solver.shallow(self.types[i]), FnType))
+        match self.call.callee:
+            case Constructor(adt, "Cons") if adt == LIST:
+                rest = solver.shallow(self.types[1])
+            case _:
+                return order
+        match rest:
+            case AdtType(args=(element,)) if not isinstance(element, Dim):
+                return order[::-1] if takes_none(solver, element) else order
+            case _:
+                return order
+
+    def _is_found(self, position: int) -> bool:
+        """Tell whether the type of a parameter is found from what is passed for it."""
+        if self.is_open or self.declared is None:
+            return self.is_open
+        return self.declared.params[position].ty is None
+
+    def _waits(self, solver: Solver, actual: Type, wanted: Type) -> bool:
+        """Tell whether to wait until one side is known: what a loop passes to itself is then
+        compared with what came in, and a difference is blamed on the loop."""
+        if solver.settling:
+            return False
+        actual, wanted = solver.shallow(actual), solver.shallow(wanted)
+        return actual != wanted and isinstance(actual, TypeHole) and isinstance(wanted, TypeHole)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        callee = solver.shallow(self.callee)
+        if not isinstance(callee, FnType):
+            return NotAFunction(self.span, show(solver.resolve(callee)))
+        if len(callee.params) != len(self.types):
+            return ArgumentCountMismatch(self.span, len(callee.params), len(self.types))
+        actual = solver.resolve(self.types[self.failing])
+        wanted = solver.resolve(callee.params[self.failing])
+        why, is_open = str(clash), self.is_open
+        places = (self.call, self.declared, self.failing)
+        types = [solver.resolve(ty) for ty in self.types]
+        return explain_argument(*places, actual, wanted, why, types, is_open=is_open)
+
+
+def _elements(solver: Solver, ty: Type) -> Sequence[Type]:
+    """Return the type of the elements of a list, as far as it is known."""
+    ty = solver.shallow(ty)
+    args = ty.args if isinstance(ty, AdtType) and ty.name == LIST else ()
+    return [a for a in args if not isinstance(a, Dim)]
+
+
+@final
+@dataclass(slots=True)
+class JoinConstraint:
+    """The arms of an `if` or `match` give one type; different sizes become a number."""
+
+    result: Type
+    arms: tuple[tuple[Type, Span], ...]
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.arms[0][1]
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        result = solver.shallow(self.result)
+        heads = [solver.shallow(ty) for ty, _ in self.arms]
+        known = [h for h in heads if not isinstance(h, TypeHole)]
+        open_ = [h for h in heads if isinstance(h, TypeHole) and h != result]
+        if open_ and not (solver.settling and known):
+            if solver.settling:
+                for hole in open_:
+                    solver.unify(result, hole)
+                return
+            raise Stuck(open_[0])
+        if not known:
+            raise Stuck(result)
+        joined = known[0]
+        for other in known[1:]:
+            joined = join(solver, joined, other)
+        # What the other arms give may be no size, and no integer either.
+        solver.flow(solver.widen(joined) if open_ else joined, result)
+        for hole in open_:
+            solver.unify(result, hole)
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        (first, first_span), (second, second_span) = self.arms[0], self.arms[-1]
+        for ty, span in self.arms[1:]:
+            if solver.resolve(ty) != solver.resolve(first):
+                second, second_span = ty, span
+                break
+        first, second = solver.resolve(first), solver.resolve(second)
+        places = (first_span, show(first), second_span, show(second))
+        return BranchMismatch(self.span, *places, str(clash), one_type(first, second))
+
+
+@final
+@dataclass(slots=True)
+class FieldConstraint:
+    """A tuple has a field."""
+
+    value: Type
+    index: int
+    result: Type
+    span: Span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        value = solver.shallow(self.value)
+        if isinstance(value, TypeHole):
+            raise Stuck(value)
+        if not isinstance(value, TupleType) or not 0 <= self.index < len(value.fields):
+            raise Clash("no such field")
+        solver.unify(self.result, value.fields[self.index])
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        return NotATuple(self.span, self.index, show(solver.resolve(self.value)))
+
+
+@final
+@dataclass(slots=True)
+class TransformConstraint:
+    """A transform takes a function and gives the function it makes of it."""
+
+    transform: Transform
+    function: Type
+    result: Type
+    wrt: tuple[int, ...] = ()
+    single: bool = True
+    output: Type | None = None
+    """The result of the function that is made, known to exist before the arguments are typed."""
+
+    @property
+    def span(self) -> Span:
+        """The place in the user's program."""
+        return self.transform.span
+
+    def attempt(self, solver: Solver) -> None:
+        """Make it hold. Raises Stuck or Clash."""
+        function = solver.resolve(self.function)
+        if isinstance(function, TypeHole):
+            raise Stuck(function)
+        if not isinstance(function, FnType):
+            raise Clash("only functions have gradients")
+        if self.transform.has_aux and not _is_pair(solver, function.result):
+            raise Clash("with has_aux the function returns a pair, (loss, aux)")
+        if self.output is None:
+            # A call of what is made then tells the types of a lambda's parameters.
+            self.output = solver.fresh()
+            solver.unify(self.result, FnType(function.params, self.output))
+        for ty in (*function.params, function.result):
+            if isinstance(solver.shallow(ty), TypeHole) and not solver.settling:
+                raise Stuck(solver.shallow(ty))
+        function = solver.resolve(function)
+        assert isinstance(function, FnType)
+        self.wrt = self._chosen(function)
+        self.single = len(self.wrt) == 1 if self.transform.wrt is None else self.transform.single
+        wanted = tuple(function.params[i] for i in self.wrt)
+        cotangents = wanted[0] if self.single else TupleType(wanted)
+        solver.unify(self.output, self._made(function, cotangents))
+
+    def _chosen(self, function: FnType) -> tuple[int, ...]:
+        if self.transform.wrt is not None:
+            self._check_chosen(self.transform.wrt, len(function.params))
+            return self.transform.wrt
+        floats = tuple(i for i, ty in enumerate(function.params) if is_differentiable(ty))
+        if not floats:
+            raise Clash(
+                "no parameter of the function holds floats", help="declare one as Float or a tensor"
+            )
+        return floats
+
+    def _check_chosen(self, wrt: tuple[int, ...], count: int) -> None:
+        """Check that the parameters that a text names are there. Raises Clash."""
+        for index in wrt:
+            if not 0 <= index < count:
+                raise Clash(f"the function has no parameter {index}", help="they count from 0")
+        if not wrt or len(set(wrt)) != len(wrt) or (self.transform.single and len(wrt) > 1):
+            raise Clash(
+                f"`wrt` names the parameters {wrt}",
+                help="name each once, and write `single=False` where they are several",
+            )
+
+    def _made(self, function: FnType, cotangents: Type) -> Type:
+        value = function.result
+        match self.transform.rule:
+            case Rule.GRAD:
+                result = cotangents
+                if self.transform.has_aux:
+                    assert isinstance(value, TupleType)
+                    result = TupleType((cotangents, value.fields[1]))
+            case Rule.VALUE_AND_GRAD:
+                result = TupleType((value, cotangents))
+            case Rule.VJP:
+                result = TupleType((value, FnType((value,), cotangents)))
+        return result
+
+    def explain(self, solver: Solver, clash: Exception) -> Problem:
+        """Give what to tell the user."""
+        function = solver.resolve(self.function)
+        if not isinstance(function, FnType):
+            return NotAFunction(self.transform.function.span, show(function))
+        help_ = clash.help if isinstance(clash, Clash) else None
+        return TransformMismatch(self.span, self.transform.rule.value, str(clash), help_)
+
+
+def _is_pair(solver: Solver, ty: Type) -> bool:
+    ty = solver.shallow(ty)
+    return isinstance(ty, TypeHole) or (isinstance(ty, TupleType) and len(ty.fields) == 2)

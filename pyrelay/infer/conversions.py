@@ -1,0 +1,154 @@
+"""Values of checked programs brought to the types at which they are used.
+
+Numbers are cast, a value becomes an optional; a tuple is taken apart where its fields need that, a
+function gets one around it that converts what it takes and gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ..diagnostics.catalogue.types import NumberOutOfRange
+from ..ir.declaration.attributes import bind_attrs
+from ..ir.expr import Binding, Call, Constant, Expr, Function, Tuple, TupleGet, Var, type_of
+from ..ir.own_sizes import closed, has_own_sizes
+from ..ir.traverse import let
+from ..ir.types import (
+    INT,
+    UNIT,
+    AdtType,
+    DType,
+    DTypeKind,
+    FnType,
+    SizeType,
+    TensorType,
+    TupleType,
+    Type,
+    fits,
+)
+from ..operators.captured import CapturedInteger
+from ..operators.host.sizes import as_size
+from ..operators.primitive.compare import cast
+from .optional import as_optional, inner_of
+
+
+class Narrowed(Exception):  # noqa: N818  becomes a diagnostic, or another inference
+    """A value would lose something in the dtype at which it is used: nothing casts it then but the
+    program itself."""
+
+    def __init__(self, expr: Expr, actual: DType, wanted: DType) -> None:
+        super().__init__(f"{actual} is no {wanted}")
+        self.span = expr.span
+        self.actual = actual
+        self.wanted = wanted
+
+
+class OutOfRange(Exception):  # noqa: N818  becomes a diagnostic
+    """A number literal is none of the integers of its dtype."""
+
+    def __init__(self, problem: NumberOutOfRange) -> None:
+        super().__init__(problem)
+        self.problem = problem
+
+
+def converted(expr: Expr, wanted: Type | None) -> Expr:
+    """Give a typed expression at the type at which it is used, or at any for None."""
+    if wanted is None or not _differs(type_of(expr), wanted):
+        return expr
+    inner = inner_of(wanted)
+    actual = type_of(expr)
+    if inner is not None and inner_of(actual) is None:
+        value = expr if actual == UNIT else converted(expr, inner)
+        return as_optional(value, inner, expr.span)
+    match actual, wanted:
+        case TensorType(), AdtType():
+            return closed(expr, wanted)
+        case TensorType(), SizeType():
+            return Call(as_size, (expr,), ty=wanted, span=expr.span)
+        case ((SizeType() | TensorType()), TensorType()):
+            if isinstance(expr, Constant) and isinstance(expr.value, int | float):
+                return number(expr, wanted)
+            return to_dtype(expr, wanted)
+        case TupleType(), TupleType():
+            return _tuple(expr, actual, wanted)
+        case FnType(), FnType():
+            return _function(expr, actual, wanted)
+        case _:
+            return expr
+
+
+def number(expr: Constant, wanted: TensorType) -> Constant:
+    """Give a number literal at a dtype, which its own type stays where it is of another kind."""
+    if not isinstance(wanted.dtype, DType) or wanted.dtype.kind is DTypeKind.BOOL:
+        return expr
+    value: Any = expr.value
+    if wanted.dtype.kind is DTypeKind.FLOAT:
+        return replace(expr, value=float(value), ty=wanted)
+    if not isinstance(value, int):
+        return expr
+    if not isinstance(value, CapturedInteger) and not fits(value, wanted.dtype):
+        raise OutOfRange(NumberOutOfRange(expr.span, value, wanted.dtype.name))
+    return replace(expr, value=int(value), ty=wanted)
+
+
+def to_dtype(expr: Expr, wanted: TensorType) -> Expr:
+    """Give the cast of a value to the dtype of a type. Raises Narrowed for one of a lower family:
+    no float becomes an integer, and no number a truth value, unless the program says so."""
+    actual = expr.ty.dtype if isinstance(expr.ty, TensorType) else INT.dtype
+    assert isinstance(actual, DType)
+    assert isinstance(wanted.dtype, DType)
+    if actual.kind.value > wanted.dtype.kind.value:
+        raise Narrowed(expr, actual, wanted.dtype)
+    attrs = bind_attrs(cast, {"dtype": wanted.dtype})
+    shape = expr.ty.shape if isinstance(expr.ty, TensorType) else ()
+    return Call(cast, (expr,), attrs, ty=TensorType(shape, wanted.dtype), span=expr.span)
+
+
+def _differs(actual: Type, wanted: Type) -> bool:
+    """Tell whether a value of a type is converted where another is wanted."""
+    if inner_of(wanted) is not None:
+        return inner_of(actual) is None
+    match actual, wanted:
+        case TensorType(), AdtType():
+            return has_own_sizes(wanted)
+        case SizeType(), TensorType((), dtype):
+            return dtype != INT.dtype
+        case TensorType((), DType()), SizeType(dim):
+            return dim.constant is None
+        case TensorType((), left), TensorType((), right):
+            return left != right
+        case TupleType(left), TupleType(right) if len(left) == len(right):
+            return any(map(_differs, left, right))
+        case FnType(takes, gives), FnType(given, result) if len(takes) == len(given):
+            return any(map(_differs, given, takes)) or _differs(gives, result)
+        case _:
+            return False
+
+
+def _tuple(expr: Expr, actual: TupleType, wanted: TupleType) -> Expr:
+    value, bindings = _named(expr)
+    fields = tuple(
+        converted(TupleGet(value, i, own, span=expr.span), ty)
+        for i, (own, ty) in enumerate(zip(actual.fields, wanted.fields, strict=True))
+    )
+    ty = TupleType(tuple(map(type_of, fields)))
+    return let(bindings, Tuple(fields, ty, span=expr.span))
+
+
+def _function(expr: Expr, actual: FnType, wanted: FnType) -> Expr:
+    value, bindings = _named(expr)
+    params = tuple(Var("x", ty, span=expr.span) for ty in wanted.params)
+    args = tuple(map(converted, params, actual.params))
+    call = Call(value, args, ty=actual.result, span=expr.span)
+    body = converted(call, wanted.result)
+    made = FnType(wanted.params, type_of(body))
+    return let(bindings, Function(params, body, made.result, ty=made, span=expr.span))
+
+
+def _named(expr: Expr) -> tuple[Var, list[Binding]]:
+    """Give a value as a variable, and what binds it."""
+    if isinstance(expr, Var):
+        return expr, []
+    var = Var("value", type_of(expr), span=expr.span)
+    return var, [Binding(var, expr)]

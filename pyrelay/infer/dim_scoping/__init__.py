@@ -1,0 +1,1 @@
+"""Which sizes exist where they are used, and which only the running program knows."""

@@ -1,0 +1,67 @@
+"""Sizes that a function uses and whose values cannot be found while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ...analysis.dim_availability import dims_in_attrs
+from ...diagnostics.catalogue.model import OpenParameter
+from ...diagnostics.catalogue.sizes import UntoldSize
+from ...diagnostics.diagnostic import Problem
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Function, Var
+from ...ir.traverse import post_order
+from ...ir.types import SizeType, Substitution, dim_names
+from ...operators.composite.model import initial
+from ..solver import Solver
+
+
+def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]:
+    """Give a mistake for each size in the attributes of a call that no parameter of its function
+    mentions and that the running program does not find."""
+    found: dict[tuple[str, int], Problem] = {}
+    for function in functions:
+        told = shown_by(function)
+        for node in post_order(function.body):
+            if not isinstance(node, Call) or not node.attrs:
+                continue
+            if node.callee is initial and _is_open(node.attrs["size"], told, solver):
+                place = node.attrs["path"], id(function)
+                found.setdefault(place, OpenParameter(node.span, node.attrs["path"]))
+                continue
+            for name in _names(node.attrs):
+                if name not in told and not solver.is_existential(name):
+                    place = name, id(function)
+                    found.setdefault(place, UntoldSize(node.span, name, function.name))
+    return list(found.values())
+
+
+def shown_by(function: Function) -> frozenset[str]:
+    """Return the sizes that the parameters of a function mention."""
+    return frozenset[str]().union(*(dim_names(p.ty) for p in function.params if p.ty))
+
+
+def with_bound_size(
+    own: Substitution, var: Var, shown: frozenset[str], solver: Solver
+) -> Substitution:
+    """Return what names stand for after a binding: where no parameter shows `N`, `%n: Size[N]`
+    is a name of the size that the variable is bound to, which the running program finds."""
+    name = var.ty.dim.name if isinstance(var.ty, SizeType) else None
+    if name is None or name in shown:
+        return own
+    return Substitution({**own.dims, name: solver.fresh_dim_hole()}, own.types)
+
+
+def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver) -> bool:
+    """Tell whether nothing says the shape of a parameter that is made here."""
+    if size is None:
+        return True
+    names = _names({"size": size})
+    return any(n not in told and not solver.is_existential(n) for n in names)
+
+
+def _names(attrs: Mapping[str, Any]) -> Iterator[str]:
+    """Give the names of sizes in attributes."""
+    for dim in dims_in_attrs(attrs):
+        yield from (a.name for a in dim.atoms() if isinstance(a, DimVar))

@@ -1,0 +1,1 @@
+"""From clashes and missing cases to problems in the user's names, types and places."""

@@ -1,0 +1,119 @@
+"""Results that may be None or a value, where the types of some of the ways there are still open.
+
+A loop that returns a value from inside, or None behind it, is a function that gives a value, None,
+or what it gives itself. A join of the value and that would take them for one type: what a hole gets
+is known from all places together, not from the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import final
+
+from ..ir.types import UNIT, Type, TypeHole
+from .constraints import (
+    ApplyConstraint,
+    Constraint,
+    FieldConstraint,
+    FlowConstraint,
+    JoinConstraint,
+    OperatorConstraint,
+    TransformConstraint,
+)
+from .optional import inner_of
+from .solver import Solver
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What waiting constraints will fill open types with."""
+
+    flows: Mapping[TypeHole, list[Type]]
+    """What arrives at an open type, from joins and annotated places."""
+    computed: AbstractSet[TypeHole]
+    """What operators, fields and functions that are not known yet will give."""
+
+    def behind(self, hole: TypeHole) -> list[Type]:
+        """Give the types that arrive at an open one, on all ways: known ones, and open ones."""
+        found: list[Type] = [hole]
+        seen, pending = {hole}, [hole]
+        while pending:
+            for ty in self.flows.get(pending.pop(), ()):
+                if not isinstance(ty, TypeHole):
+                    found.append(ty)
+                elif ty not in seen:
+                    seen.add(ty)
+                    found.append(ty)
+                    pending.append(ty)
+        return found
+
+
+def sources_of(solver: Solver, stuck: Iterable[Constraint]) -> Sources:
+    """Give what waiting constraints will fill open types with."""
+    flows: dict[TypeHole, list[Type]] = {}
+    computed: set[TypeHole] = set()
+    for each in stuck:
+        match each:
+            case JoinConstraint(result, arms):
+                _add(solver, flows, result, [ty for ty, _ in arms])
+            case FlowConstraint(actual, expected):
+                _add(solver, flows, expected, [actual])
+            case _:
+                made = _made_by(solver, each)
+                computed |= {made} if isinstance(made, TypeHole) else set()
+    return Sources(flows, computed)
+
+
+def _add(
+    solver: Solver, flows: dict[TypeHole, list[Type]], target: Type, values: list[Type]
+) -> None:
+    target = solver.shallow(target)
+    if isinstance(target, TypeHole):
+        flows.setdefault(target, []).extend(map(solver.shallow, values))
+
+
+def _made_by(solver: Solver, constraint: Constraint) -> Type | None:
+    match constraint:
+        case OperatorConstraint(call):
+            return solver.shallow(call.result)
+        case ApplyConstraint(callee=callee, result=result):
+            # What a function gives that is known is told by its own body.
+            return solver.shallow(result) if isinstance(solver.shallow(callee), TypeHole) else None
+        case FieldConstraint(result=result) | TransformConstraint(result=result):
+            return solver.shallow(result)
+        case _:
+            return None
+
+
+def maybe_none(solver: Solver, join: JoinConstraint, sources: Sources) -> list[TypeHole]:
+    """Give the open types among the arms of a join that get None in one place and a value in
+    another."""
+    heads = (solver.shallow(ty) for ty, _ in join.arms)
+    return [h for h in heads if isinstance(h, TypeHole) and _is_optional(sources.behind(h))]
+
+
+def must_wait(solver: Solver, join: JoinConstraint, sources: Sources) -> bool:
+    """Tell whether a join gets None on one way, and on another what is not known yet: it is not
+    taken for None while something may tell what it is."""
+    heads = [solver.shallow(ty) for ty, _ in join.arms]
+    behind = [sources.behind(h) if isinstance(h, TypeHole) else [h] for h in heads]
+    if not any(_is_none(ty) for types in behind for ty in types):
+        return False
+    return any(
+        ty in sources.computed or not (isinstance(ty, TypeHole) or _is_none(ty))
+        for head, types in zip(heads, behind, strict=True)
+        if isinstance(head, TypeHole)
+        for ty in types
+    )
+
+
+def _is_none(ty: Type) -> bool:
+    return ty == UNIT or inner_of(ty) is not None
+
+
+def _is_optional(types: list[Type]) -> bool:
+    has_value = any(not isinstance(ty, TypeHole) and ty != UNIT for ty in types)
+    return has_value and any(map(_is_none, types))

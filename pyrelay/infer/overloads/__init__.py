@@ -1,0 +1,1 @@
+"""Syntax that means one thing of tensors and another of lists, tuples or data."""

@@ -1,0 +1,109 @@
+"""Lists that are joined: by `+`, by `+=`, by `*xs` in a display."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeGuard
+
+from ...diagnostics.catalogue.lists import MixedLists
+from ...diagnostics.catalogue.types import OperatorMismatch
+from ...diagnostics.source import Span
+from ...diagnostics.uses import use_of
+from ...ir.dims import Dim
+from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var
+from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type, show
+from ...prelude.library import LIST, qualified
+from ..optional import inner_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...diagnostics.diagnostic import Problem
+
+_CONCAT: Final = qualified("concat")
+_REVERSED_ONTO: Final = qualified("rev_onto")
+"""What lengthens the list of a name that is appended to, which is held the other way round."""
+
+
+def joins_lists(call: Call) -> bool:
+    """Tell whether a call makes one list of two."""
+    callee = call.callee
+    return isinstance(callee, GlobalVar) and callee.name in (_CONCAT, _REVERSED_ONTO)
+
+
+def is_empty_list(expr: Expr) -> bool:
+    """Tell whether an expression is the list without elements, written so."""
+    match expr:
+        case Call(callee=Constructor(adt, "Nil")):
+            return adt == LIST
+        case _:
+            return False
+
+
+def mixed_lists(call: Call, types: Sequence[Type]) -> Problem:
+    """Give the problem of values of two types that are joined as lists."""
+    assert isinstance(call.callee, GlobalVar)
+    pairs = list(zip(call.args, types, strict=True))
+    if call.callee.name == _REVERSED_ONTO:
+        pairs.reverse()
+    (left, first), (right, second) = pairs
+    if not _is_list(first) and call.span.text.startswith("*"):
+        made = f"make a list of it: `[x for x in {_text(left, call.span)}]`"
+        return OperatorMismatch(call.span, f"a display opens lists, not {show(first)}", (), made)
+    places = (_written(left, call.span), _written(right, call.span))
+    instead = _instead((left, right), (first, second), call.span)
+    return MixedLists(call.span, places[0], show(first), places[1], show(second), instead)
+
+
+def _instead(operands: Sequence[Expr], types: Sequence[Type], call: Span) -> str:
+    for operand, ty in zip(operands, types, strict=True):
+        if isinstance(ty, TupleType):
+            return f"make a list of the tuple: write `[...]` for `{_text(operand, call)}`"
+        if not _is_list(ty):
+            return f"put it into a list: `[{_text(operand, call)}]`"
+    own, other = map(_element, types)
+    for operand, ty, met in zip(operands, (own, other), (other, own), strict=True):
+        inner, text = inner_of(met), _text(operand, call)
+        if inner is not None and ty in (inner, UNIT):
+            made = text if text.startswith("[") else f"[x for x in {text}]"
+            wanted = f"List[{show(inner)} | None]"
+            return f"say under a name that it may hold None: `maybe: {wanted} = {made}`"
+        if _is_number(ty, "int") and _is_number(met, "float"):
+            return f"make the numbers of one kind: `[float(n) for n in {text}]`"
+    return "make elements of one type, or keep the two lists apart, in a tuple: `(xs, ys)`"
+
+
+def _is_list(ty: Type) -> bool:
+    return isinstance(ty, AdtType) and ty.name == LIST
+
+
+def _element(ty: Type) -> Type:
+    assert isinstance(ty, AdtType)
+    (element,) = ty.args
+    assert not isinstance(element, Dim)
+    return element
+
+
+def _is_number(ty: Type, kind: str) -> bool:
+    return isinstance(ty, TensorType) and ty.shape == () and str(ty.dtype).startswith(kind)
+
+
+def _written(operand: Expr, call: Span) -> Span:
+    """Give the place of an operand. The span of a variable of the user's is where it is bound; its
+    use is somewhere in the call."""
+    if _is_name(operand, call):
+        found = use_of(operand.name, call)
+        if found is None and call.text.startswith(operand.name):  # `xs += ys`
+            return Span(call.file, call.start, call.start + len(operand.name))
+        return found or call
+    if isinstance(operand, Call) and operand.span.start <= call.start and operand.args:
+        return operand.args[0].span  # what follows `*xs` in a display
+    return operand.span
+
+
+def _text(operand: Expr, call: Span) -> str:
+    written = operand.name if _is_name(operand, call) else operand.span.text
+    return written.removeprefix("*") or "xs"
+
+
+def _is_name(operand: Expr, call: Span) -> TypeGuard[Var]:
+    return isinstance(operand, Var) and not call.start <= operand.span.start < call.end

@@ -1,0 +1,102 @@
+"""What calls mean where an operand is a list: its methods, conditions, `xs * n` and unpacking; and
+what comes before what in a sorted list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ...ir.declaration.attributes import bind_attrs
+from ...ir.expr import Constant, Tuple, Var
+from ...ir.op import Clash, Stuck
+from ...ir.types import AdtType, DType, DTypeKind, SizeType, TensorType, Type, TypeHole, show
+from ...operators.host.loop import index_of
+from ...operators.primitive.index import index
+from ...prelude.library import LIST
+from .list_parts import comes_before, elements_of
+from .membership import first_position, occurrences
+from .sites import Reading, Site
+
+if TYPE_CHECKING:
+    from ...ir.module import AdtDef
+    from ..operators import OperatorCall
+    from ..solver import Solver
+
+
+def found_in_list(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading:
+    """Read `xs.index(x)` and `xs.count(x)`."""
+    at = Site(call, solver)
+    pair, types = (at.operand(0), at.operand(1)), (call.types[0], call.types[1])
+    look = first_position if call.op is index_of else occurrences
+    return Reading(at.operands, look(pair, types, solver, adts, at.span))
+
+
+def multiplied(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading | None:
+    """Read `xs * n` and `n * xs` of a list."""
+    are_lists = [_is_list(solver.shallow(ty)) for ty in call.types]
+    if not any(are_lists):
+        return None
+    at = Site(call, solver)
+    items = 0 if are_lists[0] else 1
+    count = solver.shallow(call.types[1 - items])
+    if isinstance(count, TypeHole):
+        raise Stuck(count)
+    dtype = solver.resolve_dtype(count.dtype) if isinstance(count, TensorType) else None
+    kind = dtype.kind if isinstance(dtype, DType) else dtype and dtype.weak
+    if not isinstance(count, SizeType) and (_is_tensor(count) or kind is not DTypeKind.INT):
+        raise Clash(
+            "`*` of a list is the list a number of times",
+            labels={items: "this is a list", 1 - items: f"this is {show(solver.resolve(count))}"},
+            help="do it to each element, `[x * y for x in xs]`, or to the tensor `relay.stack(xs)`",
+        )
+    body = at.call("times", at.operand(items), at.operand(1 - items))
+    return Reading(at.operands, body)
+
+
+def _is_list(ty: Type) -> bool:
+    return isinstance(ty, AdtType) and ty.name == LIST
+
+
+def _is_tensor(ty: Type) -> bool:
+    return not isinstance(ty, TensorType) or bool(ty.shape)
+
+
+def truth_of(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Read a condition: a bool, or a list that holds if it has elements."""
+    ty = solver.shallow(call.types[0])
+    if isinstance(ty, TypeHole) and not solver.settling:
+        raise Stuck(ty)
+    at = Site(call, solver)
+    value = at.operand(0)
+    if not _is_list(ty):
+        return Reading(at.operands, value)
+    yes, no = Constant(True, span=at.span), Constant(False, span=at.span)
+    return Reading(at.operands, at.split(value, lambda *_: yes, no))
+
+
+def unpacked_elements(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Read what is assigned to several names: a tuple, a list, or a tensor of known first size."""
+    count = bind_attrs(call.op, call.call.attrs)["count"]
+    ty = solver.shallow(call.types[0])
+    if isinstance(ty, TypeHole) and not solver.settling:
+        raise Stuck(ty)
+    at = Site(call, solver)
+    value = Var("fields", span=call.call.args[0].span)
+    at.operands[value] = call.call.args[0]
+    if _is_list(ty):
+        return Reading(at.operands, elements_of(value, count, at.span))
+    first = solver.resolve_dim(ty.shape[0]) if isinstance(ty, TensorType) and ty.shape else None
+    if first is None or first.constant != count:
+        return Reading(at.operands, value)
+    parts = tuple(
+        at.call(index, value, Tuple((at.number(i),), span=at.span), spec=(("int", 0),))
+        for i in range(count)
+    )
+    return Reading(at.operands, Tuple(parts, span=at.span))
+
+
+def order(call: OperatorCall, solver: Solver, _: Mapping[str, AdtDef]) -> Reading:
+    """Read whether a value comes before another."""
+    at = Site(call, solver)
+    pair = (at.operand(0), at.operand(1))
+    return Reading(at.operands, comes_before(pair, call.types[0], solver, at.span))

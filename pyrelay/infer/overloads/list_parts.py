@@ -1,0 +1,80 @@
+"""What unpacking a list means, and what comes before what in a sorted one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.expr import (
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    ConstructorPattern,
+    Expr,
+    If,
+    Match,
+    Pattern,
+    Tuple,
+    TupleGet,
+    Var,
+    Wildcard,
+)
+from ...ir.op import Clash, Stuck
+from ...ir.types import BOOL, SizeType, TensorType, TupleType, Type, TypeHole, show
+from ...operators.host.failing import fail
+from ...operators.host.loop import is_before
+from ...operators.primitive.compare import equal, less
+from ...prelude.library import LIST
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from ..solver import Solver
+
+
+def elements_of(items: Expr, count: int, span: Span) -> Expr:
+    """Return the elements of a list as a tuple; the program stops where it has more or fewer."""
+    parts = tuple(Var("element", span=span) for _ in range(count))
+    pattern: Pattern = ConstructorPattern(LIST, "Nil", (), span=span)
+    for part in reversed(parts):
+        fields = (BindPattern(part, span=span), pattern)
+        pattern = ConstructorPattern(LIST, "Cons", fields, span=span)
+    noun = "element" if count == 1 else "elements"
+    message = f"a list that is assigned to {count} names has {count} {noun}"
+    other = Call(fail, (), {"message": message}, span=span)
+    clauses = (Clause(pattern, Tuple(parts, span=span)), Clause(Wildcard(span=span), other))
+    return Match(items, clauses, span=span)
+
+
+def comes_before(pair: tuple[Expr, Expr], ty: Type, solver: Solver, span: Span) -> Expr:
+    """Return whether the first of two values of a type comes before the second: the smaller number,
+    or the tuple whose first different field does. Raises Stuck and Clash."""
+    found = solver.resolve(ty)
+    match found:
+        case TypeHole():
+            raise Stuck(found)
+        case SizeType():
+            return Call(less, pair, {}, span=span)
+        case TensorType((), _) if found != BOOL:
+            return Call(less, pair, {}, span=span)
+        case TupleType(fields) if fields:
+            return _lexicographic(pair, len(fields), span)
+        case _:
+            raise Clash(
+                f"values of {show(found)} have no order",
+                help="sort by numbers, or by tuples of them: `sorted(xs, key=f)`",
+            )
+
+
+def _lexicographic(pair: tuple[Expr, Expr], count: int, span: Span) -> Expr:
+    found: Expr = Constant(False, span=span)
+    for place in reversed(range(count)):
+        first, second = (tuple(TupleGet(side, place, span=span) for side in pair) for _ in range(2))
+        later = found if place == count - 1 else None
+        before = Call(is_before, first, {}, span=span)
+        if later is not None:
+            found = before
+            continue
+        same = Call(equal, second, {}, span=span)
+        otherwise = If(same, found, Constant(False, span=span), span=span)
+        found = If(before, Constant(True, span=span), otherwise, span=span)
+    return found

@@ -1,0 +1,164 @@
+"""`x in xs`: a loop over a list, a test for each field of a tuple, or an operator of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from ...ir.dims import Dim
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    TupleGet,
+    Var,
+)
+from ...ir.op import Clash, Stuck
+from ...ir.types import BOOL, INT, AdtType, StrType, TupleType, Type, TypeHole, show
+from ...operators.host.failing import fail
+from ...operators.host.text import contains_text
+from ...operators.primitive.arithmetic import add
+from ...prelude.library import LIST
+from .equality import compared
+from .sites import split
+
+if TYPE_CHECKING:
+    from ...diagnostics.source import Span
+    from ...ir.module import AdtDef
+    from ..solver import Solver
+
+
+def membership(
+    pair: tuple[Expr, Expr],
+    types: tuple[Type, Type],
+    solver: Solver,
+    adts: Mapping[str, AdtDef],
+    span: Span,
+) -> Expr:
+    """Give whether the second of two atoms has an element equal to the first. Raises Stuck while a
+    type is not known, and Clash."""
+    ty = solver.shallow(types[1])
+    search = _Search(pair[0], types[0], solver, adts, span)
+    match ty:
+        case TypeHole():
+            raise Stuck(ty)
+        case StrType():
+            return Call(contains_text, pair, span=span)
+        case TupleType(fields):
+            return search.in_tuple(pair[1], fields)
+        case AdtType(name, (element,)) if name == LIST and not isinstance(element, Dim):
+            return search.in_list(pair[1], ty, element)
+        case _:
+            raise Clash(
+                "`in` searches lists, tuples and strings",
+                labels={1: f"this is {show(solver.resolve(ty))}"},
+                help="of a tensor: `bool(relay.any(xs == x))`",
+            )
+
+
+def first_position(
+    pair: tuple[Expr, Expr],
+    types: tuple[Type, Type],
+    solver: Solver,
+    adts: Mapping[str, AdtDef],
+    span: Span,
+) -> Expr:
+    """Return the place of the first element of a list, the first of two atoms, that is equal to
+    the second; the program stops where there is none. Raises Stuck and Clash."""
+    element = _element_of(types[0], solver, "index")
+    search = _Search(pair[1], types[1], solver, adts, span)
+    return search.counted(pair[0], types[0], element, stops=True)
+
+
+def occurrences(
+    pair: tuple[Expr, Expr],
+    types: tuple[Type, Type],
+    solver: Solver,
+    adts: Mapping[str, AdtDef],
+    span: Span,
+) -> Expr:
+    """Return how many elements of a list, the first of two atoms, are equal to the second. Raises
+    Stuck and Clash."""
+    element = _element_of(types[0], solver, "count")
+    search = _Search(pair[1], types[1], solver, adts, span)
+    return search.counted(pair[0], types[0], element, stops=False)
+
+
+def _element_of(ty: Type, solver: Solver, name: str) -> Type:
+    found = solver.shallow(ty)
+    match found:
+        case TypeHole():
+            raise Stuck(found)
+        case AdtType(list_name, (element,)) if list_name == LIST and not isinstance(element, Dim):
+            return element
+        case _:
+            shown = show(solver.resolve(found))
+            raise Clash(f"`{name}` is a method of lists", labels={0: f"this is {shown}"})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """What is searched for, and what comparing takes."""
+
+    value: Expr
+    type: Type
+    solver: Solver
+    adts: Mapping[str, AdtDef]
+    span: Span
+
+    def in_tuple(self, items: Expr, fields: Sequence[Type]) -> Expr:
+        """Give the comparisons with one field after the other, up to the first that is equal."""
+        span = self.span
+        found: Expr = Constant(False, span=span)
+        for place in reversed(range(len(fields))):
+            field = Var("field", span=span)
+            test = self._is_equal(field, fields[place])
+            chosen = If(test, Constant(True, span=span), found, span=span)
+            bound = (Binding(field, TupleGet(items, place, span=span)),)
+            found = LetBlock(bound, chosen, Flavour.PURE, span=span)
+        return found
+
+    def in_list(self, items: Expr, ty: Type, element: Type) -> Expr:
+        """Give the loop over a list that ends at the first element that is equal."""
+        span = self.span
+        loop, rest = Var("contains_loop", span=span), Var("rest", ty, span=span)
+
+        def step(head: Var, tail: Var) -> Expr:
+            again = Call(loop, (tail,), span=span)
+            return If(self._is_equal(head, element), Constant(True, span=span), again, span=span)
+
+        body = split(rest, step, Constant(False, span=span), span)
+        function = Function((rest,), body, BOOL, name=loop.name, span=span)
+        searched = Call(loop, (items,), span=span)
+        return LetBlock((Binding(loop, function),), searched, Flavour.REC, span=span)
+
+    def counted(self, items: Expr, ty: Type, element: Type, *, stops: bool) -> Expr:
+        """Return the loop over a list that counts elements: those before the first that is equal,
+        or those that are equal."""
+        span = self.span
+        loop, rest = Var("search_loop", span=span), Var("rest", ty, span=span)
+        count = Var("count", INT, span=span)
+
+        def step(head: Var, tail: Var) -> Expr:
+            more = Call(add, (count, Constant(1, span=span)), {}, span=span)
+            found = count if stops else Call(loop, (tail, more), span=span)
+            on = Call(loop, (tail, more if stops else count), span=span)
+            return If(self._is_equal(head, element), found, on, span=span)
+
+        none: Expr = count
+        if stops:
+            none = Call(fail, (), {"message": "the value is not in the list"}, span=span)
+        body = split(rest, step, none, span)
+        function = Function((rest, count), body, INT, name=loop.name, span=span)
+        start = Call(loop, (items, Constant(0, INT, span=span)), span=span)
+        return LetBlock((Binding(loop, function),), start, Flavour.REC, span=span)
+
+    def _is_equal(self, item: Var, ty: Type) -> Expr:
+        return compared((item, self.value), (ty, self.type), self.solver, self.adts, self.span)

@@ -1,0 +1,1 @@
+"""Functions whose types their uses choose."""

@@ -1,0 +1,130 @@
+"""Equations between dims that a division solves: `2*?1 == n`, `?1*k == n`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from string import ascii_lowercase
+from typing import TYPE_CHECKING, final
+
+from ..ir.dims import ONE, ZERO, Dim, DimHole, DimOp, DimVar
+from ..ir.op import Clash
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+    from .solver import Solver
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Quotient:
+    """A hole as a quotient of two dims without holes."""
+
+    hole: DimHole
+    dividend: Dim
+    divisor: Dim
+
+
+def quotient_in(difference: Dim) -> Quotient | None:
+    """Return the one hole in a dim that is 0 as a quotient, if the dim is linear in it."""
+    holes = {a for a in difference.atoms() if isinstance(a, DimHole)}
+    if len(holes) != 1:
+        return None
+    (hole,) = holes
+    divisor, dividend = ZERO, ZERO
+    for monomial, coefficient in difference.terms:
+        if hole not in monomial:
+            dividend = dividend - Dim(((monomial, coefficient),))
+            continue
+        others = list(monomial)
+        others.remove(hole)
+        divisor = divisor + Dim(((tuple(others), coefficient),))
+    if divisor.has_holes() or dividend.has_holes() or not divisor.terms:
+        return None
+    if divisor.terms[0][1] < 0:
+        return Quotient(hole, -dividend, -divisor)
+    return Quotient(hole, dividend, divisor)
+
+
+def divide(solver: Solver) -> bool:
+    """Solve an equation such as `2*?1 == n` by a division that has to be exact; tell whether
+    there is one."""
+    for left, right, span, place in solver.equations:
+        quotient = quotient_in(solver.resolve_dim(left) - solver.resolve_dim(right))
+        if quotient is not None:
+            solver.span, solver.place = span, place
+            solver.fill_dim(quotient.hole, quotient.dividend // quotient.divisor)
+            return True
+    return False
+
+
+def choose(solver: Solver) -> bool:
+    """Choose one of the solutions of an equation; tell whether one has several. Raises Clash."""
+    for left, right, span, place in tuple(solver.equations):
+        chosen = choice_in(solver.resolve_dim(left) - solver.resolve_dim(right))
+        if chosen is None:
+            continue
+        solver.span, solver.place = span, place
+        solver.unify_dims(*chosen)
+        if solver.filled:
+            return True
+    return False
+
+
+def unsolved(solver: Solver) -> tuple[Dim, Span] | None:
+    """Return a dim that must be 0 and that nothing solves, with its place."""
+    for left, right, span, _ in solver.equations:
+        difference = solver.resolve_dim(left) - solver.resolve_dim(right)
+        if difference.terms:
+            return difference, span
+    return None
+
+
+def choice_in(difference: Dim) -> tuple[Dim, Dim] | None:
+    """Return an equation that is enough for a dim to be 0, where several sizes make it 0.
+
+    Of a product of two holes one may be 1, and `?1 // k` is `n` if `?1` is `k*n`. Whoever needs the
+    value of such a hole is refused, so that any choice is right.
+    """
+    for monomial, coefficient in difference.terms:
+        holes = [a for a in monomial if Dim.atom(a).has_holes()]
+        if len(holes) > 1 and isinstance(holes[0], DimHole) and holes[0] not in holes[1:]:
+            return Dim.atom(holes[0]), ONE
+        rest = difference - Dim(((monomial, coefficient),))
+        if len(monomial) != 1 or coefficient not in (1, -1) or rest.has_holes():
+            continue
+        match monomial[0]:
+            case DimOp("floordiv", left, right):
+                return left, rest * -coefficient * right
+            case DimOp("max", left):
+                return left, rest * -coefficient
+            case _:
+                pass
+    return None
+
+
+def refuse_remainder(difference: Dim) -> None:
+    """Stop where no size makes a dim 0. Raises Clash."""
+    found = quotient_in(difference)
+    if found is None or found.dividend.constant is None or found.divisor.constant is None:
+        return
+    if found.dividend.constant % found.divisor.constant:
+        raise Clash(f"{found.dividend} is no multiple of {found.divisor}")
+
+
+def equation_text(difference: Dim) -> str:
+    """Return what a dim that is 0 states: the part with holes, named, equals the rest."""
+    names: dict[int, Dim] = {}
+    free = (n for n in ascii_lowercase if n not in difference.names())
+
+    def named(atom: DimVar | DimHole) -> Dim | None:
+        if isinstance(atom, DimVar):
+            return None
+        if atom.number not in names:
+            names[atom.number] = Dim.of(next(free, "size"))
+        return names[atom.number]
+
+    open_ = Dim(tuple(t for t in difference.terms if Dim((t,)).has_holes()))
+    rest = open_ - difference
+    if open_.terms[0][1] < 0:
+        open_, rest = -open_, -rest
+    return f"`{open_.substitute(named)} == {rest}`"

@@ -1,0 +1,168 @@
+"""The work-list that solves the constraints of inference."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from ..diagnostics.catalogue.sizes import DimsMismatch
+from ..diagnostics.catalogue.types import EndlessType
+from ..diagnostics.diagnostic import Problem
+from ..ir.declaration.attributes import WrongAttribute
+from ..ir.dims import Dim, DimHole
+from ..ir.expr import Function
+from ..ir.op import Clash, Stuck
+from ..ir.types import AdtType, DTypeHole, TypeHole
+from ..prelude.library import OPTION
+from .constraints import Constraint, JoinConstraint
+from .maybe_none import Sources, maybe_none, must_wait, sources_of
+from .operators import StaticNeeded, WidthsMixed
+from .quotients import choose, divide
+from .solver import Endless, Place, Solver
+
+if TYPE_CHECKING:
+    from ..diagnostics.source import Span
+
+Waiting: TypeAlias = list[Constraint]
+
+
+@final
+class Worklist:
+    """Constraints in program order; those that are stuck wait for their hole to be filled."""
+
+    def __init__(self, solver: Solver) -> None:
+        self._solver: Final = solver
+        self._ready: Final[deque[Constraint]] = deque()
+        self._waiting: Final[dict[tuple[str, int], Waiting]] = {}
+        self._stuck: Final[dict[int, Constraint]] = {}
+        self._owners: Final[dict[int, Function | None]] = {}
+        self.problems: Final[list[Problem]] = []
+
+    def add(self, constraint: Constraint) -> None:
+        """Try a new constraint, and everything that it lets go on."""
+        self._owners[id(constraint)] = self._solver.owner
+        self._try(constraint)
+        self._drain()
+
+    def equate(self, left: Dim, right: Dim, span: Span, place: Place | None) -> None:
+        """Make two dims equal, or report at `span` that they are not."""
+        self._solver.span, self._solver.place = span, place
+        try:
+            self._solver.unify_dims(left, right)
+        except Clash as clash:
+            self.problems.append(DimsMismatch(span, str(clash)))
+        self._drain()
+
+    def settle(self) -> None:
+        """Solve what is left: equations first, then each stuck rule may choose, in order."""
+        while True:
+            self._retry_equations()
+            self._drain()
+            settled = self._solve_size() or self._settle_one() or self._guess_one()
+            if not settled and not self._choose_size():
+                return
+
+    def _solve_size(self) -> bool:
+        return not self.problems and divide(self._solver)
+
+    def _choose_size(self) -> bool:
+        try:
+            return not self.problems and choose(self._solver)
+        except Clash as clash:
+            assert self._solver.span is not None
+            self.problems.append(DimsMismatch(self._solver.span, str(clash)))
+            return False
+
+    def _guess_one(self) -> bool:
+        """Settle a constraint by a guess, unless mistakes have been found: what is open may then
+        follow from them."""
+        return not self.problems and self._settle_one(guessing=True)
+
+    def _settle_one(self, *, guessing: bool = False) -> bool:
+        self._solver.guessing = guessing
+        for _ in range(len(self._stuck)):
+            constraint = next(iter(self._stuck.values()))
+            if isinstance(constraint, JoinConstraint) and not guessing:
+                if self._make_optional(constraint):
+                    return True
+                if must_wait(self._solver, constraint, self._sources()):
+                    self._stuck[id(constraint)] = self._stuck.pop(id(constraint))
+                    continue
+            del self._stuck[id(constraint)]
+            self._solver.settling = True
+            before = len(self.problems)
+            progressed = self._try(constraint)
+            self._solver.settling = False
+            if progressed or len(self.problems) > before:
+                return True
+        return False
+
+    def _make_optional(self, join: JoinConstraint) -> bool:
+        """Make the arms of a join optional that get None and a value; tell whether there is one."""
+        found = maybe_none(self._solver, join, self._sources())
+        for hole in found:
+            self._solver.unify(hole, AdtType(OPTION, (self._solver.fresh(),)))
+        return bool(found)
+
+    def _sources(self) -> Sources:
+        return sources_of(self._solver, self._stuck.values())
+
+    def unsolved(self) -> list[Constraint]:
+        """Give the constraints that never found out enough, in program order."""
+        return list(self._stuck.values())
+
+    def _retry_equations(self) -> None:
+        try:
+            self._solver.retry_equations()
+        except Clash as clash:
+            assert self._solver.span is not None
+            self.problems.append(DimsMismatch(self._solver.span, str(clash)))
+
+    def _try(self, constraint: Constraint) -> bool:
+        self._solver.span, self._solver.place = constraint.span, None
+        owner, self._solver.owner = self._solver.owner, self._owners[id(constraint)]
+        try:
+            constraint.attempt(self._solver)
+        except Stuck as stuck:
+            self._wait(constraint, stuck)
+            return False
+        except Endless:
+            self.problems.append(EndlessType(constraint.span))
+        except (Clash, StaticNeeded, WidthsMixed, WrongAttribute) as clash:
+            # The result's hole stays open: what waits for it is not blamed for this mistake.
+            self.problems.append(constraint.explain(self._solver, clash))
+        finally:
+            self._solver.owner = owner
+        return True
+
+    def _wait(self, constraint: Constraint, stuck: Stuck) -> None:
+        key = _key(stuck.on)
+        self._stuck[id(constraint)] = constraint
+        self._waiting.setdefault(key, []).append(constraint)
+
+    def _drain(self) -> None:
+        filled = self._solver.filled
+        while filled or self._ready:
+            while filled:
+                for constraint in self._waiting.pop(filled.pop(), ()):
+                    self._wake(constraint)
+            if self._ready:
+                self._try(self._ready.popleft())
+
+    def _wake(self, constraint: Constraint) -> None:
+        if self._stuck.pop(id(constraint), None) is not None:
+            self._ready.append(constraint)
+
+
+def _key(on: Any) -> tuple[str, int]:
+    """Give the key of the hole that something waits for: the first hole inside it."""
+    match on:
+        case TypeHole(number):
+            return ("type", number)
+        case DTypeHole(number):
+            return ("dtype", number)
+        case Dim():
+            hole = next(a for a in on.atoms() if isinstance(a, DimHole))
+            return ("dim", hole.number)
+        case _:
+            raise AssertionError(f"nothing to wait for in {on}")

@@ -1,0 +1,1 @@
+"""The shape of an operator's declaration: signature, type rule, meaning, derivative."""

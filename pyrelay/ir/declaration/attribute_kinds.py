@@ -1,0 +1,210 @@
+"""The kinds of static attributes: what an attribute may be, and its one normal form.
+
+A kind gives the normal form of whatever a program, a text or a document says, or raises TypeError,
+which tells what an attribute of this kind is. A *number that is a size* is an integer or a dim that
+only the running program knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ..dims import Dim
+from ..types import DType
+
+Kind: TypeAlias = Callable[[Any], Any]
+
+
+def optional(kind: Kind) -> Kind:
+    """Give the kind that None is of, too."""
+    return lambda value: None if value is None else kind(value)
+
+
+def flag(value: Any) -> bool:
+    """Give True or False."""
+    if isinstance(value, bool):
+        return value
+    raise TypeError("it is True or False")
+
+
+def flags(value: Any) -> tuple[bool, ...]:
+    """Give a tuple of truths."""
+    if isinstance(value, tuple | list):
+        return tuple(map(flag, value))
+    raise TypeError("it is a tuple of True and False")
+
+
+def text(value: Any) -> str:
+    """Give a string."""
+    if isinstance(value, str):
+        return value
+    raise TypeError("it is a string")
+
+
+def texts(value: Any) -> tuple[str, ...]:
+    """Return a tuple of strings."""
+    if isinstance(value, tuple | list):
+        return tuple(map(text, value))
+    raise TypeError("it is a tuple of strings")
+
+
+def word(*known: str) -> Kind:
+    """Give the kind of one of some words."""
+
+    def kind(value: Any) -> str:
+        if isinstance(value, str) and value in known:
+            return value
+        raise TypeError(f"it is one of {', '.join(known)}")
+
+    return kind
+
+
+def named(value: Any) -> tuple[tuple[str, Any], ...]:
+    """Return values by name, as pairs."""
+    if isinstance(value, tuple) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in value
+    ):
+        return value
+    raise TypeError("it is a tuple of names and values")
+
+
+def dtype(value: Any) -> DType:
+    """Give a dtype."""
+    if isinstance(value, DType):
+        return value
+    raise TypeError("it is a dtype")
+
+
+def static(value: Any) -> Any:
+    """Give a constant dim as a plain integer and anything else as it is."""
+    if isinstance(value, Dim) and value.constant is not None:
+        return value.constant
+    return value
+
+
+def whole(value: Any) -> int:
+    """Give an integer that is known."""
+    value = static(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise TypeError("it is an integer that is known before the program runs")
+
+
+def axis(value: Any) -> int:
+    """Give the number of a dim, counted from the end if negative."""
+    value = static(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise TypeError("a dim is named by a whole number")
+
+
+def axes(value: Any) -> tuple[int, ...]:
+    """Give the numbers of one dim or of several."""
+    return tuple(map(axis, value)) if isinstance(value, tuple | list) else (axis(value),)
+
+
+def size(value: Any) -> int | Dim:
+    """Give a number that is a size."""
+    value = static(value)
+    if isinstance(value, int | Dim) and not isinstance(value, bool):
+        return value
+    raise TypeError("it is an integer or a size")
+
+
+def sizes(value: Any) -> tuple[int | Dim, ...]:
+    """Give one size or several as a tuple."""
+    return tuple(map(size, value)) if isinstance(value, tuple | list) else (size(value),)
+
+
+def at_least(least: int, kind: Kind) -> Kind:
+    """Give the kind whose numbers, if they are known, are not below `least`."""
+
+    def convert(value: Any) -> Any:
+        found = kind(value)
+        parts: tuple[Any, ...] = found if isinstance(found, tuple) else (found,)
+        if any(isinstance(part, int) and part < least for part in parts):
+            raise TypeError(f"it is at least {least}")
+        return found
+
+    return convert
+
+
+def single(value: Any) -> tuple[int | Dim]:
+    """Give one number as a tuple: the normal form of the arguments of 1-d windows."""
+    found = sizes(value)
+    if len(found) != 1:
+        raise TypeError("it is one integer")
+    return (found[0],)
+
+
+def pair_of(part: Kind) -> Kind:
+    """Give the kind of `(v, v)` for one value, a pair as it is."""
+
+    def kind(value: Any) -> tuple[Any, Any]:
+        items = tuple(value) if isinstance(value, tuple | list) else (value,)
+        if len(items) not in (1, 2):
+            raise TypeError("it is one integer or a pair of integers")
+        return (part(items[0]), part(items[-1]))
+
+    return kind
+
+
+pair = pair_of(size)
+"""One number or a pair: the normal form of the arguments of 2-d windows."""
+
+
+def tuple_of(part: Kind) -> Kind:
+    """Give the kind of the tuples whose items are all of one kind."""
+
+    def convert(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, tuple | list):
+            raise TypeError("it is a tuple")
+        return tuple(map(part, value))
+
+    return convert
+
+
+def dim(value: Any) -> Dim:
+    """Give a size as a dim."""
+    return Dim.of(size(value))
+
+
+def factors(value: Any) -> tuple[Dim, Dim]:
+    """Return the two sizes of a product."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise TypeError("it is a pair of sizes")
+    return (dim(value[0]), dim(value[1]))
+
+
+def shape(value: Any) -> tuple[Dim, ...]:
+    """Give a shape as a tuple of dims: the normal form of every size attribute."""
+    items = value if isinstance(value, tuple | list) else (value,)
+    try:
+        return tuple(map(dim, items))
+    except TypeError:
+        raise TypeError("a shape is a tuple of integers and sizes") from None
+
+
+def number(value: Any) -> float | Dim:
+    """Give a number, which may be a size."""
+    value = static(value)
+    if isinstance(value, int | float | Dim) and not isinstance(value, bool):
+        return value
+    raise TypeError("it is a number")
+
+
+def scalar(value: Any) -> bool | float | Dim:
+    """Give a number or a truth."""
+    return value if isinstance(value, bool) else number(value)
+
+
+def real(value: Any) -> float:
+    """Give a number that is known, as a float."""
+    value = static(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            raise TypeError("it is a number that a float can hold") from None
+    raise TypeError("it is a number that is known before the program runs")

@@ -1,0 +1,169 @@
+"""The arithmetic that pointwise bodies are written over.
+
+A body is written once; torch, torch's text, Triton's text, C++'s text and the cost model each
+supply this arithmetic and so read the body in their own way. The last methods are made of the
+others: a supplier that derives from `Scalars` has them, and one that has a faster way, as torch
+has a kernel for each, gives its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
+
+from ..types import UNIT, DType, SizeType, Type, float32, int64, is_float, known_dtype
+
+_ROOT_HALF: Final = math.sqrt(0.5)
+_ROOT_TWO_OVER_PI: Final = math.sqrt(2.0 / math.pi)
+_CUBIC: Final = 0.044715
+
+
+class Scalars(Protocol):
+    """What a pointwise body computes with. Values are whatever the supplier makes of them."""
+
+    def const(self, value: float, /) -> Any: ...
+    def add(self, a: Any, b: Any, /) -> Any: ...
+    def sub(self, a: Any, b: Any, /) -> Any: ...
+    def mul(self, a: Any, b: Any, /) -> Any: ...
+    def div(self, a: Any, b: Any, /) -> Any: ...
+    def floordiv(self, a: Any, b: Any, /) -> Any: ...
+    def mod(self, a: Any, b: Any, /) -> Any: ...
+    def pow(self, a: Any, b: Any, /) -> Any: ...
+    def neg(self, a: Any, /) -> Any: ...
+    def abs(self, a: Any, /) -> Any: ...
+    def sign(self, a: Any, /) -> Any: ...
+    def exp(self, a: Any, /) -> Any: ...
+    def expm1(self, a: Any, /) -> Any: ...
+    def log(self, a: Any, /) -> Any: ...
+    def log1p(self, a: Any, /) -> Any: ...
+    def sqrt(self, a: Any, /) -> Any: ...
+    def rsqrt(self, a: Any, /) -> Any: ...
+    def sin(self, a: Any, /) -> Any: ...
+    def cos(self, a: Any, /) -> Any: ...
+    def tan(self, a: Any, /) -> Any: ...
+    def sinh(self, a: Any, /) -> Any: ...
+    def cosh(self, a: Any, /) -> Any: ...
+    def tanh(self, a: Any, /) -> Any: ...
+    def asin(self, a: Any, /) -> Any: ...
+    def acos(self, a: Any, /) -> Any: ...
+    def atan(self, a: Any, /) -> Any: ...
+    def erf(self, a: Any, /) -> Any: ...
+    def sigmoid(self, a: Any, /) -> Any: ...
+    def floor(self, a: Any, /) -> Any: ...
+    def ceil(self, a: Any, /) -> Any: ...
+    def round(self, a: Any, /) -> Any: ...
+    def minimum(self, a: Any, b: Any, /) -> Any: ...
+    def maximum(self, a: Any, b: Any, /) -> Any: ...
+    def eq(self, a: Any, b: Any, /) -> Any: ...
+    def ne(self, a: Any, b: Any, /) -> Any: ...
+    def lt(self, a: Any, b: Any, /) -> Any: ...
+    def le(self, a: Any, b: Any, /) -> Any: ...
+    def gt(self, a: Any, b: Any, /) -> Any: ...
+    def ge(self, a: Any, b: Any, /) -> Any: ...
+    def logical_and(self, a: Any, b: Any, /) -> Any: ...
+    def logical_or(self, a: Any, b: Any, /) -> Any: ...
+    def logical_not(self, a: Any, /) -> Any: ...
+    def logical_xor(self, a: Any, b: Any, /) -> Any: ...
+    def where(self, condition: Any, a: Any, b: Any, /) -> Any: ...
+    def isnan(self, a: Any, /) -> Any: ...
+    def isfinite(self, a: Any, /) -> Any: ...
+    def cast(self, a: Any, dtype: Any, /) -> Any: ...
+
+    def sub_product(self, a: Any, b: Any, c: Any, /) -> Any:
+        """Give `a - b * c`."""
+        return self.sub(a, self.mul(b, c))
+
+    def relu(self, a: Any, /) -> Any:
+        """Give the larger of the value and 0."""
+        return self.maximum(a, self.const(0))
+
+    def leaky_relu(self, a: Any, slope: float, /) -> Any:
+        """Give the value where it is positive, else it times the slope."""
+        return self.where(self.gt(a, self.const(0.0)), a, self.mul(a, self.const(slope)))
+
+    def elu(self, a: Any, alpha: float, /) -> Any:
+        """Give the value where it is positive, else `alpha * expm1(a)`."""
+        # The arm not taken is kept at 0, where a large exponential cannot overflow.
+        below = self.expm1(self.minimum(a, self.const(0.0)))
+        return self.where(self.gt(a, self.const(0.0)), a, self.mul(self.const(alpha), below))
+
+    def gelu(self, a: Any, approximate: str, /) -> Any:
+        """Give the value times the normal distribution function at it, or, for "tanh", times an
+        approximation of it."""
+        return self.mul(a, _normal_share(self, a, approximate))
+
+    def silu(self, a: Any, /) -> Any:
+        """Give the value times its sigmoid."""
+        return self.mul(a, self.sigmoid(a))
+
+    def softplus(self, a: Any, beta: float, threshold: float, /) -> Any:
+        """Give `log1p(exp(beta * a)) / beta`; the value itself where `beta * a > threshold`."""
+        scaled = self.mul(a, self.const(beta))
+        soft = self.div(self.log1p(self.exp(scaled)), self.const(beta))
+        return self.where(self.gt(scaled, self.const(threshold)), a, soft)
+
+    def tanh_grad(self, g: Any, y: Any, /) -> Any:
+        """Give `g` times the derivative of `tanh` where its value is `y`."""
+        return self.mul(g, self.sub(self.const(1.0), self.mul(y, y)))
+
+    def sigmoid_grad(self, g: Any, y: Any, /) -> Any:
+        """Give `g` times the derivative of `sigmoid` where its value is `y`."""
+        return self.mul(g, self.mul(y, self.sub(self.const(1.0), y)))
+
+    def relu_grad(self, g: Any, y: Any, /) -> Any:
+        """Give `g` where the value `y` of `relu` is positive, else 0."""
+        return self.where(self.le(y, self.const(0.0)), self.const(0.0), g)
+
+    def leaky_relu_grad(self, g: Any, a: Any, slope: float, /) -> Any:
+        """Give `g` times the derivative of `leaky_relu` at `a`."""
+        return self.where(self.gt(a, self.const(0.0)), g, self.mul(g, self.const(slope)))
+
+    def elu_grad(self, g: Any, a: Any, alpha: float, /) -> Any:
+        """Give `g` times the derivative of `elu` at `a`."""
+        slope = self.mul(self.const(alpha), self.exp(self.minimum(a, self.const(0.0))))
+        return self.where(self.gt(a, self.const(0.0)), g, self.mul(g, slope))
+
+    def gelu_grad(self, g: Any, a: Any, approximate: str, /) -> Any:
+        """Give `g` times the derivative of `gelu` at `a`."""
+        share = _normal_share(self, a, approximate)
+        square = self.mul(a, a)
+        if approximate == "none":
+            bell = self.exp(self.mul(self.const(-0.5), square))
+            density = self.mul(bell, self.const(0.5 * _ROOT_TWO_OVER_PI))
+        else:
+            bend = self.add(self.const(1.0), self.mul(self.const(3.0 * _CUBIC), square))
+            steep = self.mul(self.const(2.0 * _ROOT_TWO_OVER_PI), bend)
+            density = self.mul(self.mul(share, self.sub(self.const(1.0), share)), steep)
+        return self.mul(g, self.add(share, self.mul(a, density)))
+
+    def silu_grad(self, g: Any, a: Any, /) -> Any:
+        """Give `g` times the derivative of `silu` at `a`."""
+        share = self.sigmoid(a)
+        rest = self.mul(a, self.sub(self.const(1.0), share))
+        return self.mul(g, self.mul(share, self.add(self.const(1.0), rest)))
+
+    def softplus_grad(self, g: Any, a: Any, beta: float, threshold: float, /) -> Any:
+        """Give `g` times the derivative of `softplus` at `a`."""
+        scaled = self.mul(a, self.const(beta))
+        linear = self.gt(scaled, self.const(threshold))
+        return self.where(linear, g, self.mul(g, self.sigmoid(scaled)))
+
+
+def compute_dtype(types: Sequence[Type]) -> DType:
+    """Give the dtype in which a pointwise body computes its constants: the operands' float dtype,
+    else that of the last operand (the first may be the condition of a `where`)."""
+    given = [t for t in types if t != UNIT]  # the empty tuple stands for an omitted operand
+    dtypes = [int64 if isinstance(t, SizeType) else known_dtype(t) for t in given]
+    return next((d for d in dtypes if is_float(d)), dtypes[-1] if dtypes else float32)
+
+
+def _normal_share(k: Scalars, a: Any, approximate: str) -> Any:
+    """Give the normal distribution function at `a`, or its approximation."""
+    if approximate == "none":
+        bent = k.erf(k.mul(a, k.const(_ROOT_HALF)))
+    else:
+        cube = k.mul(k.mul(a, a), a)
+        inner = k.add(a, k.mul(k.const(_CUBIC), cube))
+        bent = k.tanh(k.mul(k.const(_ROOT_TWO_OVER_PI), inner))
+    return k.mul(k.const(0.5), k.add(k.const(1.0), bent))

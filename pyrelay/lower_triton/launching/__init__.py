@@ -1,0 +1,1 @@
+"""Built kernels, started: by call, from a tape, as a CUDA graph."""

@@ -1,0 +1,311 @@
+"""Kernel functions as Python callables: what a compiled program calls in the place of torch.
+
+A call looks at its operands: their forms choose the text (`Layout`), their sizes and strides the
+grid and the integers that are passed. Everything that follows from these is found once and kept,
+so that a call with known sizes makes its results and starts its kernels.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from typing import Any, Final, TypeAlias, final
+
+import torch
+
+from ...config import current
+from ...ir.dims import Dim, product
+from ...ir.expr import Function, type_of
+from ...ir.types import SizeType, TensorType, TupleType, Type
+from ...kernels.reading import bindings_of
+from ..kernel import Form, Kernel, Layout, Lowered, NoKernel
+from .build import interprets, triton_error, triton_module
+from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
+from .sharing import extent, is_shared
+from .start import Launch, are_aligned
+from .versions import MOST_PROCESSORS, multiplies_doubles, processors_of
+
+MOST_SHAPES: Final = 256
+"""A kernel function keeps what follows from so many combinations of sizes at most."""
+
+_WIDE: Final = 2**31
+_LOGGER: Final = logging.getLogger("pyrelay.kernels")
+
+Lower: TypeAlias = Callable[[Layout], Lowered]
+
+
+@final
+class KernelCall:
+    """A kernel function of a program on one device.
+
+    Called with its operands (tensors, and numbers of rank 0) it gives its result, or a tuple of
+    its results, in fresh storage but for what it overwrites. `in_torch` does the same as calls of
+    torch, and does it where no text is made for the function, where no kernel of it fits the
+    device, or where an operand that is overwritten lies in the storage of another; it is one of
+    the ways to choose from if `may_prefer_torch`. Raises NoTriton, and NoKernel or Triton's own
+    error where there is no `in_torch`.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        lower: Lower,
+        device: torch.device,
+        choose: Choose = expected,
+        in_torch: Callable[..., Any] | None = None,
+        *,
+        may_prefer_torch: bool = False,
+        written: Sequence[int] = (),
+    ) -> None:
+        """`written` are the positions of the operands that it overwrites."""
+        self._function: Final = function
+        self._lower: Final = lower
+        self._device: Final = device
+        self._choose: Final = choose
+        self._in_torch: Final = in_torch
+        self._may_prefer_torch: Final = may_prefer_torch and in_torch is not None
+        self._types: Final = [type_of(p) for p in function.params]
+        self._counts: Final = _counts(function)
+        self._gives: Final = function.body.ty
+        self._written: Final = tuple(written)
+        self._lowered: Final[dict[Layout, Lowered]] = {}
+        self._prepared: Final[dict[tuple[Any, ...], Prepared]] = {}
+        self.refused: str | None = None
+        """Why there are no kernels, once that is known."""
+
+    def __call__(self, *operands: Any) -> Any:
+        """Run the kernels of the group."""
+        prepared = self.prepared(operands)
+        if prepared is None or prepared.in_torch or self._is_shared(operands):
+            assert self._in_torch is not None
+            return self._in_torch(*operands)
+        made = [s.make(self._device) for s in prepared.storage]
+        start(prepared.launches, [*operands, *made], self._device)
+        if isinstance(prepared.results, int):
+            return made[prepared.results]
+        return tuple([made[i] for i in prepared.results])
+
+    def _is_shared(self, operands: Sequence[Any]) -> bool:
+        """Tell whether kernels could read what they have written."""
+        return bool(self._written) and is_shared(operands, self._written)
+
+    def prepared(self, operands: Sequence[Any]) -> Prepared | None:
+        """Give the kernels, ready for the sizes of operands; None where there is no text."""
+        if self.refused is not None:
+            return None
+        key = key_of(operands, self._types)
+        found = self._prepared.get(key)
+        if found is not None:
+            return found
+        try:
+            found = self._prepare(operands)
+        except NoKernel as error:
+            if self._in_torch is None:
+                raise
+            self.refused = str(error)
+            _say_once(f"code runs as calls of torch and not as a kernel: {error}")
+            return None
+        except triton_error() as error:
+            if self._in_torch is None:
+                raise
+            why = str(error).partition("\n")[0] or type(error).__name__
+            _say_once(f"code runs as calls of torch, since no kernel for it runs here: {why}")
+            found = Prepared((), (), (), in_torch=True)
+        if len(self._prepared) >= MOST_SHAPES:
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[key] = found
+        return found
+
+    def lowered(self, layout: Layout) -> Lowered:
+        """Give the kernels for a layout, as text."""
+        if layout not in self._lowered:
+            self._lowered[layout] = self._lower(layout)
+        return self._lowered[layout]
+
+    def _prepare(self, operands: Sequence[Any]) -> Prepared:
+        sizes = Sizes(zip(self._types, operands, strict=True))
+        lowered = fitting(self.lowered(self._layout(operands, sizes)), sizes)
+        preparing = Preparing(operands, sizes, self._device)
+        trial = _Trial(operands, preparing.storage, self._device)
+        launches: list[Launch] = []
+        for kernel in lowered.kernels:
+            ways = preparing.candidates(kernel)
+            if len(ways) > 1:
+                trial.of(launches)()  # what they store is read
+                question = preparing.question([kernel])
+                ways = [ways[self._choose(question, [trial.of([way]) for way in ways])]]
+            launches += ways
+        in_torch = self._prefers_torch(preparing, lowered.kernels, trial, launches)
+        storage = tuple(preparing.storage)
+        return Prepared(storage, tuple(launches), self._results(preparing), in_torch)
+
+    def _prefers_torch(
+        self,
+        preparing: Preparing,
+        kernels: Sequence[Kernel],
+        trial: _Trial,
+        launches: Sequence[Launch],
+    ) -> bool:
+        if not self._may_prefer_torch or not launches:
+            return False
+        in_torch = self._in_torch
+        assert in_torch is not None
+        question = preparing.question(kernels)
+        return bool(self._choose(question, [trial.of(launches), lambda: in_torch(*trial.operands)]))
+
+    def _results(self, preparing: Preparing) -> tuple[int, ...] | int:
+        if isinstance(self._gives, TupleType):
+            return tuple(preparing.result(i) for i in range(len(self._gives.fields)))
+        return preparing.result(0)
+
+    def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
+        tensors = [o for o in operands if isinstance(o, torch.Tensor)]
+        most = max([0, *map(extent, tensors), *sizes.known(self._counts)])
+        processors, has_double_blocks = _abilities(self._device)
+        return Layout(
+            tuple(map(_form, operands)),
+            is_wide=most >= _WIDE,
+            is_tf32=current().tf32,
+            is_interpreted=interprets(),
+            units=tuple(map(unit_of, operands)),
+            processors=processors,
+            has_double_blocks=has_double_blocks,
+        )
+
+
+def _abilities(device: torch.device) -> tuple[int, bool]:
+    """Give how many processors of a device may share a program, and whether it multiplies blocks
+    of float64."""
+    if interprets():
+        return MOST_PROCESSORS, True
+    triton = triton_module()
+    with on(device):
+        target = current_driver().get_current_target()
+    return processors_of(triton, target), multiplies_doubles(triton, target)
+
+
+@final
+class _Trial:
+    """Runs that nobody sees: storage of their own, copies of the operands made once."""
+
+    def __init__(
+        self, operands: Sequence[Any], storage: Sequence[Storage], device: torch.device
+    ) -> None:
+        self._given: Final = operands
+        self._storage: Final = storage
+        self._device: Final = device
+        self._made: Final[list[torch.Tensor]] = []
+        self._copies: list[Any] | None = None
+
+    @property
+    def operands(self) -> list[Any]:
+        """The copies."""
+        if self._copies is None:
+            self._copies = [o.clone() if isinstance(o, torch.Tensor) else o for o in self._given]
+        return self._copies
+
+    def of(self, launches: Sequence[Launch]) -> Callable[[], None]:
+        """Give a run of kernels."""
+
+        def run() -> None:
+            missing = self._storage[len(self._made) :]
+            self._made.extend([s.make(self._device) for s in missing])
+            start(launches, [*self.operands, *self._made], self._device)
+
+        return run
+
+
+@cache
+def _say_once(message: str) -> None:
+    _LOGGER.warning(message)
+
+
+def start(launches: Sequence[Launch], values: Sequence[Any], device: torch.device) -> None:
+    """Start kernels, on the current stream of a device, on tensors and numbers."""
+    if interprets():
+        for launch in launches:
+            launch.interpret(values)
+        return
+    found = [v.data_ptr() if isinstance(v, torch.Tensor) else v for v in values]
+    pointers = [p for p, v in zip(found, values, strict=True) if isinstance(v, torch.Tensor)]
+    start_at(launches, found, device, is_aligned=are_aligned(pointers))
+
+
+def start_at(
+    launches: Sequence[Launch], values: Sequence[Any], device: torch.device, *, is_aligned: bool
+) -> None:
+    """Start kernels, on the current stream of a device, on addresses and numbers. `is_aligned` says
+    that all the addresses are."""
+    with on(device):
+        stream = current_stream()
+        for launch in launches:
+            launch.start(values, stream, is_aligned=is_aligned)
+
+
+def on(device: torch.device) -> AbstractContextManager[Any]:
+    """Give what makes a device the current one."""
+    if device.index in (None, current_driver().get_current_device()):
+        return _HERE
+    return torch.cuda.device(device)
+
+
+def current_stream() -> int:
+    """Give the current stream of the current device, as a number."""
+    driver = current_driver()
+    return driver.get_current_stream(driver.get_current_device())
+
+
+_HERE: Final = nullcontext()
+
+
+@cache
+def current_driver() -> Any:
+    """Give Triton's driver of the GPU."""
+    return triton_module().runtime.driver.active
+
+
+def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
+    """Give what a call's preparation depends on of its operands."""
+    found: list[Any] = []
+    for value, ty in zip(operands, types, strict=True):
+        if isinstance(value, torch.Tensor):
+            found += (value.shape, value.stride())
+        else:
+            found.append(value if isinstance(ty, SizeType) else type(value))
+    return tuple(found)
+
+
+def _counts(function: Function) -> tuple[Dim, ...]:
+    """Give how many elements the tensors in a function have: parameters, values and results."""
+    types = [type_of(v) for v in (*function.params, *bindings_of(function.body), function.body)]
+    found: dict[Dim, None] = {}
+    while types:
+        match types.pop():
+            case TensorType(shape):
+                found[product(shape)] = None
+            case TupleType(fields):
+                types += fields
+            case _:
+                pass
+    return tuple(found)
+
+
+def _form(value: Any) -> Form:
+    if not isinstance(value, torch.Tensor):
+        return Form.NUMBER
+    return Form.CONTIGUOUS if value.is_contiguous() else Form.STRIDED
+
+
+def unit_of(value: Any) -> int | None:
+    """Give the dim along which the elements of a tensor that does not lie row by row lie one behind
+    the other. What is shorter than the least that is read from memory is not worth a kernel."""
+    if _form(value) is not Form.STRIDED:
+        return None
+    axes = zip(range(value.dim()), value.shape, value.stride(), strict=True)
+    return max((axis for axis, size, step in axes if step == 1 and size >= _LEAST), default=None)
+
+
+_LEAST: Final = 8
+"""So many float32 are 32 bytes."""

@@ -1,0 +1,212 @@
+"""What a pass with reductions computes, as terms: the reductions by stages, and what is stored.
+
+The kept dims of the domain are numbered by one coordinate, the reduced ones by another. A *stage*
+is the reductions that need no result of a later one, and only of those before, or of one of the
+same stage that they are made online with (`online`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+from ...ir.dims import ONE, Dim, product
+from ...ir.expr import Var, type_of
+from ...kernels.groups import Domain, Group, Output, Reduced
+from ...kernels.places import linear
+from ...kernels.reading import shape_of
+from ..indexing import steps_of
+from ..kernel import Layout, NoKernel
+from ..supplier import TermSupplier
+from ..terms import Access, Term
+from .online import Deviations, online_of
+from .reductions import Reduction, combining_dtype, first_of, result_terms
+
+KEPT: Final = "%row"
+REDUCED: Final = "%along"
+"""The coordinates; no size has such a name."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """An output: its term, where it is stored in what, whether it has an element for each place of
+    the domain, and after how many stages it is known."""
+
+    output: Output
+    index: tuple[Dim, ...]
+    term: Term
+    is_whole: bool
+    stage: int
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What a pass computes, as terms: the reductions of each stage, and what is stored."""
+
+    supplier: TermSupplier
+    kept: Dim
+    reduced: Dim
+    is_column: bool
+    """Whether operands lie along the kept dims."""
+    stages: tuple[tuple[Reduction, ...], ...]
+    stored: tuple[Stored, ...]
+
+    @property
+    def passes(self) -> int:
+        """How many times a row is gone through if it does not stay in registers."""
+        last = max((s.stage for s in self.stored if s.is_whole), default=-1)
+        return max(len(self.stages), last + 1)
+
+    def reductions(self, stage: int) -> tuple[Reduction, ...]:
+        """Give the reductions of a stage; there are none after the last."""
+        return self.stages[stage] if stage < len(self.stages) else ()
+
+    def stored_in(self, stage: int) -> tuple[Stored, ...]:
+        """Give what is stored for each place, and known after so many stages."""
+        return tuple(s for s in self.stored if s.is_whole and s.stage == stage)
+
+    @property
+    def stored_for_rows(self) -> tuple[Stored, ...]:
+        """What is stored once for each row."""
+        return tuple(s for s in self.stored if not s.is_whole)
+
+    @property
+    def offsets(self) -> list[Dim]:
+        """Where in operands and results it reads and stores."""
+        loads = [t.detail for t in self.supplier.terms.needed(self.roots)]
+        read = [access.offset for access in loads if isinstance(access, Access)]
+        return read + [linear(s.index, shape_of(type_of(s.output.value))) for s in self.stored]
+
+    @property
+    def roots(self) -> list[Term]:
+        """The terms that are asked for."""
+        operands = [r.operand for stage in self.stages for r in stage]
+        return [*operands, *(s.term for s in self.stored)]
+
+
+def plan_of(group: Group, layout: Layout) -> Plan:
+    """Give what a pass computes, as terms."""
+    domain = group.domain
+    assert domain is not None
+    reader = _RowReader(group, layout, domain)
+    return reader.plan()
+
+
+@final
+class _RowReader:
+    """Reads a pass: its reductions are leaves, whose operands are read in turn."""
+
+    def __init__(self, group: Group, layout: Layout, domain: Domain) -> None:
+        self._group: Final = group
+        self._domain: Final = domain
+        leaves = {r.var: self._result for r in group.reductions}
+        self._supplier: Final = TermSupplier(group.function, layout, leaves)
+        places = self._supplier.places
+        self._reduced_shape: Final = tuple(domain.shape[i] for i in domain.reduced)
+        self._kept_size: Final = product(domain.kept)
+        self._reduced_size: Final = product(self._reduced_shape)
+        self._row: Final = places.coordinate(KEPT, self._kept_size)
+        self._along: Final = places.coordinate(REDUCED, self._reduced_size)
+        self._index: Final = self._domain_index()
+        self._made: Final[dict[Var, Reduction]] = {}
+        self._stages: Final[dict[Term, int]] = {}
+
+    def plan(self) -> Plan:
+        """Give the pass."""
+        for reduced in self._group.reductions:
+            self._made[reduced.var] = self._reduction(reduced)
+        stored = tuple(self._store(o) for o in self._group.outputs)
+        count = 1 + max((self._stage_of(r) for r in self._made.values()), default=-1)
+        stages = tuple(
+            tuple(r for r in self._made.values() if self._stage_of(r) == s) for s in range(count)
+        )
+        plan = Plan(self._supplier, self._kept_size, self._reduced_size, False, stages, stored)
+        return replace(plan, is_column=self._is_column(plan))
+
+    def _is_column(self, plan: Plan) -> bool:
+        """Tell whether some operand or result lies along the kept dims, one element behind the
+        other; what the dims of the domain say is asked where no access tells."""
+        lie: set[str] = set()
+        for offset in plan.offsets:
+            steps = {name: step for name, step in steps_of(offset) if name in (KEPT, REDUCED)}
+            if len(steps) == 2:
+                lie |= {name for name, step in steps.items() if step == ONE}
+        if lie:
+            return KEPT in lie
+        merged = self._domain.merged
+        return bool(merged) and not merged[-1][1]
+
+    def _domain_index(self) -> tuple[Dim, ...]:
+        """Give the place in the domain for coordinates of a kept and a reduced row of places."""
+        places = self._supplier.places
+        kept = iter(places.relocated((self._row,), (self._kept_size,), self._domain.kept))
+        reduced = iter(places.relocated((self._along,), (self._reduced_size,), self._reduced_shape))
+        axes = range(len(self._domain.shape))
+        return tuple(next(reduced if i in self._domain.reduced else kept) for i in axes)
+
+    def _place(self, shape: Sequence[Dim], *, is_whole: bool) -> tuple[Dim, ...]:
+        places = self._supplier.places
+        if is_whole:
+            return places.relocated(self._index, self._domain.shape, shape)
+        return places.relocated((self._row,), (self._kept_size,), shape)
+
+    def _reduction(self, reduced: Reduced) -> Reduction:
+        shape = shape_of(type_of(reduced.operand))
+        operand = self._supplier.element(reduced.operand, self._place(shape, is_whole=True))
+        dtype = combining_dtype(reduced)
+        operand = self._supplier.elements(dtype, ()).cast(operand, dtype)
+        value, position = result_terms(self._supplier.terms, reduced, len(self._made))
+        online = online_of(reduced.combine, operand, self._leaders(), self._is_known)
+        found = Reduction(reduced, operand, value, position, online)
+        after = operand if online is None else online.leader.operand
+        for term in found.results:
+            self._stages[term] = self._stage(after) + 1
+        return found
+
+    def _leaders(self) -> list[Reduction]:
+        """Give the reductions that another may be made online with."""
+        made = self._made.values()
+        shifted = [r.online.leader for r in made if isinstance(r.online, Deviations)]
+        return [r for r in made if r.online is None and r not in shifted]
+
+    def _is_known(self, term: Term, other: Term) -> bool:
+        return self._stage(term) <= self._stage(other)
+
+    def _result(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
+        """Give what a reduction gives for the row at hand, the only one that may be asked for."""
+        reduction = self._made[var]
+        ty = type_of(reduction.reduced.call)
+        first = first_of(ty)
+        at = self._supplier.places.simplified(linear(index, shape_of(first)))
+        if at != self._row:
+            raise NoKernel(f"`{var.name}` is needed of another row than the one at hand")
+        first, *others = reduction.results
+        return (first, *others) if others else first
+
+    def _store(self, output: Output) -> Stored:
+        shape = shape_of(type_of(output.value))
+        is_whole = product(shape) != self._kept_size
+        index = self._place(shape, is_whole=is_whole)
+        term = self._supplier.element(output.value, index)
+        return Stored(output, index, term, is_whole, self._stage(term))
+
+    def _stage_of(self, reduction: Reduction) -> int:
+        return self._stages[reduction.results[0]] - 1
+
+    def _stage(self, term: Term) -> int:
+        """Give after how many stages a term is known."""
+        pending = [term]
+        while pending:
+            current = pending[-1]
+            before = self._supplier.terms.before(current)
+            missing = [t for t in before if t not in self._stages]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            known = max((self._stages[t] for t in before), default=0)
+            self._stages.setdefault(current, known)
+        return self._stages[term]

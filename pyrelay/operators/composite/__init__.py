@@ -1,0 +1,1 @@
+"""Operators whose meaning is a body in other operators."""

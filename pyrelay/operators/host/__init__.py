@@ -1,0 +1,1 @@
+"""Operators of the host: sizes, strings, effects, and what inference has yet to resolve."""

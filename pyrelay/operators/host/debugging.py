@@ -1,0 +1,99 @@
+"""What a debugger needs of a program: where it stops, and the values of the source's names.
+
+A program with either is compiled as it is written, so that what a debugger steps through is the
+source: nothing is inlined, moved or fused (`runtime.compile.program`). The evaluator passes both
+by.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeGuard
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.expr import Call, Expr
+from ...ir.module import Module
+from ...ir.op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    ShapeBehaviour,
+    attribute,
+    operand,
+)
+from ...ir.traverse import post_order
+from ...ir.types import UNIT, Type
+
+
+def _gives_nothing(_: RuleCall) -> Type:
+    return UNIT
+
+
+def _pass_by(*_: Any, **__: Any) -> tuple[()]:
+    return ()
+
+
+breakpoint_: Final = Op(
+    name="breakpoint",
+    doc="Stops in the debugger, as Python's breakpoint.",
+    params=(),
+    promotion=Promotion.NONE,
+    type_rule=_gives_nothing,
+    effect=Effect.IO,
+    shape=ShapeBehaviour.VARIADIC,
+    lowering=Host(_pass_by),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
+
+debug_line: Final = Op(
+    name="debug_line",
+    doc="The begin of a statement of the source, for a debugger.",
+    params=(),
+    promotion=Promotion.NONE,
+    type_rule=_gives_nothing,
+    effect=Effect.IO,
+    shape=ShapeBehaviour.VARIADIC,
+    lowering=Host(_pass_by),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
+
+debug_local: Final = Op(
+    name="debug_local",
+    doc="The value that a local name of the source has from here on, for a debugger.",
+    params=(operand("value"), attribute("name", convert=kinds.text)),
+    promotion=Promotion.NONE,
+    type_rule=_gives_nothing,
+    # What it is of must be there, and when: like what is printed.
+    effect=Effect.IO,
+    shape=ShapeBehaviour.VARIADIC,
+    lowering=Host(_pass_by),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (),
+)
+
+
+DEBUGGING: Final = (breakpoint_, debug_line, debug_local)
+
+
+def is_debugging(expr: Expr) -> TypeGuard[Call]:
+    """Tell whether an expression is there for a debugger alone."""
+    return isinstance(expr, Call) and expr.callee in DEBUGGING
+
+
+def is_debugged(module: Module) -> bool:
+    """Tell whether a program is compiled for a debugger."""
+    bodies = (post_order(function) for function in module.functions.values())
+    return any(is_debugging(node) for nodes in bodies for node in nodes)

@@ -1,0 +1,123 @@
+"""What stops a program: assertions, `raise`, and the element that is not there."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    attribute,
+    operand,
+)
+from ...ir.rules import with_rank
+from ...ir.types import (
+    UNIT,
+    UNKNOWN,
+    Type,
+    bool_,
+    show,
+)
+
+
+def _check_type(call: RuleCall) -> Type:
+    condition = with_rank(call, 0, 0)
+    if call.known_dtype(condition.dtype) != bool_:
+        call.clash(f"a condition is a Bool, not {show(condition)}", 0)
+    return UNIT
+
+
+def _check(condition: Any, message: str) -> tuple[()]:
+    if not condition:
+        raise AssertionFailed(message)
+    return ()
+
+
+check: Final = Op(
+    name="check",
+    doc="Stops the program with a message unless the condition holds; `assert`.",
+    params=(operand("condition"), attribute("message", "the assertion does not hold", kinds.text)),
+    promotion=Promotion.NONE,
+    type_rule=_check_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_check),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((True,)),),
+)
+
+
+class DepthExceeded(RuntimeError):  # noqa: N818  it is no mistake of the compiler
+    """More calls wait for each other than may; `function` is the one that would wait next."""
+
+    def __init__(self, function: str, limit: int) -> None:
+        super().__init__(f"{limit} calls wait for each other")
+        self.function: Final = function
+        self.limit: Final = limit
+
+
+class AssertionFailed(AssertionError):  # noqa: N818  it is no mistake of the compiler
+    """What `check` raises: an assertion of the program does not hold."""
+
+
+class ProgramFailed(RuntimeError):  # noqa: N818  it is no mistake of the compiler
+    """What `fail` raises: the program stopped itself."""
+
+
+def _fail(message: str) -> Any:
+    raise ProgramFailed(message)
+
+
+fail: Final = Op(
+    name="fail",
+    doc="Stops the program with a message; `raise`. It may stand for a value of any type.",
+    params=(attribute("message", convert=kinds.text),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNKNOWN,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_fail),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((), {"message": "no way on"}),),
+)
+
+
+class EmptyList(IndexError):  # noqa: N818  becomes a diagnostic where the element is asked for
+    """A list is empty where an element is needed."""
+
+
+def _no_element(index: Any, length: Any) -> Any:
+    count = int(length)
+    if count == 0:
+        raise EmptyList("the list is empty")
+    raise IndexError(f"index {int(index)} of a list of length {count}")
+
+
+no_element: Final = Op(
+    name="no_element",
+    doc="Stops the program: a list has no element at an index. It may stand for any value.",
+    params=(operand("index"), operand("length")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNKNOWN,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_no_element),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((3, 2)), Sample((0, 0))),
+)

@@ -1,0 +1,50 @@
+"""Reading an attribute of a value before inference knows what the value is.
+
+`p.value` is a field of a record or the content of a cell. Inference puts the one or the other in
+the place of this operator, so no checked program has it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    attribute,
+    operand,
+)
+from ...ir.types import Type
+
+
+def _undecided(call: RuleCall) -> Type:
+    call.type(0)
+    raise AssertionError("inference has put something else in the place of this operator")
+
+
+def _never(*_: object) -> object:
+    raise AssertionError("no checked program calls this")
+
+
+field: Final = Op(
+    name="field",
+    doc="A field of a record by its name, or the content of a cell.",
+    params=(operand("input"), attribute("name", convert=kinds.text)),
+    promotion=Promotion.NONE,
+    type_rule=_undecided,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_never),
+    grad=NoGradient("no checked program has it"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((0,), {"name": "x"}),),
+)

@@ -1,0 +1,305 @@
+"""Sizes on the host: of tensors, of one dim, as integers, and whether they are equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.dims import Dim, product, sum_of
+from ...ir.op import (
+    Effect,
+    Host,
+    NoGradient,
+    Op,
+    Promotion,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ...ir.rules import axis, integral, with_rank
+from ...ir.types import (
+    UNIT,
+    SizeType,
+    TupleType,
+    Type,
+    show,
+)
+
+_SIZE: Final = NoGradient("a size is an integer")
+
+
+size: Final = Op(
+    name="size",
+    doc="The value of a dim.",
+    params=(attribute("dim", convert=kinds.dim),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(call.attrs["dim"]),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda dim: dim),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((), {"dim": 3}), Sample((), {"dim": 0})),
+)
+
+
+class SizeNotTold(ValueError):  # noqa: N818  becomes a diagnostic at the call
+    """No size solves an equation, or every size does."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(name, reason)
+        self.name = name
+        self.reason = reason
+
+
+def _solved_size_type(call: RuleCall) -> Type:
+    total = sum_of(factor * dim for factor, dim in call.attrs["terms"])
+    return SizeType(total // call.attrs["divisor"])
+
+
+def _solved_size(name: str, terms: Sequence[tuple[int, int]], divisor: int) -> int:
+    total = sum(factor * value for factor, value in terms)
+    if divisor == 0:
+        raise SizeNotTold(name, f"it is {total} divided by 0")
+    if total % divisor or total // divisor < 0:
+        raise SizeNotTold(name, f"it is {total} divided by {divisor}, which is no size")
+    return total // divisor
+
+
+solved_size: Final = Op(
+    name="solved_size",
+    doc="A size that no value shows by itself, as the quotient of a sum of products of others.",
+    params=(
+        attribute("name", convert=kinds.text),
+        attribute("terms", convert=kinds.tuple_of(kinds.factors)),
+        attribute("divisor", convert=kinds.dim),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_solved_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_solved_size),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((), {"name": "n", "terms": ((1, 7), (-1, 1)), "divisor": 2}),
+        Sample((), {"name": "n", "terms": ((2, 6),), "divisor": 3}),
+    ),
+)
+
+
+def _as_size_type(call: RuleCall) -> Type:
+    ty = call.type(0)
+    if isinstance(ty, SizeType):
+        return ty
+    integral(call, 0)
+    with_rank(call, 0, 0)
+    return SizeType(call.solver.fresh_dim("size"))
+
+
+def _as_size(value: Any) -> int:
+    found = int(value)
+    if found < 0:
+        raise ValueError(f"a size is not negative, but this one is {found}")
+    return found
+
+
+as_size: Final = Op(
+    name="as_size",
+    doc="An integer as a size, which types may speak of; it must not be negative.",
+    params=(operand("value"),),
+    promotion=Promotion.NONE,
+    type_rule=_as_size_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Host(_as_size),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((3,)), Sample((TensorSpec((), "int64", 0, 5),))),
+)
+
+
+as_bound: Final = Op(
+    name="as_bound",
+    doc="An integer as a bound of a slice; a negative one counts from the end.",
+    params=(operand("value"),),
+    promotion=Promotion.NONE,
+    type_rule=_as_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Host(int),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((-3,)), Sample((TensorSpec((), "int64", -5, 5),))),
+)
+
+
+def _samples() -> tuple[Sample, ...]:
+    return tuple(Sample((TensorSpec(shape),)) for shape in ((2, 3), (), (0, 3)))
+
+
+shape: Final = Op(
+    name="shape",
+    doc="The sizes of a tensor, as a tuple.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: TupleType(tuple(SizeType(d) for d in call.tensor(0).shape)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: tuple(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_samples,
+)
+
+
+def _dim_size_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    if source.rank == 0:
+        way = "`range(n)` counts to a number; `len` takes a tensor, a list or a string"
+        call.clash("a number has no size", 0, help=way)
+    return SizeType(source.shape[axis(call, call.attrs["dim"], source.rank)])
+
+
+dim_size: Final = Op(
+    name="dim_size",
+    doc="The size of one dim of a tensor.",
+    params=(operand("input"), attribute("dim", convert=kinds.axis)),
+    promotion=Promotion.NONE,
+    type_rule=_dim_size_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x, dim: x.shape[dim]),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((2, 3)),), {"dim": 0}),
+        Sample((TensorSpec((0, 3)),), {"dim": -1}),
+        Sample((TensorSpec((0, 3)),), {"dim": 0}),
+    ),
+)
+
+
+rank: Final = Op(
+    name="rank",
+    doc="The number of dims of a tensor.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(Dim.of(call.tensor(0).rank)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: len(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_samples,
+)
+
+
+numel: Final = Op(
+    name="numel",
+    doc="The number of elements of a tensor.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: SizeType(product(call.tensor(0).shape)),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(lambda x: math.prod(getattr(x, "shape", ()))),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=_samples,
+)
+
+
+def _same_length_type(call: RuleCall) -> Type:
+    ty = call.type(0)
+    fields = ty.fields if isinstance(ty, TupleType) else ()
+    if not fields:
+        call.clash("`same_length` takes a tuple of sizes", 0)
+    sizes = [call.solver.resolve(f) for f in fields]
+    for found in sizes:
+        if not isinstance(found, SizeType):
+            call.clash(f"`same_length` takes sizes, not {show(found)}", 0)
+    first = sizes[0]
+    assert isinstance(first, SizeType)
+    for other in sizes[1:]:
+        assert isinstance(other, SizeType)
+        message = f"these run side by side, but have {first.dim} and {other.dim} elements"
+        call.unify_dims(first.dim, other.dim, 0, message)
+    return first
+
+
+def _same_length(sizes: Sequence[int]) -> int:
+    for other in sizes[1:]:
+        if other != sizes[0]:
+            raise ValueError(f"these run side by side, but have {sizes[0]} and {other} elements")
+    return sizes[0]
+
+
+same_length: Final = Op(
+    name="same_length",
+    doc="The one value of several sizes, which must be equal, as when tensors are zipped.",
+    params=(operand("sizes"),),
+    promotion=Promotion.NONE,
+    type_rule=_same_length_type,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_same_length),
+    grad=_SIZE,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
+)
+
+
+class SizesDiffer(ValueError):  # noqa: N818  becomes a diagnostic at the call
+    """Two sizes that must be equal are not."""
+
+    def __init__(self, left: int, right: int) -> None:
+        super().__init__(left, right)
+        self.left = left
+        self.right = right
+
+
+def _equal_sizes(left: int, right: int) -> tuple[()]:
+    if left != right:
+        raise SizesDiffer(left, right)
+    return ()
+
+
+equal_sizes: Final = Op(
+    name="equal_sizes",
+    doc="Stops the program unless two sizes are equal, which its types could not tell.",
+    params=(attribute("left", convert=kinds.dim), attribute("right", convert=kinds.dim)),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: UNIT,
+    effect=Effect.FAIL,
+    shape=ShapeBehaviour.TRIVIAL,
+    lowering=Host(_equal_sizes),
+    grad=NoGradient("gives nothing"),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (Sample((), {"left": 3, "right": 3}),),
+)

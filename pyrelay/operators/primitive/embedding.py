@@ -1,0 +1,183 @@
+"""Rows of a table looked up by number."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.dims import Dim
+from ...ir.op import (
+    Effect,
+    Elementwise,
+    Hidden,
+    Holder,
+    Init,
+    Library,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    Scatter,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ...ir.rules import expect, floating, integral, with_rank
+from ...ir.types import TensorType, Type, float32, int64, is_float, show
+from ..shared.operands import as_positions
+from . import compare, create
+
+if TYPE_CHECKING:
+    from ...ir.declaration.elements import Elements, Place, Source
+    from ..builder import Value
+
+
+def _embedding_type(call: RuleCall) -> Type:
+    ty = call.tensor(0)
+    if is_float(call.known_dtype(ty.dtype)):
+        call.clash(
+            f"`embedding` looks rows up by integers, not {show(ty)}",
+            0,
+            help="cast them: relay.cast(x, relay.int64)",
+        )
+    numbers, table = integral(call, 0), with_rank(call, 1, 2)
+    rows, padding = table.shape[0].constant, call.attrs["padding_idx"]
+    if isinstance(padding, int) and rows is not None and not -rows <= padding < rows:
+        call.clash(f"`embedding` has no row {padding} as `padding_idx` in a table of {rows}", 1)
+    return TensorType((*numbers.shape, table.shape[1]), table.dtype)
+
+
+def _embedding_weight(call: RuleCall) -> TensorType:
+    rows, columns = call.attrs["num_embeddings"], call.attrs["embedding_dim"]
+    return TensorType((Dim.of(rows), Dim.of(columns)), float32)
+
+
+def _embedding_grad(p: Pullback) -> tuple[None, Value]:
+    numbers, table = p.args
+    padding = p.attrs["padding_idx"]
+    if padding is not None:
+        padding = table.shape[0] + padding if padding < 0 else Dim.of(padding)
+    rows = table.shape[0]
+    return None, embedding_grad(p.g, numbers, num_embeddings=rows, padding_idx=padding)
+
+
+def _embedding(torch: Any, numbers: Any, table: Any, padding: int | None) -> Any:
+    if isinstance(numbers, int) and numbers >= 0:
+        return table[numbers].clone()  # without a tensor for the number
+    numbers = as_positions(torch, numbers, table)
+    return torch.embedding(table, numbers)
+
+
+def _embedding_element(
+    k: Elements, place: Place, numbers: Source, table: Source, padding: Any
+) -> Any:
+    row = k.coordinate(numbers(*place.index[:-1]), table.shape[0])
+    return table(row, place.index[-1])
+
+
+embedding: Final = Op(
+    name="embedding",
+    doc="Rows of a table, by their numbers; the row `padding_idx` gets no gradient.",
+    params=(
+        operand("input"),
+        operand("weight"),
+        attribute("padding_idx", None, kinds.optional(kinds.size)),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_embedding_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FEATURE_BATCHED,
+    lowering=Library(_embedding, is_fresh=True, fused=Elementwise(_embedding_element)),
+    grad=_embedding_grad,
+    hidden=(Hidden("weight", Holder.PARAMETER, Init.NORMAL, _embedding_weight),),
+    hyper=(
+        attribute("num_embeddings", convert=kinds.size),
+        attribute("embedding_dim", convert=kinds.size),
+    ),
+    torch_name="nn.functional.embedding",
+    samples=lambda: (
+        Sample((TensorSpec((5,), "int64", 0, 4), TensorSpec((4, 3)))),
+        Sample((TensorSpec((2, 5), "int64", 0, 4), TensorSpec((4, 3)))),
+        Sample((TensorSpec((), "int64", 0, 4), TensorSpec((4, 3)))),
+        Sample((2, TensorSpec((4, 3)))),
+        Sample((TensorSpec((9,), "int64", 0, 4), TensorSpec((4, 3))), {"padding_idx": 1}, False),
+        Sample((TensorSpec((9,), "int64", 0, 4), TensorSpec((4, 3))), {"padding_idx": -2}, False),
+        Sample((TensorSpec((0,), "int64", 0, 4), TensorSpec((4, 3)))),
+        Sample((TensorSpec((6,), "int32", 0, 4), TensorSpec((4, 3), contiguous=False))),
+    ),
+)
+
+
+def _embedding_grad_type(call: RuleCall) -> Type:
+    g = floating(call, 0)
+    numbers = integral(call, 1)
+    message = "`embedding_grad` takes a row per number"
+    expect(call, 0, TensorType((*numbers.shape, g.shape[-1]), g.dtype), message)
+    return TensorType((Dim.of(call.attrs["num_embeddings"]), g.shape[-1]), g.dtype)
+
+
+def _embedding_backward(torch: Any, g: Any, numbers: Any, rows: int, padding: int | None) -> Any:
+    numbers = as_positions(torch, numbers, g)
+    skipped = -1 if padding is None else padding
+    return torch.ops.aten.embedding_dense_backward(g, numbers, rows, skipped, False)
+
+
+def _embedding_grad_grad(p: Pullback) -> tuple[Value, None]:
+    numbers, padding = p.args[1], p.attrs["padding_idx"]
+    found = embedding(numbers, p.g)
+    if padding is not None:
+        hit = compare.equal(numbers, p.g.builder.size(padding)).unsqueeze(-1)
+        found = compare.where(hit, create.zeros_like(found), found)
+    return found, None
+
+
+def _embedding_grad_element(
+    k: Elements, place: Place, g: Source, numbers: Source, rows: Dim, padding: Dim | None
+) -> Any:
+    number = numbers(*place.index[:-1])
+    value = g(*place.index)
+    if padding is not None:
+        is_padding = k.eq(k.cast(number, int64), k.number(padding))
+        value = k.where(is_padding, k.const(0.0), value)
+    return (k.coordinate(number, rows), place.index[-1]), value
+
+
+embedding_grad: Final = Op(
+    name="embedding_grad",
+    doc="The cotangent of the table of `embedding`; the row `padding_idx`, counted from 0, is 0. "
+    "On a GPU what goes to one row is added in any order.",
+    params=(
+        operand("grad"),
+        operand("input"),
+        attribute("num_embeddings", convert=kinds.dim),
+        attribute("padding_idx", None, kinds.optional(kinds.dim)),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_embedding_grad_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(
+        _embedding_backward,
+        is_fresh=True,
+        fused=Scatter(base=None, over=0, body=_embedding_grad_element),
+    ),
+    grad=_embedding_grad_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample(
+            (TensorSpec((2, 5, 3)), TensorSpec((2, 5), "int64", 0, 4)),
+            {"num_embeddings": 4, "padding_idx": 1},
+        ),
+        Sample((TensorSpec((3,)), TensorSpec((), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample((TensorSpec((0, 3)), TensorSpec((0,), "int64", 0, 4)), {"num_embeddings": 4}),
+        Sample(
+            (TensorSpec((6, 3), contiguous=False), TensorSpec((6,), "int32", 0, 4)),
+            {"num_embeddings": 4},
+        ),
+    ),
+)

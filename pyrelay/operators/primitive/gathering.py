@@ -1,0 +1,321 @@
+"""Elements picked, and added, at positions that tensors of integers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.dims import Dim, product
+from ...ir.op import (
+    Effect,
+    Elementwise,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    Scatter,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ...ir.rules import INDEX_DTYPE, axis, expect, integral, with_rank
+from ...ir.types import TensorType, Type, show
+from ..shared import moving
+from ..shared.operands import as_positions, as_tensor
+from . import index
+
+if TYPE_CHECKING:
+    from ...ir.declaration.elements import Elements, Place, Source
+    from ..builder import Value
+
+_INT: Final = ("int", 0)
+_ROW: Final = (("int", 0),)
+_MATRIX: Final = TensorSpec((4, 3))
+
+
+def _along(call: RuleCall, source: TensorType, positions: TensorType) -> int:
+    """Give the dim along which positions count; elsewhere they lie within the source."""
+    dim = axis(call, call.attrs["dim"], max(source.rank, 1))
+    if positions.rank != source.rank:
+        call.clash(
+            f"`{call.op.name}` takes positions of the rank of the input: "
+            f"{show(positions)} against {show(source)}",
+            0,
+            1,
+        )
+    for d, (have, limit) in enumerate(zip(positions.shape, source.shape, strict=True)):
+        if d == dim or have.constant is None or limit.constant is None:
+            continue
+        if have.constant > limit.constant:
+            call.clash(f"`{call.op.name}` has {have} positions in dim {d} of size {limit}", 0, 1)
+    return dim
+
+
+def _gather_type(call: RuleCall) -> Type:
+    source, positions = call.tensor(0), integral(call, 1)
+    _along(call, source, positions)
+    return TensorType(positions.shape, source.dtype)
+
+
+def _gather(torch: Any, x: Any, positions: Any, dim: int) -> Any:
+    return torch.gather(x, dim, as_positions(torch, positions))
+
+
+def _picked(
+    k: Elements, place: Place, positions: Source, shape: Sequence[Dim], dim: int
+) -> list[Dim]:
+    """Give the place with its coordinate along a dim replaced by a position."""
+    at = list(place.index)
+    if at:
+        at[dim] = k.coordinate(positions(*place.index), shape[dim])
+    return at
+
+
+gather: Final = Op(
+    name="gather",
+    doc="Elements picked along a dim: `out[i][j] = input[index[i][j]][j]` for `dim=0`.",
+    params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=_gather_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(
+        _gather,
+        fused=Elementwise(
+            lambda k, place, x, positions, dim: x(*_picked(k, place, positions, x.shape, dim))
+        ),
+    ),
+    grad=lambda p: (
+        scatter_add(index.zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
+        None,
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name="gather",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4)), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3)), {"dim": -1}),
+        Sample((_MATRIX, TensorSpec((0, 3), "int64", 0, 4)), {"dim": 0}),
+        Sample(
+            (TensorSpec((4, 3), contiguous=False), TensorSpec((4, 3), "int64", 0, 3)), {"dim": 1}
+        ),
+    ),
+)
+
+
+def _scatter_type(call: RuleCall) -> Type:
+    target, positions, source = call.tensor(0), integral(call, 1), call.tensor(2)
+    _along(call, target, positions)
+    expect(call, 2, TensorType(positions.shape, source.dtype), "`src` has the shape of `index`")
+    return target
+
+
+def _scatter_add(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> Any:
+    return torch.scatter_add(x, dim, as_positions(torch, positions), source)
+
+
+def _scatter_add_in_place(torch: Any, x: Any, positions: Any, source: Any, dim: int) -> Any:
+    return x.scatter_add_(dim, as_positions(torch, positions), source)
+
+
+scatter_add: Final = Op(
+    name="scatter_add",
+    doc="Elements of `src` added at positions along a dim; the reverse of `gather`. On a GPU "
+    "elements at one position are added in any order.",
+    params=(
+        operand("input", promote=True),
+        attribute("dim", convert=kinds.axis),
+        operand("index"),
+        operand("src", promote=True),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=_scatter_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library.updating(
+        _scatter_add,
+        _scatter_add_in_place,
+        Scatter(
+            base=0,
+            over=2,
+            body=lambda k, place, x, positions, source, dim: (
+                _picked(k, place, positions, x.shape, dim),
+                source(*place.index),
+            ),
+        ),
+    ),
+    grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
+    hidden=(),
+    hyper=(),
+    torch_name="scatter_add",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4), TensorSpec((2, 3))), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((4, 5), "int64", 0, 3), TensorSpec((4, 5))), {"dim": 1}),
+        Sample((_MATRIX, TensorSpec((0, 3), "int64", 0, 4), TensorSpec((0, 3))), {"dim": 0}),
+        Sample(
+            (
+                TensorSpec((4, 3), contiguous=False),
+                TensorSpec((4, 3), "int64", 0, 3),
+                TensorSpec((4, 3), contiguous=False),
+            ),
+            {"dim": -1},
+        ),
+    ),
+)
+
+
+def _take_grad(p: Pullback) -> tuple[Value, None]:
+    source, positions = p.args
+    flat = index.zeros_of(source.reshape(product(source.shape)))
+    spread = index.index_accumulate(flat, p.g.builder.tuple((positions,)), p.g, spec=_ROW)
+    return spread.reshape(*source.shape), None
+
+
+def _take(torch: Any, x: Any, positions: Any) -> Any:
+    return torch.take(x, as_positions(torch, positions, x))
+
+
+def _take_element(k: Elements, place: Place, x: Source, positions: Source) -> Any:
+    total = product(x.shape)
+    number = k.coordinate(positions(*place.index), total)
+    return x(*moving.counted_over((number,), (total,), x.shape))
+
+
+take: Final = Op(
+    name="take",
+    doc="Elements by their positions in the flattened tensor.",
+    params=(operand("input"), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=lambda call: TensorType(integral(call, 1).shape, call.tensor(0).dtype),
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_take, fused=Elementwise(_take_element)),
+    grad=_take_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="take",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((2, 5), "int64", 0, 12))),
+        Sample((_MATRIX, TensorSpec((), "int64", 0, 12))),
+        Sample((_MATRIX, TensorSpec((0,), "int64", 0, 12))),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((3,), "int64", 0, 12))),
+    ),
+)
+
+
+def _index_select_type(call: RuleCall) -> Type:
+    source, positions = call.tensor(0), integral(call, 1)
+    with_rank(call, 1, 0, 1)
+    dim = axis(call, call.attrs["dim"], source.rank)
+    count = positions.shape[0] if positions.rank else Dim.of(1)
+    return TensorType((*source.shape[:dim], count, *source.shape[dim + 1 :]), source.dtype)
+
+
+def _index_select_grad(p: Pullback) -> tuple[Value, None]:
+    source, positions = p.args
+    flat = positions if positions.rank else positions.unsqueeze(0)
+    dim = p.attrs["dim"] % source.rank
+    spec = (*(("slice", None, None, None),) * dim, _INT)
+    picked = p.g.builder.tuple((flat,))
+    return index.index_accumulate(index.zeros_of(source), picked, p.g, spec=spec), None
+
+
+def _index_select(torch: Any, x: Any, positions: Any, dim: int) -> Any:
+    return torch.index_select(x, dim, as_tensor(torch, positions, x))
+
+
+def _index_select_element(k: Elements, place: Place, x: Source, positions: Source, dim: int) -> Any:
+    at = list(place.index)
+    position = positions(*(at[dim] for _ in positions.shape))
+    at[dim] = k.coordinate(position, x.shape[dim])
+    return x(*at)
+
+
+index_select: Final = Op(
+    name="index_select",
+    doc="Slices along a dim, by their positions.",
+    params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
+    promotion=Promotion.NONE,
+    type_rule=_index_select_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.N_DIMENSIONAL,
+    lowering=Library(_index_select, fused=Elementwise(_index_select_element)),
+    grad=_index_select_grad,
+    hidden=(),
+    hyper=(),
+    torch_name="index_select",
+    samples=lambda: (
+        Sample((_MATRIX, TensorSpec((6,), "int64", 0, 4)), {"dim": 0}),
+        Sample((_MATRIX, TensorSpec((2,), "int64", 0, 3)), {"dim": -1}),
+        Sample((_MATRIX, TensorSpec((0,), "int64", 0, 4)), {"dim": 0}),
+        Sample((TensorSpec((4, 3), contiguous=False), TensorSpec((2,), "int64", 0, 3)), {"dim": 1}),
+    ),
+)
+
+
+def _one_hot_type(call: RuleCall) -> Type:
+    source = integral(call, 0)
+    return TensorType((*source.shape, Dim.of(call.attrs["num_classes"])), INDEX_DTYPE)
+
+
+def _one_hot(torch: Any, x: Any, classes: int) -> Any:
+    return torch.nn.functional.one_hot(as_positions(torch, x), classes)
+
+
+def _one_hot_element(k: Elements, place: Place, x: Source, classes: Any) -> Any:
+    here = k.cast(x(*place.index[:-1]), INDEX_DTYPE)
+    return k.cast(k.eq(here, k.number(place.index[-1])), INDEX_DTYPE)
+
+
+one_hot: Final = Op(
+    name="one_hot",
+    doc="A 1 at the place of each class, in a last dim of `num_classes`.",
+    params=(operand("input"), attribute("num_classes", convert=kinds.size)),
+    promotion=Promotion.NONE,
+    type_rule=_one_hot_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(_one_hot, fused=Elementwise(_one_hot_element)),
+    grad=NoGradient("takes and gives integers"),
+    hidden=(),
+    hyper=(),
+    torch_name="nn.functional.one_hot",
+    samples=lambda: (
+        Sample((TensorSpec((4,), "int64", 0, 3),), {"num_classes": 3}),
+        Sample((TensorSpec((2, 3), "int64", 0, 3),), {"num_classes": 5}),
+        Sample((TensorSpec((), "int64", 0, 3),), {"num_classes": 3}),
+        Sample((TensorSpec((0,), "int64", 0, 3),), {"num_classes": 3}),
+    ),
+)
+
+
+def _nonzero_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    return TensorType((call.solver.fresh_dim("nonzero"), Dim.of(source.rank)), INDEX_DTYPE)
+
+
+nonzero: Final = Op(
+    name="nonzero",
+    doc="The positions of the elements that are not zero, one row each.",
+    params=(operand("input"),),
+    promotion=Promotion.NONE,
+    type_rule=_nonzero_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(lambda torch, x: torch.nonzero(as_tensor(torch, x))),
+    grad=NoGradient("gives integers"),
+    hidden=(),
+    hyper=(),
+    torch_name="nonzero",
+    samples=lambda: (
+        Sample((TensorSpec((4, 3), "int64", 0, 2),)),
+        Sample((TensorSpec((5,), "bool"),)),
+        Sample((TensorSpec((0, 3)),)),
+        Sample((TensorSpec((4, 3), contiguous=False),)),
+    ),
+)

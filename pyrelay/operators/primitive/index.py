@@ -1,0 +1,256 @@
+"""Reading and writing elements by position."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ...ir.op import (
+    Effect,
+    Elementwise,
+    Library,
+    MadeOf,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    Scatter,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ...ir.types import TensorType, Type
+from ..shared import index_element
+from ..shared.index_body import python_index, split_index
+from ..shared.index_spec import normal_spec, result_shape, write_type
+from ..shared.operands import as_tensor, fields, is_given
+
+if TYPE_CHECKING:
+    from ..builder import Value
+
+_INT: Final = ("int", 0)
+_ROW: Final = (("int", 0),)
+_MATRIX: Final = TensorSpec((4, 3))
+
+
+def zeros_of(value: Value) -> Value:
+    """Give zeros of the type of a value."""
+    return value.builder.zeros(value.ty)
+
+
+def _shaped_as(value: Value, like: Value) -> Value:
+    """Give the value under the shape of `like`, where a mask made another name for one size."""
+    return value.reshape(*like.shape)
+
+
+def _index_type(call: RuleCall) -> Type:
+    source = call.tensor(0)
+    return TensorType(result_shape(call, source, masked=None), source.dtype)
+
+
+def _index(torch: Any, x: Any, indices: tuple[Any, ...], spec: Any) -> Any:
+    x = as_tensor(torch, x)
+    flips, items = python_index(torch, x, spec, indices)
+    return (x.flip(flips) if flips else x)[items[0] if len(items) == 1 else items]
+
+
+def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
+    """Give samples of every form of index, with a value to write if `value` has a shape maker."""
+    ints = TensorSpec((2,), "int64", 0, 3)
+    whole = ("slice", None, None, None)
+    cases: list[tuple[TensorSpec, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]] = [
+        (_MATRIX, (1,), (_INT,), (3,)),
+        (_MATRIX, (-1,), (whole, _INT), (4,)),
+        (_MATRIX, (), (("slice", 1, -1, None),), (2, 3)),
+        (_MATRIX, (), (("slice", None, None, -2), ("slice", 2, None, None)), (2, 1)),
+        (_MATRIX, (), (("slice", 3, 1, None),), (0, 3)),
+        (_MATRIX, (0,), (("new",), ("ellipsis",), _INT), (1, 4)),
+        (_MATRIX, (ints,), (_INT,), (2, 3)),
+        (_MATRIX, (ints, ints), (_INT, ("int", 1)), (2,)),
+        (_MATRIX, (TensorSpec((2, 1), "int64", 0, 3), ints), (_INT, ("int", 1)), (2, 2)),
+        (TensorSpec((4, 2, 3)), (ints, ints), (_INT, whole, ("int", 1)), (2, 2)),
+        (TensorSpec((4, 2, 3)), (1, ints), (whole, ("int", 0), ("int", 1)), (4, 2)),
+        (TensorSpec((4, 3), contiguous=False), (2,), (_INT,), (3,)),
+        (TensorSpec((0, 3)), (), (("slice", 0, 2, None),), (0, 3)),
+    ]
+    if not value:
+        return [Sample((x, indices), {"spec": spec}) for x, indices, spec, _ in cases]
+    return [
+        Sample((x, indices, TensorSpec(shape)), {"spec": spec}) for x, indices, spec, shape in cases
+    ]
+
+
+index: Final = Op(
+    name="index",
+    doc="The elements that `input[...]` selects.",
+    params=(operand("input"), operand("indices"), attribute("spec", convert=normal_spec)),
+    promotion=Promotion.NONE,
+    type_rule=_index_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(_index, fused=Elementwise(index_element.read)),
+    grad=lambda p: (
+        index_accumulate(zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
+        None,
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *_spec_samples(),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),)), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4, 3), "bool"),)), {"spec": _ROW}),
+    ),
+)
+
+
+extract: Final = Op(
+    name="extract",
+    doc="The elements that `input[...]` selects, in storage of their own.",
+    params=index.params,
+    promotion=Promotion.NONE,
+    type_rule=_index_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.DYNAMIC,
+    lowering=Library(
+        lambda torch, *args: _index(torch, *args).clone(),
+        is_fresh=True,
+        fused=Elementwise(index_element.read),
+    ),
+    grad=index.grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=index.samples,
+)
+
+
+def _set_at(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    x = as_tensor(torch, x)
+    return _set_in_place(torch, x.clone(), indices, value, spec)
+
+
+def _set_in_place(torch: Any, x: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    flips, items = python_index(torch, x, spec, indices)
+    out = x.flip(flips) if flips else x
+    out[items] = value
+    return out.flip(flips) if flips else out
+
+
+def _set_at_grad(p: Pullback) -> tuple[Value, None, Value]:
+    target, indices, value = p.args
+    spec = p.attrs["spec"]
+    blank = value.builder.zeros(TensorType((), target.dtype))
+    # Not a view: so the cotangent can be written in place.
+    selected = extract(p.g, indices, spec=spec).sum_to(value.shape)
+    return set_at(p.g, indices, blank, spec=spec), None, _shaped_as(selected, value)
+
+
+set_at: Final = Op(
+    name="set_at",
+    doc="The tensor with `input[...]` replaced by `value`; `input` itself does not change.",
+    params=(
+        operand("input", promote=True),
+        operand("indices"),
+        operand("value", promote=True),
+        attribute("spec", convert=normal_spec),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=write_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
+    grad=_set_at_grad,
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *(s for s in _spec_samples((_MATRIX,)) if not _has_tensor(s)),
+        Sample((_MATRIX, (TensorSpec((1,), "int64", 0, 4),), TensorSpec((3,))), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),), TensorSpec(())), {"spec": _ROW}),
+        Sample((_MATRIX, (), TensorSpec((3,))), {"spec": (("slice", 1, 3, None),)}),
+        Sample((_MATRIX, (2,), 1.5), {"spec": _ROW}),
+    ),
+)
+
+
+def _has_tensor(sample: Sample) -> bool:
+    indices = sample.operands[1]
+    return isinstance(indices, tuple) and any(isinstance(i, TensorSpec) for i in indices)
+
+
+def _index_accumulate(torch: Any, acc: Any, indices: tuple[Any, ...], value: Any, spec: Any) -> Any:
+    return _accumulate_in_place(torch, acc.clone(), indices, value, spec)
+
+
+def _accumulate_in_place(
+    torch: Any, acc: Any, indices: tuple[Any, ...], value: Any, spec: Any
+) -> Any:
+    flips, items = python_index(torch, acc, spec, indices)
+    out = acc.flip(flips) if flips else acc
+    basic, tensors = split_index(torch, items)
+    if tensors is None:
+        out[basic] += value
+    else:
+        value = as_tensor(torch, value, acc)
+        torch.ops.aten.index_put_(out[basic], tensors, value, True)
+    return out.flip(flips) if flips else out
+
+
+def _accumulate_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
+    """Give the sum as two: where places are known, nothing need be added twice at one."""
+    x, indices, value = args
+    positions = fields(indices) if is_given(indices) else []
+    if any(isinstance(i.ty, TensorType) and i.rank for i in positions):
+        return scatter_at(x, indices, value, **attrs)
+    if x.builder.is_zero(x):
+        return set_at(x, indices, value, **attrs)
+    return x + set_at(zeros_of(x), indices, value, **attrs)
+
+
+index_accumulate: Final = Op(
+    name="index_accumulate",
+    doc="The tensor with `value` added at `input[...]`; a position named twice gets both, on a GPU "
+    "in any order.",
+    params=(
+        operand("input", promote=True),
+        operand("indices"),
+        operand("value", promote=True),
+        attribute("spec", convert=normal_spec),
+    ),
+    promotion=Promotion.COMMON,
+    type_rule=write_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library.updating(_index_accumulate, _accumulate_in_place, MadeOf(_accumulate_code)),
+    grad=lambda p: (
+        p.g,
+        None,
+        _shaped_as(index(p.g, p.args[1], spec=p.attrs["spec"]).sum_to(p.args[2].shape), p.args[2]),
+    ),
+    hidden=(),
+    hyper=(),
+    torch_name=None,
+    samples=lambda: (
+        *_spec_samples((_MATRIX,)),
+        Sample((_MATRIX, (TensorSpec((5,), "int64", 0, 2),), TensorSpec((5, 3))), {"spec": _ROW}),
+        Sample((_MATRIX, (TensorSpec((4,), "bool"),), TensorSpec((3,))), {"spec": _ROW}),
+    ),
+)
+
+
+scatter_at: Final = replace(
+    index_accumulate,
+    name="scatter_at",
+    doc="`index_accumulate` at positions that are tensors: several may be one.",
+    lowering=Library.updating(
+        _index_accumulate, _accumulate_in_place, Scatter(base=0, over=2, body=index_element.added)
+    ),
+)
+
+
+SLICING: Final = (index, extract, set_at, index_accumulate, scatter_at)
+"""The operators whose sizes are bounds of slices."""

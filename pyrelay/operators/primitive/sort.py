@@ -1,0 +1,151 @@
+"""Orders: elements along a dim sorted, the positions that sort them, and the first k."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ...ir.declaration import attribute_kinds as kinds
+from ...ir.op import (
+    Effect,
+    Library,
+    NoGradient,
+    Op,
+    Promotion,
+    Pullback,
+    RuleCall,
+    Sample,
+    ShapeBehaviour,
+    TensorSpec,
+    attribute,
+    operand,
+)
+from ...ir.rules import axis
+from ...ir.types import TensorType, TupleType, Type, int64, show
+from ..shared.operands import on_tensor
+from ..shared.reducing import place
+from ..shared.samples import filled
+
+if TYPE_CHECKING:
+    from ..builder import Value
+
+
+def _order_type(call: RuleCall) -> TensorType:
+    ty = call.tensor(0)
+    axis(call, call.attrs["dim"], ty.rank)
+    return TensorType(ty.shape, int64)
+
+
+def _sort_type(call: RuleCall) -> Type:
+    return TupleType((call.tensor(0), _order_type(call)))
+
+
+def _place_values(p: Pullback) -> Sequence[Value | None]:
+    return (place(p.g[0], p.out[1], p.args[0], p.attrs["dim"]),)
+
+
+def _sort_samples() -> Iterable[Sample]:
+    yield Sample((TensorSpec((3, 4)),))
+    yield Sample((TensorSpec((3, 4)),), {"dim": 0, "descending": True})
+    yield Sample((TensorSpec((2, 3, 4)),), {"dim": -2, "stable": True})
+    yield Sample((TensorSpec((4, 3), contiguous=False),), {"dim": 1})
+    yield Sample((TensorSpec((0, 3)),), {"dim": 1})
+    yield Sample((TensorSpec((2, 0)),))
+    yield Sample((TensorSpec((7,), "int64", -3, 4),), {"stable": True})
+    yield Sample((filled(1.0, 5),), {"stable": True}, smooth=False)
+    yield Sample((filled(1.0, 5),), {"stable": True, "descending": True}, smooth=False)
+
+
+def _sort(torch: Any, x: Any, dim: int, descending: bool, stable: bool) -> Any:
+    return tuple(torch.sort(x, dim=dim, descending=descending, stable=stable))
+
+
+def _argsort(torch: Any, x: Any, dim: int, descending: bool, stable: bool) -> Any:
+    return torch.argsort(x, dim=dim, descending=descending, stable=stable)
+
+
+_ORDERED: Final = (
+    operand("input"),
+    attribute("dim", -1, kinds.axis),
+    attribute("descending", False, kinds.flag),
+    attribute("stable", False, kinds.flag),
+)
+
+
+sort: Final = Op(
+    name="sort",
+    doc="Elements in order along `dim`, and the positions they come from.",
+    params=_ORDERED,
+    promotion=Promotion.NONE,
+    type_rule=_sort_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(_sort)),
+    grad=_place_values,
+    hidden=(),
+    hyper=(),
+    torch_name="sort",
+    samples=_sort_samples,
+)
+
+argsort: Final = Op(
+    name="argsort",
+    doc="Positions of the elements in order along `dim`.",
+    params=_ORDERED,
+    promotion=Promotion.NONE,
+    type_rule=_order_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.IDENTITY,
+    lowering=Library(on_tensor(_argsort)),
+    grad=NoGradient("positions"),
+    hidden=(),
+    hyper=(),
+    torch_name="argsort",
+    samples=_sort_samples,
+)
+
+
+def _topk_type(call: RuleCall) -> Type:
+    ty, k = call.tensor(0), call.solver.resolve_dim(call.attrs["k"])
+    place_of = axis(call, call.attrs["dim"], ty.rank)
+    have = call.solver.resolve_dim(ty.shape[place_of])
+    missing = (k - have).constant
+    if (missing is not None and missing > 0) or (k.constant is not None and k.constant < 0):
+        call.clash(f"`topk` cannot take {k} of {have} elements in {show(ty)}", 0)
+    shape = tuple(k if d == place_of else size for d, size in enumerate(ty.shape))
+    return TupleType((TensorType(shape, ty.dtype), TensorType(shape, int64)))
+
+
+def _topk(torch: Any, x: Any, k: int, dim: int, largest: bool, ordered: bool) -> Any:
+    return tuple(torch.topk(x, k, dim, largest, ordered))
+
+
+topk: Final = Op(
+    name="topk",
+    doc="The `k` largest or smallest elements along `dim`, and the positions they come from.",
+    params=(
+        operand("input"),
+        attribute("k", convert=kinds.dim),
+        attribute("dim", -1, kinds.axis),
+        attribute("largest", True, kinds.flag),
+        attribute("sorted", True, kinds.flag),
+    ),
+    promotion=Promotion.NONE,
+    type_rule=_topk_type,
+    effect=Effect.NONE,
+    shape=ShapeBehaviour.FIXED,
+    lowering=Library(on_tensor(_topk)),
+    grad=_place_values,
+    hidden=(),
+    hyper=(),
+    torch_name="topk",
+    samples=lambda: (
+        Sample((TensorSpec((3, 4)),), {"k": 2}),
+        Sample((TensorSpec((3, 4)),), {"k": 2, "dim": 0, "largest": False}),
+        Sample((TensorSpec((2, 5, 3)),), {"k": 5, "dim": -2}),
+        Sample((TensorSpec((4, 3), contiguous=False),), {"k": 1, "dim": 1}),
+        Sample((TensorSpec((0, 3)),), {"k": 2}),
+        Sample((TensorSpec((3,)),), {"k": 0}),
+        Sample((TensorSpec((7,), "int64", 0, 100),), {"k": 3}),
+    ),
+)

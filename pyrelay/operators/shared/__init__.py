@@ -1,0 +1,1 @@
+"""Type rules and bodies that several operators share."""

@@ -1,0 +1,1 @@
+"""Which values derivatives flow through."""

@@ -1,0 +1,1 @@
+"""Cotangents of each type, and how they are added."""

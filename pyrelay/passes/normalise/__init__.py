@@ -1,0 +1,1 @@
+"""From translated programs to A-normal form, with blocks by effect."""

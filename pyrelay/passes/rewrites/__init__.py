@@ -1,0 +1,1 @@
+"""Rewrites that preserve values and make programs cheaper to run."""

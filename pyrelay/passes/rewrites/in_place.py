@@ -1,0 +1,240 @@
+"""Updates of models in place, where nobody can tell.
+
+A program updates a model by writing new parameters into its cell (docs/inside.md, Models). Where
+nothing reads the old ones afterwards (`held`), the tensors themselves are written: all the steps
+`param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
+matrices, which that of every linear layer is, is then not computed at all: its factors are
+multiplied into the parameter.
+
+Cells whose contents a program made itself keep their new tensors: they may hold constants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, final
+
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constant,
+    Expr,
+    Function,
+    LetBlock,
+    RefRead,
+    RefWrite,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.module import Module
+from ...ir.traverse import post_order, rewrite
+from ...ir.types import UNIT, TensorType, TupleType, Type
+from ...ir.verify import Stage
+from ...operators.composite.descent import descend_in_place
+from ...operators.composite.optim import sgd_step
+from ...operators.primitive.linalg import matmul
+from ..base import Context, Opaque, Pass, nothing_opaque
+from .ref_aliasing import RefAliasing
+
+_Path = tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One parameter's step: the parameter, its gradient or the two factors of it."""
+
+    param: Var
+    grad: Var
+    factors: tuple[Var, Var] | None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Descent:
+    """All steps of one write, and the variables that are needed for nothing else."""
+
+    steps: tuple[_Step, ...]
+    lr: float
+    spare: frozenset[Var]
+
+
+def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
+    """Give the module, in A-normal form and without transforms, with updates in place. Steps and
+    products stay where they are `opaque`."""
+    if opaque(sgd_step):
+        return module
+    found = _Finder(module, opaque)
+    if not found.descents:
+        return module
+    functions = {n: _rewritten(f, found.descents) for n, f in module.functions.items()}
+    return replace(module, functions=functions)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UpdateInPlace(Pass):
+    """Update parameters of models in place where nothing reads the old ones."""
+
+    name: ClassVar = "in-place"
+    needs: ClassVar = Stage.DERIVED
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return update_in_place(module, context.opaque)
+
+
+@final
+class _Finder:
+    """The writes of a module that can be done in place."""
+
+    def __init__(self, module: Module, opaque: Opaque) -> None:
+        self._opaque: Final = opaque
+        self._defined: Final[dict[Var, Expr]] = {}
+        self._uses: Final[Counter[Var]] = Counter()
+        writes: list[RefWrite] = []
+        for function in module.functions.values():
+            for node in post_order(function):
+                self._note(node, writes)
+        self.descents: Final[dict[RefWrite, _Descent]] = {}
+        made = {w: d for w in writes if (d := self._descent(w)) is not None}
+        types = frozenset(_content(w) for w in made)
+        if not types:
+            return
+        held = RefAliasing(module, types, self._opaque, made)
+        held.lost.update(_content(w) for w in writes if w not in made)
+        for write, descent in made.items():
+            self._take_part(held, write, descent)
+        held.settle()
+        for write, descent in made.items():
+            if _content(write) not in held.lost:
+                self.descents[write] = self._without_products(held, descent)
+
+    def _note(self, node: Expr, writes: list[RefWrite]) -> None:
+        match node:
+            case Var():
+                self._uses[node] += 1
+            case LetBlock(bindings):
+                self._defined.update((b.var, b.value) for b in bindings)
+            case RefWrite():
+                writes.append(node)
+            case _:
+                pass
+
+    def _descent(self, write: RefWrite) -> _Descent | None:
+        """Give a write as a descent; None if it writes anything else."""
+        steps: list[_Step] = []
+        rates: set[float] = set()
+        spare: set[Var] = set()
+        pending: list[tuple[Expr, _Path]] = [(write.value, ())]
+        while pending:
+            atom, path = pending.pop()
+            if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
+                continue  # a parameter that stays
+            if not isinstance(atom, Var) or self._uses[atom] != 1:
+                return None
+            spare.add(atom)
+            match self._defined.get(atom):
+                case Tuple(fields):
+                    pending += reversed([(f, (*path, i)) for i, f in enumerate(fields)])
+                case Call(callee, (Var() as param, Var() as grad, Constant(float() as lr))) if (
+                    callee is sgd_step and self._is_read(param, path, write.ref)
+                ):
+                    if param.ty != grad.ty:
+                        return None
+                    rates.add(lr)
+                    steps.append(_Step(param, grad, self._factors(grad)))
+                case _:
+                    return None
+        if len(rates) != 1:
+            return None
+        return _Descent(tuple(steps), rates.pop(), frozenset(spare))
+
+    def _is_read(self, param: Var, path: _Path, ref: Expr) -> bool:
+        """Tell whether a variable is what a cell held at a path."""
+        atom: Expr = param
+        for index in reversed(path):
+            found = self._defined.get(atom) if isinstance(atom, Var) else None
+            if not isinstance(found, TupleGet) or found.index != index:
+                return False
+            atom = found.value
+        read = self._defined.get(atom) if isinstance(atom, Var) else None
+        return isinstance(read, RefRead) and read.ref is ref
+
+    def _factors(self, grad: Var) -> tuple[Var, Var] | None:
+        match self._defined.get(grad):
+            case Call(callee, (Var() as left, Var() as right)) if (
+                callee is matmul and not self._opaque(matmul)
+            ):
+                ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
+                return (left, right) if ranks == [2, 2] and self._uses[grad] == 1 else None
+            case _:
+                return None
+
+    def _take_part(self, held: RefAliasing, write: RefWrite, descent: _Descent) -> None:
+        """Note what a descent reads when the write is made, and lose what must not be among it."""
+        place = held.place[write]
+        for step in descent.steps:
+            held.lost.update(held.by(step.grad))
+            held.use_at(step.param, place)
+
+    def _without_products(self, held: RefAliasing, descent: _Descent) -> _Descent:
+        """Give the descent with gradients that are products left out, unless a factor may be a
+        parameter, which a step before this one would have changed."""
+        steps: list[_Step] = []
+        spare = set(descent.spare)
+        for step in descent.steps:
+            if step.factors is None or any(held.by(v) for v in step.factors):
+                steps.append(replace(step, factors=None))
+                continue
+            steps.append(step)
+            spare.add(step.grad)
+        return replace(descent, steps=tuple(steps), spare=frozenset(spare))
+
+
+def _content(write: RefWrite) -> Type:
+    return type_of(write.value)
+
+
+def _rewritten(function: Function, descents: Mapping[RefWrite, _Descent]) -> Function:
+    spare = frozenset[Var]().union(*(d.spare for d in descents.values()))
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, LetBlock):
+            return node
+        bindings: list[Binding] = []
+        for binding in node.bindings:
+            if binding.var in spare:
+                continue
+            descent = descents.get(binding.value) if isinstance(binding.value, RefWrite) else None
+            if descent is None:
+                bindings.append(binding)
+            else:
+                bindings += _bindings(binding, descent)
+        return replace(node, bindings=tuple(bindings)) if bindings else node.body
+
+    body = rewrite(function.body, change)
+    return function if body is function.body else replace(function, body=body)
+
+
+def _bindings(write: Binding, descent: _Descent) -> list[Binding]:
+    """Give the bindings that take the place of a write."""
+    span = write.value.span
+    bound: list[Binding] = []
+
+    def pack(name: str, fields: tuple[Var, ...]) -> Var:
+        types = tuple(f.ty for f in fields if f.ty is not None)
+        var = Var(name, TupleType(types), span=span)
+        bound.append(Binding(var, Tuple(fields, var.ty, span=span)))
+        return var
+
+    grads = tuple(
+        s.grad if s.factors is None else pack("factors", s.factors) for s in descent.steps
+    )
+    operands = (pack("params", tuple(s.param for s in descent.steps)), pack("grads", grads))
+    step = Call(descend_in_place, operands, {"lr": descent.lr}, ty=UNIT, span=span)
+    return [*bound, Binding(write.var, step)]

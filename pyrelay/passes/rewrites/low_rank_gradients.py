@@ -1,0 +1,192 @@
+"""Gradients that are products of matrices, which leave a program as their factors.
+
+The gradient of a layer's weight is a product of two small matrices and as large as the weight. A
+script that only moves the weight against it multiplies the factors into the weight, as compiled
+code does (`in_place`), and never makes the product; one that looks at the gradient makes it then.
+
+This is right because nothing can write to the factors in between: they must come from operators
+that make storage of their own, and share it with no other result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeAlias, final
+
+from ...ir.declaration.storage import makes_storage
+from ...ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Function,
+    LetBlock,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.module import Module
+from ...ir.op import Op, View
+from ...ir.traverse import post_order
+from ...ir.types import FnType, TensorType, TupleType, Type, is_float
+from ...ir.verify import Stage
+from ...operators.primitive.linalg import matmul
+from ..base import Context, Pass
+
+Root: TypeAlias = tuple[Var, int | None]
+"""What made the storage of a tensor: the variable of an operator's result, or a field of it."""
+
+
+def gives_fresh(function: Function) -> bool:
+    """Tell whether all results of a function, in A-normal form, are tensors that operators in it
+    made, in storage that is shared with nothing."""
+    results = _Results(function)
+    return all(results.root(leaf) is not None for leaf in results.leaves(results.last))
+
+
+def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Module:
+    """Give the module, in A-normal form, with pairs of factors in the place of the products among
+    the gradients that `entry` gives; `path` leads to them in its result.
+
+    The module comes back as it is where a result may share storage with anything.
+    """
+    function = module.functions[entry]
+    results = _Results(function)
+    atom = results.last
+    for index in path:
+        atom = results.field(atom, index)
+    if atom is None or not gives_fresh(function):
+        return module
+    leaves = results.leaves(results.last)
+    shared = Counter(results.root(leaf) for leaf in leaves)
+    products: dict[Var, tuple[Var, Var]] = {}
+    for leaf in results.leaves(atom):
+        factors = results.factors(leaf)
+        roots = [results.root(f) for f in factors or ()]
+        if leaf and factors and None not in roots and not any(shared[root] for root in roots):
+            products[leaf] = factors
+    if not products:
+        return module
+    return module.with_functions({entry: _rewritten(function, products)})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FactorGradients(Pass):
+    """Return gradients that are products of matrices as their factors."""
+
+    name: ClassVar = "low-rank-gradients"
+    needs: ClassVar = Stage.DERIVED
+    path: tuple[int, ...] = ()
+    """Where the gradients are in the result of the entry."""
+
+    def run(self, module: Module, context: Context) -> Module:
+        """Return the module after the pass."""
+        return factor_gradients(module, context.entry, self.path)
+
+
+@final
+class _Results:
+    """What a function gives, and how its straight line makes it."""
+
+    def __init__(self, function: Function) -> None:
+        self._uses: Final = Counter(n for n in post_order(function.body) if isinstance(n, Var))
+        self._made: Final[dict[Var, Expr]] = {}
+        body = function.body
+        while isinstance(body, LetBlock):
+            self._made.update((b.var, b.value) for b in body.bindings)
+            body = body.body
+        self.last: Final = body if isinstance(body, Var) else None
+
+    def field(self, atom: Var | None, index: int) -> Var | None:
+        """Give the variable that is a field of a tuple that the function makes."""
+        value = self._made.get(atom) if atom is not None else None
+        found = value.fields[index] if isinstance(value, Tuple) else None
+        return found if isinstance(found, Var) else None
+
+    def leaves(self, atom: Var | None) -> list[Var | None]:
+        """Give the variables in nested tuples; None for what is no variable."""
+        found: list[Var | None] = []
+        pending: list[Expr | None] = [atom]
+        while pending:
+            current = pending.pop()
+            if not isinstance(current, Var):
+                found.append(None)
+                continue
+            value = self._made.get(current)
+            if isinstance(value, Tuple) and self._uses[current] == 1:
+                pending += reversed(value.fields)
+            else:
+                found.append(current)
+        return found
+
+    def root(self, leaf: Var | None) -> Root | None:
+        """Give what made the storage of a value that is surely a tensor; None if unknown."""
+        while leaf is not None and _is_tensor(leaf.ty):
+            match self._made.get(leaf):
+                case Call(Op(lowering=View()), (Var() as source, *_)):
+                    leaf = source
+                case TupleGet(Var() as source, index) if self._makes_storage(source):
+                    return source, index
+                case _:
+                    return (leaf, None) if self._makes_storage(leaf) else None
+        return None
+
+    def _makes_storage(self, var: Var) -> bool:
+        match self._made.get(var):
+            case Call(Op() as op):
+                return makes_storage(op)
+            case _:
+                return False
+
+    def factors(self, leaf: Var | None) -> tuple[Var, Var] | None:
+        """Give the two matrices whose product a variable is, if it is needed for nothing else."""
+        if leaf is None or self._uses[leaf] != 1:
+            return None
+        match self._made.get(leaf):
+            case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
+                ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
+                return (left, right) if ranks == [2, 2] else None
+            case _:
+                return None
+
+
+def _is_tensor(ty: Type | None) -> bool:
+    """Tell whether a value of the type is never a Python number."""
+    return isinstance(ty, TensorType) and (ty.rank > 0 or is_float(ty.dtype))
+
+
+def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> Function:
+    """Give the function with pairs for products, and the tuples around them with their types."""
+    new: dict[Var, Var] = {}
+    blocks: list[LetBlock] = []
+    body = function.body
+    while isinstance(body, LetBlock):
+        bindings = tuple(_changed(b, products, new) for b in body.bindings)
+        blocks.append(replace(body, bindings=bindings))
+        body = body.body
+    assert isinstance(body, Var)
+    result = new[body]
+    whole: Expr = result
+    for block in reversed(blocks):
+        whole = replace(block, body=whole, ty=result.ty)
+    assert isinstance(function.ty, FnType)
+    ty = replace(function.ty, result=type_of(result))
+    return replace(function, body=whole, result=result.ty, ty=ty)
+
+
+def _changed(
+    binding: Binding, products: Mapping[Var, tuple[Var, Var]], new: dict[Var, Var]
+) -> Binding:
+    """Give a binding as it is then; `new` has the variables whose types have changed so far."""
+    var, value = binding.var, binding.value
+    fields: tuple[Expr, ...] | None = products.get(var)
+    if fields is None and isinstance(value, Tuple) and any(f in new for f in value.fields):
+        fields = tuple(new.get(f, f) if isinstance(f, Var) else f for f in value.fields)
+    if fields is None:
+        return binding
+    ty: Type = TupleType(tuple(map(type_of, fields)))
+    new[var] = Var("factors" if var in products else var.name, ty, span=var.span)
+    return Binding(new[var], Tuple(fields, ty, span=value.span))

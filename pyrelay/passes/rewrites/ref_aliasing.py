@@ -1,0 +1,197 @@
+"""Which old contents of cells can still be read once the cells are written.
+
+A value read from a cell of parameters, and all that may share storage with it, is *held* by a
+variable. Cells are told apart by type only. The contents of the cells of a type stay to themselves
+if nothing holds them after a write to such a cell, or passes them on to where that is not seen.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Container, Iterable, Sequence
+from typing import Final, final
+
+from ...ir.declaration.storage import makes_storage
+from ...ir.effect import Effects
+from ...ir.expr import (
+    Call,
+    Expr,
+    Function,
+    If,
+    LetBlock,
+    Match,
+    RefCreate,
+    RefRead,
+    RefWrite,
+    Transform,
+    Tuple,
+    TupleGet,
+    Var,
+    type_of,
+)
+from ...ir.module import Module
+from ...ir.op import Effect, Op
+from ...ir.traverse import Steps, children, run, spine
+from ...ir.types import Type
+from ..base import Opaque
+
+_NOTHING: Final[frozenset[Type]] = frozenset()
+
+
+@final
+class RefAliasing:
+    """Where values read from cells whose contents have one of `types` go, in a whole module.
+
+    `lost` are the types of which something may be held where it is not seen. The writes in
+    `in_place` put back what their cells hold already, so they hold it nowhere else.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        types: frozenset[Type],
+        opaque: Opaque,
+        in_place: Container[Expr] = (),
+    ) -> None:
+        self.lost: Final[set[Type]] = set()
+        self.place: Final[dict[Expr, int]] = {}
+        """When each write happens, counted in the order of evaluation."""
+        self._types: Final = types
+        self._opaque: Final = opaque
+        self._in_place: Final = in_place
+        self._effects: Final = Effects(module)
+        self._held: Final[dict[Var, frozenset[Type]]] = {}
+        self._bound: Final[dict[Var, int]] = {}
+        self._last: Final[dict[Var, int]] = {}
+        self._unit: Final[dict[Var, Function]] = {}
+        self._writes: Final[dict[Type | None, list[int]]] = {}
+        self._now = 0
+        self._waiting: Final = deque(module.functions.values())
+        while self._waiting:
+            self._here = self._waiting.popleft()
+            run(self._body(self._here.body, None))
+
+    def by(self, atom: Expr) -> frozenset[Type]:
+        """Give the types of contents that an atom may share storage with."""
+        return self._held.get(atom, _NOTHING) if isinstance(atom, Var) else _NOTHING
+
+    def use_at(self, var: Var, place: int) -> None:
+        """Note that a variable will be used at a place where it was not before."""
+        self._last[var] = max(self._last.get(var, 0), place)
+
+    def settle(self) -> None:
+        """Lose the types whose old contents are read after a write."""
+        anywhere = self._writes.get(None, [])
+        for var, types in self._held.items():
+            bound, last = self._bound[var], self._last.get(var, 0)
+            for ty in types - self.lost:
+                times = (anywhere, self._writes.get(ty, []))
+                if any(_has_between(t, bound, last) for t in times):
+                    self.lost.add(ty)
+
+    # One function after the other; those inside come after those around them.
+
+    def _body(self, body: Expr, target: Var | None) -> Steps[None]:
+        blocks, tail = spine(body)
+        for block in blocks:
+            for binding in block.bindings:
+                yield self._value(binding.value, binding.var)
+        yield self._value(tail, target)
+
+    def _value(self, value: Expr, target: Var | None) -> Steps[None]:
+        self._now += 1
+        if target is not None:
+            self._unit.setdefault(target, self._here)
+            self._bound.setdefault(target, self._now)
+        match value:
+            case Function():
+                self._waiting.append(value)
+            case If(condition, then, otherwise):
+                self._use(condition)
+                yield self._body(then, target)
+                yield self._body(otherwise, target)
+            case Match(scrutinee, clauses):
+                self._lose_all((scrutinee,))
+                for clause in clauses:
+                    if clause.guard is not None:
+                        yield self._body(clause.guard, None)
+                    yield self._body(clause.body, target)
+            case LetBlock():
+                yield self._body(value, target)
+            case _:
+                self._simple(value, target)
+
+    def _simple(self, value: Expr, target: Var | None) -> None:
+        match value:
+            case RefRead() | RefWrite() | RefCreate():
+                self._cell(value, target)
+            case Call(Op() as op, args):
+                self._operator(op, args, target)
+            case Call():
+                self._lose_all(children(value))
+                if self._effects.of(value) & Effect.STATE:
+                    self._writes.setdefault(None, []).append(self._now)
+            case Tuple() | TupleGet() | Var():
+                for part in children(value) or (value,):
+                    self._use(part)
+                    self._hold(target, self.by(part))
+            case Transform():
+                self.lost.update(self._types)
+            case _:
+                self._lose_all(children(value))
+
+    def _cell(self, value: RefRead | RefWrite | RefCreate, target: Var | None) -> None:
+        match value:
+            case RefRead(ref):
+                self._use(ref)
+                self._hold(target, self._types & {type_of(value)})
+            case RefWrite(ref, content):
+                self._use(ref)
+                if value not in self._in_place:
+                    self._lose_all((content,))
+                self.place[value] = self._now
+                self._writes.setdefault(type_of(content), []).append(self._now)
+            case RefCreate(content):
+                self._lose_all((content,))
+                self.lost.add(type_of(content))
+
+    def _operator(self, op: Op, args: Sequence[Expr], target: Var | None) -> None:
+        shares = self._opaque(op) or not makes_storage(op)
+        for arg in args:
+            self._use(arg)
+            if shares:
+                self._hold(target, self.by(arg))
+        if op.effect & (Effect.STATE | Effect.IO):
+            self._lose_all(args)  # it may keep what it is given
+
+    def _hold(self, target: Var | None, types: frozenset[Type]) -> None:
+        """Note that a variable holds contents; a result of a function is held by who called it."""
+        if target is None:
+            self.lost.update(types)
+        elif types:
+            self._held[target] = self._held.get(target, _NOTHING) | types
+
+    def _use(self, atom: Expr) -> None:
+        if isinstance(atom, Function):
+            self._waiting.append(atom)
+        types = self.by(atom)
+        if not types:
+            return
+        assert isinstance(atom, Var)
+        if self._unit[atom] is self._here:
+            self._last[atom] = self._now
+        else:
+            self.lost.update(types)
+
+    def _lose_all(self, atoms: Iterable[Expr]) -> None:
+        for atom in atoms:
+            if isinstance(atom, Function):
+                self._waiting.append(atom)
+            self.lost.update(self.by(atom))
+
+
+def _has_between(times: list[int], first: int, last: int) -> bool:
+    """Tell whether one of the ascending times lies strictly between two others."""
+    index = bisect_right(times, first)
+    return index < len(times) and times[index] < last

@@ -1,0 +1,1 @@
+"""From a call of a script to a compiled entry and back."""

@@ -1,0 +1,105 @@
+"""What a script gives to the functions over models, held against what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, SupportsIndex, TypeAlias
+
+import torch
+
+from ...diagnostics.catalogue.model import NotAModel
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.wording import counted
+from ..models.model import Model
+from ..models.optim import Optimizer
+from ..models.records import Grads
+from ..values.structure import tensors
+from .arguments import describe
+from .bound import place_of
+from .function import RelayModel
+
+Gradients: TypeAlias = Grads | Mapping[str, torch.Tensor]
+
+
+def expect_model(value: Any, function: str) -> None:
+    """Stop unless a value is a model. Raises RunError."""
+    if isinstance(value, Model):
+        return
+    way = "make one: model = relay.create_model(net)"
+    actual = describe(value)
+    if isinstance(value, RelayModel):
+        actual = f"the definition `{value.__name__}`"
+        way = f"make an instance: model = relay.create_model({value.__name__})"
+    elif isinstance(value, Grads):
+        way = "the model comes first: relay.update_model_params(model, grads, lr=0.05)"
+    raise RunError(NotAModel(f"{function} takes a model", actual, way, place_of(value)))
+
+
+def expect_gradients(value: Any) -> None:
+    """Stop unless a value is the gradient in a model's parameters. Raises RunError."""
+    if not isinstance(value, Grads | Mapping):
+        what = "relay.update_model_params takes the gradient in the model's parameters"
+        raise RunError(NotAModel(what, describe(value), "write relay.grad(model, loss, (x, y))"))
+
+
+def gradients_of(model: Model, tree: tuple[object, ...]) -> dict[str, torch.Tensor]:
+    """Return the gradient that a program gives, as nested tuples, by the names of the parameters.
+    Raises RunError for tuples that hold something else."""
+    found, names = tensors(tree), model.blueprint.param_names
+    if len(found) != len(names):
+        what = "relay.update_model_params takes the gradient in the model's parameters"
+        actual = f"{counted(len(found), 'tensor')} for {counted(len(names), 'parameter')}"
+        raise RunError(NotAModel(what, actual, "write relay.grad(model, loss, (x, y))"))
+    return dict(zip(names, found, strict=True))
+
+
+def expect_fitting(model: Model, grads: Gradients) -> None:
+    """Stop unless a gradient has a tensor like each parameter of a model. Raises RunError."""
+    if isinstance(grads, Grads) and grads.home.blueprint is model.blueprint:
+        return
+    what = "a gradient has an entry like each parameter of the model"
+    for name, param in zip(model.blueprint.param_names, model.flat_params(), strict=True):
+        if name not in grads:
+            raise RunError(NotAModel(what, f"none for `{name}`", "write zeros for it"))
+        there, own = tuple(grads[name].shape), tuple(param.shape)
+        if there != own:
+            actual = f"one of shape {there} for `{name}` of shape {own}"
+            way = f"give the gradient in the parameters of `{model.blueprint.name}`"
+            raise RunError(NotAModel(what, actual, way))
+
+
+def expect_rate(value: Any) -> None:
+    """Stop unless a value is a learning rate. Raises RunError."""
+    is_tensor = isinstance(value, torch.Tensor) and value.dim() == 0
+    if not is_tensor and (isinstance(value, bool) or not isinstance(value, float | int)):
+        raise RunError(NotAModel("`lr` is a number", describe(value), "write lr=0.05"))
+
+
+def expect_optimizer(value: Any) -> None:
+    """Stop unless a value is an optimiser. Raises RunError."""
+    if isinstance(value, Optimizer | torch.optim.Optimizer):
+        return
+    is_class = isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
+    actual = f"the class {value.__name__}" if is_class else describe(value)
+    made = f"torch.optim.{value.__name__}" if is_class else "torch.optim.Adam"
+    way = f"make one before the loop: opt = {made}(model.parameters(), lr=0.01)"
+    raise RunError(NotAModel("an update takes an optimiser", actual, way))
+
+
+def expect_seed(value: Any) -> None:
+    """Stop unless a value is a seed. Raises RunError."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise RunError(NotAModel("`seed` is a whole number", describe(value), "write seed=0"))
+
+
+def expect_sizes(value: Any) -> None:
+    """Stop unless a value gives open sizes by name. Raises RunError."""
+    way = "write dims={K: 784}"
+    if value is None:
+        return
+    if not isinstance(value, Mapping):
+        raise RunError(NotAModel("`dims` gives sizes by their names", describe(value), way))
+    sizes: Mapping[Any, Any] = value
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, SupportsIndex):
+            raise RunError(NotAModel(f"the size `{name}` is a whole number", describe(size), way))

@@ -1,0 +1,423 @@
+"""Bringing a script's arguments to host values, and checking them against the signature.
+
+Tensors pass as they are, numpy arrays and anything with `__dlpack__` without a copy, numbers
+become what the annotation says. Named sizes are bound from shapes and must agree. Nothing is
+converted silently: a dtype or device that differs is an error that shows the cast.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, NoReturn, TypeAlias, cast
+
+import numpy as np
+import torch
+
+from ...diagnostics.catalogue.call import NoSizeFits, WrongArgument, WrongParameters, WrongSize
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Assumption, Function
+from ...ir.types import (
+    ITERABLE,
+    AdtType,
+    DType,
+    DTypeKind,
+    RefType,
+    SizeType,
+    StrType,
+    TensorType,
+    TupleType,
+    Type,
+    TypeVar,
+    fits,
+    open_shapes,
+    show,
+)
+from ...lower_torch.constants import torch_dtype
+from ...prelude.values import List, Present
+from ...translate.names.scope import is_frozen
+from ...translate.source.signature import Signature
+from ...translate.types.number_places import Numbers
+from ..compile.failure import check_assumption
+from ..values.schema import Leaf, Schema
+from ..values.value_types import TypesOfValues
+from ..values.values import Cell
+from .argument_sizes import NoSize, ShownSizes
+from .data_arguments import DataWalk, Part
+from .typevar_binding import Agreement
+
+_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an entry: its name, checked type and the place of its annotation."""
+
+    name: str
+    type: Type
+    span: Span
+    numbers: Numbers = None
+    """Where in the argument numbers are Python's own, as what a cell holds then is."""
+    is_hidden: bool = False
+    """Whether it holds a part of a model that no argument names."""
+    declared: Type | None = None
+    """The type as it is declared, where it takes tensors of any rank."""
+
+
+def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
+    """Give the parameters of the entry of a program; the last of them are those of a signature."""
+    hidden = len(function.params) - len(signature.values)
+    found: list[Parameter] = []
+    for var in function.params[:hidden]:
+        assert var.ty is not None
+        found.append(Parameter(var.name, var.ty, var.span, is_hidden=True))
+    for var, each in zip(function.params[hidden:], signature.values, strict=True):
+        assert var.ty is not None
+        declared = each.ty if open_shapes(each.ty) else None
+        found.append(Parameter(var.name, var.ty, var.span, each.numbers, declared=declared))
+    return tuple(found)
+
+
+Place: TypeAlias = Parameter | Part
+"""What is converted: an argument, or a part of one."""
+
+
+class Binder:
+    """Converts the arguments of one call, binding named sizes on the way."""
+
+    def __init__(
+        self,
+        function: str,
+        device: torch.device,
+        schema: Schema | None = None,
+        types: TypesOfValues | None = None,
+    ) -> None:
+        """`schema` tells how values of users' data types look; without, there are none. `types`
+        tells the types of values whose parameter takes any."""
+        self.function: Final = function
+        self.device: Final = device
+        self.schema: Final = schema
+        self._agreement: Final = None if types is None else Agreement(function, types)
+        self.leaves: Final[list[torch.Tensor]] = []
+        """The tensors in arguments that are data."""
+        self.numbers: Final = count(1)
+        """Tells apart the sizes that belong to single values of data."""
+        self.entered: Final[set[Cell]] = set()
+        """The cells of references whose contents are arguments too."""
+        self.sizes: Final[dict[str, int]] = {}
+        self._bound_by: Final[dict[str, Place]] = {}
+        self._derived: Final[list[tuple[Place, Dim, int, int]]] = []
+
+    def bind(self, parameter: Place, value: Any) -> Any:
+        """Give the host value of an argument. Raises RunError if it does not fit."""
+        return self.convert(parameter, value, parameter.type)
+
+    def finish(self, assumptions: Sequence[Assumption]) -> None:
+        """Check sizes that are computed from others, and the assumptions. Raises RunError."""
+        if self._derived:
+            self._solve()
+        for assumption in assumptions:
+            self._check_assumption(assumption)
+
+    def convert(self, parameter: Place, value: Any, ty: Type) -> Any:
+        """Give the host value of an argument, or of a part of one. Raises RunError."""
+        match ty:
+            case TensorType():
+                return self._tensor(parameter, value, ty)
+            case SizeType(dim):
+                return self._size(parameter, value, dim)
+            case TupleType(fields):
+                return self._tuple(parameter, value, fields)
+            case AdtType(name) if name == ITERABLE.name:
+                return self._stream(parameter, value)
+            case AdtType():
+                return self._data(parameter, value, ty)
+            case TypeVar(name):
+                host = self._any(parameter, value)
+                if self._agreement is not None:
+                    self._agreement.meet(name, parameter, host)
+                return host
+            case RefType():
+                return self._cell(parameter, value, ty)
+            case _:
+                fits = isinstance(value, str) if isinstance(ty, StrType) else callable(value)
+                if not fits:
+                    self.wrong(parameter, value)
+                return value
+
+    def _data(self, parameter: Place, value: Any, ty: AdtType) -> Any:
+        plan = None if self.schema is None else self.schema.plan(ty, parameter.numbers)
+        if plan is not None and not isinstance(plan, Leaf):
+            return DataWalk(self, parameter).host_value(value, plan)
+        if not isinstance(value, tuple):  # of a type that has no class, as in a program from text
+            self.wrong(parameter, value)
+        return value
+
+    def _cell(self, parameter: Place, value: Any, ty: RefType) -> Any:
+        from ..values.reference import Reference  # what it holds is converted here
+
+        if isinstance(value, Reference):
+            return value.enter(parameter, ty, self)
+        if not isinstance(value, Cell):  # a model's cells are the program's own
+            self.wrong(parameter, value, "make a cell: `relay.ref(v)`")
+        return value
+
+    def _tuple(self, parameter: Place, value: Any, fields: tuple[Type, ...]) -> Any:
+        if value is None and not fields:
+            return ()
+        if not isinstance(value, tuple | list) or len(value) != len(fields):
+            self.wrong(parameter, value)
+        found = tuple([self.convert(parameter, v, f) for v, f in zip(value, fields, strict=True)])
+        # The same tuple when nothing changed, so that a plan sees there is nothing to do.
+        is_same = all(map(operator.is_, found, value)) and isinstance(value, tuple)
+        return value if is_same else found
+
+    def _stream(self, parameter: Place, value: Any) -> Any:
+        from ..values.stream import Stream  # its elements are converted here
+
+        if not hasattr(value, "__iter__"):
+            way = "pass what a `for` loop runs over: a DataLoader, a generator, a list"
+            self.wrong(parameter, value, way)
+        return Stream(value, self.function)
+
+    def _any(self, parameter: Place, value: Any) -> Any:
+        """Give a value that the program takes whatever it is."""
+        if isinstance(value, np.ndarray | np.generic):
+            return torch.from_numpy(np.array(value)).to(self.device)
+        if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
+            return value
+        if isinstance(value, Present):
+            return value
+        if isinstance(value, list | List):
+            return List.of(cast("Iterable[Any]", value))
+        if not is_frozen(value) and not callable(value):
+            self.wrong(parameter, value)
+        return value
+
+    def _tensor(self, parameter: Place, value: Any, ty: TensorType) -> Any:
+        tensor = self._as_tensor(parameter, value, ty)
+        if not isinstance(tensor, torch.Tensor):
+            return tensor
+        assert isinstance(ty.dtype, DType)
+        if tensor.dtype is not torch_dtype(ty.dtype):
+            is_array = isinstance(value, np.ndarray)
+            self.wrong(parameter, tensor, _cast_help(parameter.name, ty.dtype, is_array=is_array))
+        if tensor.dim() != len(ty.shape):
+            self.wrong(parameter, tensor, _rank_help(parameter.name, tensor, ty))
+        for position, (dim, actual) in enumerate(zip(ty.shape, tensor.shape, strict=True)):
+            self._bind_dim(parameter, dim, position, actual)
+        return tensor
+
+    def _as_tensor(self, parameter: Place, value: Any, ty: TensorType) -> Any:
+        if isinstance(value, torch.Tensor):
+            return value
+        if isinstance(value, bool | int | float) and not ty.shape:
+            return self._number(parameter, value, ty)
+        if isinstance(value, np.generic) and not ty.shape:
+            return self._as_tensor(parameter, value.item(), ty)
+        if isinstance(value, np.ndarray):
+            array = cast("np.ndarray[Any, Any]", value)
+            if array.dtype.kind not in "biufc":
+                self.wrong(parameter, value)
+            return torch.from_numpy(_shareable(array)).to(self.device)
+        if not hasattr(value, "__dlpack__"):
+            is_list = isinstance(value, list | tuple)
+            self.wrong(parameter, value, _list_help(parameter.name, ty) if is_list else None)
+        return torch.from_dlpack(value)
+
+    def _number(self, parameter: Place, value: bool | float, ty: TensorType) -> Any:
+        assert isinstance(ty.dtype, DType)
+        kind = ty.dtype.kind
+        if isinstance(value, bool) is not (kind is DTypeKind.BOOL):
+            self.wrong(parameter, value)
+        if kind is DTypeKind.FLOAT:
+            # Filled where it is: `torch.tensor` would copy it there and wait.
+            return torch.scalar_tensor(value, dtype=torch_dtype(ty.dtype), device=self.device)
+        if isinstance(value, float):
+            way = f"pass an integer, or annotate `{parameter.name}: Float`"
+            self.wrong(parameter, value, way)
+        if not fits(int(value), ty.dtype):
+            self.wrong(parameter, value, f"it does not fit into {ty.dtype.bits} bits")
+        return value
+
+    def _size(self, parameter: Place, value: Any, dim: Dim) -> int:
+        if isinstance(value, torch.Tensor) and value.dim() == 0 and not value.is_floating_point():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.wrong(parameter, value)
+        self._bind_dim(parameter, dim, 0, value)
+        return value
+
+    def _bind_dim(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
+        name = dim.name
+        if name is None:
+            wanted = dim.constant
+            if wanted is None:
+                self._derived.append((parameter, dim, position, actual))
+            elif wanted != actual:
+                way = "annotate a name in its place, such as `N`, if it may be any size"
+                self._wrong_size(parameter, dim, wanted, ", as annotated", actual, position, way)
+            return
+        known = self.sizes.get(name)
+        if known is None:
+            self.sizes[name], self._bound_by[name] = actual, parameter
+        elif known != actual:
+            place = self._bound_by[name]
+            is_hidden = isinstance(place, Parameter) and place.is_hidden
+            because = f" because of {'the model' if is_hidden else f'`{place.name}`'}"
+            way = (
+                f"the model was created with {_plain(name)} = {known}: pass that size, or create "
+                "another model"
+                if is_hidden
+                else f"pass sizes that agree, or give the size of `{parameter.name}` another name"
+                if isinstance(place, Parameter) and isinstance(parameter, Parameter)
+                else None
+            )
+            self._wrong_size(parameter, dim, known, because, actual, position, way)
+
+    def _solve(self) -> None:
+        """Find the sizes that arguments show only inside larger dims, and check all of these."""
+        shown: dict[Dim, int] = {}
+        for parameter, dim, position, actual in self._derived:
+            known = shown.setdefault(dim, actual)
+            if known != actual:
+                self._wrong_size(parameter, dim, known, "", actual, position)
+        try:
+            sizes = ShownSizes({**{Dim.of(n): v for n, v in self.sizes.items()}, **shown})
+        except NoSize as none:
+            place = next(d for d in self._derived if d[1] == none.dim)
+            self._no_size(*place, none.name)
+        self.sizes.update(sizes.names)
+        for place in self._derived:
+            if place[1].names() <= self.sizes.keys():
+                self._check_derived(*place)
+
+    def _check_derived(self, parameter: Place, dim: Dim, position: int, actual: int) -> None:
+        try:
+            wanted = dim.evaluate(self.sizes)
+        except ZeroDivisionError:
+            self._no_size(parameter, dim, position, actual, "")
+        if wanted != actual:
+            self._wrong_size(parameter, dim, wanted, self._why(dim), actual, position)
+
+    def _no_size(
+        self, parameter: Place, dim: Dim, position: int, actual: int, name: str
+    ) -> NoReturn:
+        known = {_plain(n): self.sizes[n] for n in sorted(dim.names()) if n in self.sizes}
+        place = (self.function, parameter.name, parameter.span)
+        raise RunError(NoSizeFits(*place, _plain(str(dim)), known, actual, position, _plain(name)))
+
+    def _why(self, dim: Dim) -> str:
+        known = ", ".join(f"{_plain(n)} is {self.sizes[n]}" for n in sorted(dim.names()))
+        return f" because {known}"
+
+    def _check_assumption(self, assumption: Assumption) -> None:
+        names = assumption.left.names() | assumption.right.names()
+        if assumption.is_inside or not names <= self.sizes.keys():
+            return  # about a size of a model's parameters, which were checked on their own
+        check_assumption(assumption, lambda dim: dim.evaluate(self.sizes))
+
+    def _wrong_size(
+        self,
+        parameter: Place,
+        dim: Dim,
+        wanted: int,
+        why: str,
+        actual: int,
+        position: int,
+        way: str | None = None,
+    ) -> NoReturn:
+        raise RunError(
+            WrongSize(
+                self.function,
+                parameter.name,
+                parameter.span,
+                _plain(str(dim)),
+                wanted,
+                why,
+                actual,
+                position,
+                way,
+            )
+        )
+
+    def wrong(self, parameter: Place, value: Any, way: str | None = None) -> NoReturn:
+        """Raise RunError for a value that is not what it should be."""
+        declared = parameter.declared if isinstance(parameter, Parameter) else None
+        wanted = _plain(show(declared or parameter.type))
+        place, name = parameter.span, parameter.name
+        if isinstance(parameter, Parameter) and parameter.is_hidden:
+            way = "convert the model, `model.float()`, or annotate the dtype that it has"
+            raise RunError(WrongParameters(self.function, place, describe(value), way))
+        raise RunError(WrongArgument(self.function, name, place, wanted, describe(value), way))
+
+
+def _plain(text: str) -> str:
+    """Give a type as it is declared: sizes that belong to one value are numbered inside."""
+    return re.sub(r"'*#\d+", "", text)
+
+
+def describe(value: Any, levels: int = 8) -> str:
+    """Return a value in the words of the annotations, as an error shows it, down to some levels of
+    tuples and lists: a list may contain itself."""
+    if isinstance(value, torch.Tensor | np.ndarray):
+        name = str(value.dtype).removeprefix("torch.")
+        names = {"float32": "Float", "int64": "Int", "bool": "Bool"}
+        shape = ", ".join(str(n) for n in value.shape)
+        comma = "," if len(value.shape) == 1 else ""
+        return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
+    if isinstance(value, str | bool | int | float):
+        return f"the {type(value).__name__} {value!r}"
+    if isinstance(value, tuple | list) and levels:
+        return _describe_items(cast("Sequence[Any]", value), levels - 1)
+    if value is None or isinstance(value, Present):
+        return repr(value)
+    name = getattr(value, "__name__", None)
+    if getattr(value, "__relay__", None) is not None and name is not None:
+        return f"the function `{name}`"
+    return f"a {type(value).__name__}"
+
+
+def _describe_items(items: Sequence[Any], levels: int) -> str:
+    """Give a tuple with what is in it, the first few; a list too, unless it holds numbers."""
+    if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
+        return "a list"
+    is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]
+    shown = [
+        type(v).__name__ if n else describe(v, levels)
+        for v, n in zip(items[:_SHOWN], is_number, strict=True)
+    ]
+    more = ["..."] if len(items) > _SHOWN else []
+    return f"{type(items).__name__}[{', '.join([*shown, *more])}]"
+
+
+def _cast_help(name: str, dtype: DType, *, is_array: bool) -> str:
+    if is_array and dtype.name != "bfloat16":
+        return f"cast it: {name}.astype(np.{'bool_' if dtype.name == 'bool' else dtype.name})"
+    if is_array:
+        return f"make it a tensor: torch.from_numpy({name}).bfloat16()"
+    methods = {"float32": "float()", "float64": "double()", "int64": "long()", "bool": "bool()"}
+    return f"cast it: {name}.{methods.get(dtype.name, f'to(torch.{dtype.name})')}"
+
+
+def _shareable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Give an array as one that torch takes: elements in the machine's byte order that do not run
+    backwards, and that may be written, or torch warns; arguments never are."""
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    is_plain = native.flags.writeable and all(s >= 0 for s in native.strides)
+    return native if is_plain else native.copy()
+
+
+def _list_help(name: str, ty: TensorType) -> str:
+    return f"make it a tensor: torch.tensor({name}, dtype=torch.{ty.dtype})"
+
+
+def _rank_help(name: str, tensor: torch.Tensor, ty: TensorType) -> str | None:
+    if tensor.dim() + 1 == len(ty.shape):
+        return f"add the missing dimension: {name}.unsqueeze(0) makes a batch of one"
+    return None

@@ -1,0 +1,98 @@
+"""Functions together with the models whose parameters they use.
+
+`model.bind(loss)` supplies a model, `with_params(loss)` makes the parameters an argument.
+"""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final, final
+
+from ...diagnostics.catalogue.model import NotAModel
+from ...diagnostics.diagnostic import Report, RunError
+from ...diagnostics.source import Span
+from ...ir.expr import Rule
+from ...translate.source.definition import Definition
+from ..models.records import Params
+from .arguments import describe
+
+if TYPE_CHECKING:
+    from ..models.model import Model
+    from .runner import Runner
+
+
+@final
+class BoundFunction:
+    """A relay function with models as its implicit instances."""
+
+    def __init__(self, models: tuple[Model, ...], function: Any) -> None:
+        self._models: Final = models
+        self._runner: Final = runner_of(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the function with the bound models. Raises CheckError and RunError."""
+        return self._runner.call(self._models, args, kwargs)
+
+    def check(self) -> Report:
+        """Check the function with the bound models. Raises CheckError."""
+        return self._runner.check_with(self._models)
+
+
+@final
+class PureFunction:
+    """A relay function of a `Params` record and its own arguments; no model is changed."""
+
+    def __init__(self, function: Any) -> None:
+        self._runner: Final = runner_of(function)
+
+    def __call__(self, params: Params, *args: Any, **kwargs: Any) -> Any:
+        """Run the function with these parameters. Raises CheckError and RunError."""
+        return self._runner.call((_params(params),), args, kwargs)
+
+    def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
+        """Give a transform in the parameters: a function of the same arguments."""
+
+        def call(params: Params, *args: Any) -> Any:
+            source = (_params(params),)
+            return self._runner.of_models(rule, source, args, single=True, has_aux=has_aux)
+
+        return call
+
+
+def _params(value: Any) -> Params:
+    if isinstance(value, Params):
+        return value
+    raise RunError(
+        NotAModel(
+            "the first argument is the parameters of a model",
+            describe(value),
+            "pass model.params, or what relay.sgd gives",
+        )
+    )
+
+
+def runner_of(function: Any, taker: str = "this") -> Runner:
+    """Return what runs a relay function; `taker` names what takes it. Raises RunError for anything
+    that is no relay function."""
+    found = getattr(function, "runner", None)
+    if found is None:
+        is_function = isinstance(function, FunctionType)
+        is_plain = is_function and function.__name__ != "<lambda>"
+        other = "a lambda" if is_function else describe(function)
+        way = "write it as a function under @relay: `@relay`, `def f(x: Float): ...`"
+        if not is_function and taker != "this":
+            way = f"pass the function itself, and its arguments to what comes back: {taker}(f)(x)"
+        raise RunError(
+            NotAModel(
+                f"{taker} takes a function decorated with @relay",
+                f"the function `{function.__name__}`" if is_plain else other,
+                f"decorate `{function.__name__}` with @relay" if is_plain else way,
+            )
+        )
+    return found
+
+
+def place_of(function: object) -> Span | None:
+    """Give the place where a relay function is defined; None for anything else."""
+    found = getattr(function, "__relay__", None)
+    return found.source.head if isinstance(found, Definition) else None

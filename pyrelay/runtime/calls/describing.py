@@ -1,0 +1,153 @@
+"""Reading off the arguments of a call what the type parameters of the function stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final, cast, final
+
+import torch
+
+from ...diagnostics.diagnostic import Problem
+from ...diagnostics.source import NOWHERE
+from ...ir.module import AdtDef
+from ...ir.types import (
+    AdtType,
+    substitution,
+)
+from ...prelude.names import CONSTRUCTORS
+from ...prelude.values import List
+from ...translate.data.data import DataTypes
+from ...translate.names.scope import is_frozen
+from ...translate.source.signature import Signature
+from ...translate.types.annotation import NotData
+from ...translate.types.described import (
+    DataOf,
+    Described,
+    ListOf,
+    Plain,
+    TensorOf,
+    TupleOf,
+    is_whole,
+)
+from ..models.model import Model
+from ..models.records import Params
+from ..values.structure import parts
+from ..values.value_types import of_prelude
+from .rank_reader import RankReader
+from .type_parameters import Typed, is_array, shape_and_dtype, solve, type_vars_of
+
+_PLAIN: Final = (bool, int, float, str, type(None))
+
+
+def may_join(values: Sequence[Any]) -> bool:
+    """Tell whether a call with these values may join torch's graph: whether one is a model, or
+    holds a tensor that requires grad."""
+    if not torch.is_grad_enabled():
+        return False
+    if any(isinstance(v, Model | Params) for v in values):
+        return True
+    pending = list(values)
+    seen: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if isinstance(value, torch.Tensor):
+            if value.requires_grad:
+                return True
+            continue
+        inside = cast("Sequence[Any]", value) if isinstance(value, list) else parts(value)
+        if inside and id(value) not in seen:
+            seen.add(id(value))
+            pending += inside
+    return False
+
+
+@final
+class Describer:
+    """Describes values; it reads the fields of their classes once."""
+
+    def __init__(self, signature: Signature, seen: Mapping[str, Any]) -> None:
+        """`seen` are the names that the function with the signature sees."""
+        self._declared: Final = [(p.name, p.ty) for p in signature.values]
+        self.type_vars: Final = type_vars_of(ty for _, ty in self._declared)
+        """The names of the type parameters of the function."""
+        self._seen: Final = seen
+        self._data: Final = DataTypes(_ignore)
+        self.ranks: Final = RankReader(signature.values, self._fields)
+        self._inside: Final[set[int]] = set()
+        """The lists that are being described."""
+
+    def types(
+        self, values: Sequence[Any], known: Container[str]
+    ) -> tuple[tuple[str, Described], ...]:
+        """Give what type parameters of the function stand for in a call; the parameters in `known`
+        are part of the program, and not among its values."""
+        declared = [ty for name, ty in self._declared if name not in known]
+        return tuple(self._solve(list(zip(declared, values, strict=True))).items())
+
+    def _solve(self, given: Typed) -> dict[str, Described]:
+        """Give what type variables stand for where values have types."""
+        wanted = type_vars_of(ty for ty, _ in given)
+        return solve(given, wanted, self._fields, self._describe, is_whole)
+
+    def _fields(self, ty: AdtType, value: Any) -> Typed:
+        known = self.definition(type(value))
+        if known is None:
+            return []
+        definition, place = known
+        at = substitution(definition.type_params, ty.args)
+        types = map(at, definition.constructors[place].fields)
+        return list(zip(types, parts(value), strict=False))
+
+    def _describe(self, value: Any) -> Described | None:
+        """Give what a value is; None for what no program takes."""
+        if is_array(value):
+            shape, dtype = shape_and_dtype(value)
+            return None if dtype is None else TensorOf(len(shape), dtype)
+        if type(value) in _PLAIN:
+            return Plain(type(value))
+        if isinstance(value, tuple):
+            return self._tuple(cast("tuple[Any, ...]", value))
+        if isinstance(value, list | List):
+            return self._list(cast("Sequence[Any]", value))
+        return self._instance(value) if is_frozen(value) else None
+
+    def _tuple(self, value: tuple[Any, ...]) -> Described | None:
+        fields = [self._describe(v) for v in value]
+        known = tuple(f for f in fields if f is not None)
+        return TupleOf(known) if len(known) == len(fields) else None
+
+    def _list(self, value: Sequence[Any]) -> Described:
+        element: Described | None = None
+        if id(value) in self._inside:
+            return ListOf(None)  # a list that contains itself, which its check refuses
+        self._inside.add(id(value))
+        for each in value:
+            element = self._describe(each)
+            if is_whole(element):
+                break
+        self._inside.remove(id(value))
+        return ListOf(element)
+
+    def _instance(self, value: Any) -> Described | None:
+        known = self.definition(type(value))
+        if known is None:
+            return None
+        definition, place = known
+        types = definition.constructors[place].fields
+        found = self._solve(list(zip(types, parts(value), strict=False)))
+        return DataOf(type(value), tuple(found.get(p.name) for p in definition.type_params))
+
+    def definition(self, cls: type) -> tuple[AdtDef, int] | None:
+        """Give the data type of a class, and which of its constructors it is."""
+        if cls in CONSTRUCTORS:
+            return of_prelude(cls)
+        try:
+            found = self._data.of_class(cls, self._seen, NOWHERE)
+        except NotData:
+            return None
+        definition = self._data.adts[found.name]
+        return definition, [c.cls for c in found.constructors].index(cls)
+
+
+def _ignore(_: Problem) -> None:
+    """A mistake that the program will find."""

@@ -1,0 +1,315 @@
+"""Entries: a program with a signature, ready to be called with a script's values.
+
+An entry checks and converts arguments once per signature (shapes, dtypes, devices), keeps what it
+found as a plan, and from then on a call is one look-up and one call of the compiled program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, final
+
+import torch
+
+from ...diagnostics.diagnostic import RunError
+from ...ir.dims import Dim
+from ...ir.traverse import spine
+from ...ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
+from ...operators.host.conversions import IntegerOverflow
+from ...translate.types.number_places import Numbers
+from ..compile.failure import located
+from ..compile.lowerings import Executable
+from ..interop.autograd import requires_grad
+from ..interop.autograd_function import Joined
+from ..values.devices import CPU, Holder, one_device, told_device
+from ..values.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
+from ..values.reference import Reference, separate
+from ..values.results import Converter, Exports, Owner, converter
+from ..values.schema import Data, Elements, Maybe, Schema, has_data
+from ..values.stream import as_raised
+from ..values.value_types import Definitions, TypesOfValues, definitions_in
+from ..values.values import Cell
+from .arguments import Binder, Parameter
+from .type_parameters import type_vars_of
+
+if TYPE_CHECKING:
+    from ..compile.program import Program
+
+_MAX_PLANS: Final = 4096
+_is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one signature of arguments is called: conversions (None: none needed) and the device."""
+
+    convert: Callable[[Sequence[Any]], list[Any]] | None
+    device: torch.device
+
+
+@final
+class Entry:
+    """A program and how scripts call it."""
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        parameters: tuple[Parameter, ...],
+        numbers: Numbers,
+        pullback: Program | None = None,
+        exports: Exports | None = None,
+        models: int = 0,
+        definitions: Definitions | None = None,
+    ) -> None:
+        """`numbers` says where in the result numbers go back as Python's own; `models` is the
+        number of leading parameters that are parts of models; `definitions` knows more data types
+        than the program mentions."""
+        self.name: Final = name
+        self.program: Final = program
+        self.parameters: Final = parameters
+        self._joined: Final = None if pullback is None else Joined(name, program, pullback)
+        self._numbers: Final = numbers
+        self._exports: Final = exports or {}
+        self._finish: Final[dict[bool, Converter]] = {}
+        self._schema: Final = Schema(program.translated.adts, program.data)
+        is_open = bool(type_vars_of(p.type for p in parameters))
+        known = definitions or definitions_in(program.translated.adts, program.data)
+        self._types: Final = TypesOfValues(known, Dim.of) if is_open else None
+        plans = [self._schema.plan(p.type) for p in parameters[models:]]
+        self._data: Final = is_open or any(map(has_data, plans))
+        """Whether arguments are looked into at each call."""
+        self._walked: Final = [
+            isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
+        ]
+        self._instances: Final = [
+            (i, plan) for i, plan in enumerate(plans, models) if isinstance(plan, Data)
+        ]
+        """The arguments that are instances of data types."""
+        self._telling: Final = [
+            i for i, p in enumerate(parameters) if not self._walked[i] and p.type != ITERABLE
+        ]
+        """The arguments that tell the device without a walk."""
+        self._plans: Final[dict[Key, Plan]] = {}
+        self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
+        self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
+        self._models: Final = models
+        self._holders: Final = [
+            Holder("the model" if i < models else f"`{p.name}`", p.span)
+            for i, p in enumerate(parameters)
+        ]
+        self._given: Final = leaf_reader(tuple(p.type for p in parameters))
+        self._made: Reader | None = None
+        result = program.type.result
+        self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
+        self._is_closed: Final = not is_open and not any(_has_cells(p.type) for p in parameters)
+        """Whether the check of arguments compares the device of every tensor in them."""
+        self._streams: Final = any(p.type == ITERABLE for p in parameters)
+        if numbers is None and has_only_numbers(result) and not self._streams:
+            self._made = leaf_reader((result,))
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        """Run the program on one value per parameter, models' parts included."""
+        return as_raised(self._run, values) if self._streams else self._run(values)
+
+    def _run(self, values: Sequence[Any]) -> Any:
+        if self._data:
+            return self._run_data(values)
+        plan = self._plan(values)
+        host = values if plan.convert is None else plan.convert(values)
+        try:
+            if self._joined is not None and requires_grad(host):
+                return self._join(self._joined, plan.device, host)
+            compiled = self.program.compiled(plan.device)
+            result = compiled(*host)
+            if self._made is not None and compiled.gives_fresh:
+                return result
+            with torch.no_grad():
+                return self.finish(result, host, Owner(plan.device, compiled.constants))
+        finally:
+            if self._cells:
+                separate(values, host)
+
+    def _run_data(self, values: Sequence[Any]) -> Any:
+        """Run the program on arguments of which some are data: each call walks over them."""
+        binder, host = self._bound_data(values)
+        device = binder.device
+        # What the walk over data has met is not looked for again.
+        rest = [v for v, walked in zip(host, self._walked, strict=True) if not walked]
+        given = (tuple(binder.leaves), *rest)
+        if self._joined is not None and requires_grad(given):
+            return self._join(self._joined, device, host)
+        compiled = self.program.compiled(device)
+        try:
+            with torch.no_grad():
+                result = compiled(*host)
+            if self._made is not None and compiled.gives_fresh:
+                return result
+            owner = Owner(device, compiled.constants | frozenset(map(id, binder.leaves)))
+            return self.finish(result, host, owner, given)
+        finally:
+            if self._cells:
+                separate(values, host)
+
+    def interpret(self, values: Sequence[Any]) -> Any:
+        """Run the program in the reference evaluator."""
+        return as_raised(self._interpret, values)
+
+    def _interpret(self, values: Sequence[Any]) -> Any:
+        plan = self._plan(values)
+        host = values if plan.convert is None else plan.convert(values)
+        try:
+            result = self.program.interpret(host, plan.device)
+            return self.finish(result, host, Owner(plan.device, frozenset()))
+        finally:
+            if self._cells:
+                separate(values, host)
+
+    def finish(
+        self,
+        result: Any,
+        host: Sequence[Any],
+        owner: Owner,
+        given: Sequence[Any] | None = None,
+        *,
+        joined: bool = False,
+    ) -> Any:
+        """Give a program's result as the caller gets it: fresh, in the annotated form. `given` has
+        the tensors of the arguments where `host` is slow to walk."""
+        if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
+            return result
+        finish = self._finish.get(joined)
+        if finish is None:
+            ty, numbers = self.program.type.result, self._numbers
+            finish = converter(ty, numbers, self._exports, self._schema, joined=joined)
+            self._finish[joined] = finish
+        try:
+            return finish(result, host if given is None else given, owner)
+        except IntegerOverflow as error:
+            _, end = spine(self.program.function.body)
+            raise located(error, end.span) from None
+
+    def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
+        """Tell whether all results are tensors that certainly share storage with nothing."""
+        try:
+            if True in map(_is_view, leaves):
+                return False
+        except TypeError:  # a number where a tensor may be
+            return False
+        made = set(map(id, leaves))
+        return made.isdisjoint(map(id, self._given(host))) and made.isdisjoint(owner.constants)
+
+    def _join(self, joined: Joined, device: torch.device, host: Sequence[Any]) -> Any:
+        def finish(value: Any, compiled: Executable) -> Any:
+            return self.finish(value, host, Owner(device, compiled.constants), joined=True)
+
+        return joined(device, host, finish)
+
+    def _plan(self, values: Sequence[Any]) -> Plan:
+        if self._streams or self._data:
+            return self._make_plan(values)  # each call reads values of its own
+        key = self._key(values)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(values)
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def _key(self, values: Sequence[Any]) -> Key:
+        """Give what the plan of a call depends on."""
+        if self._read_key is not None:
+            try:
+                return self._read_key(values)
+            except AttributeError:  # no tensor where one belongs: the plan is to convert it, or not
+                pass
+        lead = self._models
+        return (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
+
+    def _make_plan(self, values: Sequence[Any]) -> Plan:
+        device = self._device_of(values)
+        converted = self._bind(values, device)
+        is_plain = all(c is v for c, v in zip(converted, values, strict=True))
+        if is_plain and not self._sizes_matter and not self._data:
+            return Plan(None, device)
+        return Plan(lambda given: self._bind(given, device), device)
+
+    def _device_of(self, values: Sequence[Any]) -> torch.device:
+        if not self._streams:
+            return one_device(self.name, self._holders, self._shortened(values))
+        kept = [i for i, p in enumerate(self.parameters) if p.type != ITERABLE]
+        holders = [self._holders[i] for i in kept]
+        return one_device(self.name, holders, [values[i] for i in kept])
+
+    def _shortened(self, values: Sequence[Any]) -> Sequence[Any]:
+        """Return arguments with the tensors of remembered instances in their place."""
+        shortened = list(values)
+        for place, plan in self._instances:
+            known = plan.remembered.get(values[place])
+            if known is not None:
+                shortened[place] = tuple(tensor for tensor, _ in known.given)
+        return shortened
+
+    def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:
+        """Bind arguments of which some are data. Where other arguments tell the device, data are
+        walked once: what they hold is compared with it then."""
+        device = told_device([values[i] for i in self._telling])
+        if device is None and self._is_closed:
+            # A tensor elsewhere does not fit, and only then is it looked for.
+            with suppress(RunError):
+                return self._bound(values, CPU)
+        if device is None:
+            return self._bound(values, self._device_of(values))
+        try:
+            return self._bound(values, device)
+        except RunError:
+            self._device_of(values)  # the mistake may be that arguments are on several devices
+            raise
+
+    def _bind(self, values: Sequence[Any], device: torch.device) -> list[Any]:
+        return self._bound(values, device)[1]
+
+    def _bound(self, values: Sequence[Any], device: torch.device) -> tuple[Binder, list[Any]]:
+        binder = Binder(self.name, device, self._schema, self._types)
+        found = [binder.bind(p, v) for p, v in zip(self.parameters, values, strict=True)]
+        binder.finish(self.program.function.assumptions)
+        return binder, found
+
+
+def _model_key(tree: Any) -> Any:
+    """Give what a plan depends on of a model's part: its parameters have the shapes they were made
+    with, and one dtype and device."""
+    leaf = first_leaf(tree)
+    return (leaf.dtype, leaf.device) if isinstance(leaf, torch.Tensor) else None
+
+
+def _key(value: Any) -> Any:
+    """Give what a plan depends on: of a tensor its dtype, shape and device; else the type."""
+    if isinstance(value, torch.Tensor):
+        return (value.dtype, value.shape, value.device)
+    if type(value) is tuple:
+        return tuple([_key(v) for v in value])
+    if hasattr(value, "shape"):
+        return (type(value), value.shape, str(value.dtype))
+    if isinstance(value, Reference):
+        return (Reference, _key(value.value))
+    if isinstance(value, Cell):  # of a model: its parameters have one dtype and device
+        return _model_key(value.value)
+    return type(value)
+
+
+def _has_size(ty: Type) -> bool:
+    return any(isinstance(part, SizeType) for part in subtypes(ty))
+
+
+def _has_cells(ty: Type) -> bool:
+    return any(isinstance(part, RefType) for part in subtypes(ty))
+
+
+def is_unit(ty: Type) -> bool:
+    """Tell whether a type is that of the empty tuple."""
+    return ty == TupleType(())

@@ -1,0 +1,114 @@
+"""Programs with the models in front in which a script differentiates them.
+
+`relay.grad(models, loss, args)` differentiates in the parameters of models that the loss mentions,
+that it is passed, or both. The entry takes parts of each model, in the order in which the script
+names them, and gives them to the loss wherever it has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.diagnostic import CheckError
+from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Tuple, Var
+from ...ir.types import RefType, TupleType, Type
+from ...translate.source.definition import Definition
+from ...translate.translator import Translation
+from ..models.model import Model
+
+Passed: TypeAlias = tuple[tuple[int, int], ...]
+"""The arguments that are models to differentiate in: the index among the values, and which model of
+those named."""
+
+
+def passed(models: Sequence[Any], values: Sequence[Any]) -> Passed:
+    """Return the arguments that are among the models."""
+    return tuple(
+        (index, number)
+        for index, value in enumerate(values)
+        if isinstance(value, Model)
+        for number, model in enumerate(models)
+        if model is value
+    )
+
+
+def without(values: Sequence[Any], found: Passed) -> tuple[Any, ...]:
+    """Return the arguments that are no models to differentiate in."""
+    taken = {index for index, _ in found}
+    return tuple(v for index, v in enumerate(values) if index not in taken)
+
+
+def with_models_in_front(
+    translation: Translation, models: Sequence[Definition], found: Passed
+) -> Translation:
+    """Return the translation with an entry that takes the parameters and the state of each of
+    `models` in front of its other arguments. Raises CheckError."""
+    implicit = [spec.definition for spec in translation.implicit]
+    if not found and implicit == list(models):
+        return translation
+    _expect_no_optimizer(translation, found)
+    base = translation.module.functions[translation.entry]
+    leading, values = base.params[: 2 * len(implicit)], base.params[2 * len(implicit) :]
+    numbers = dict(found)
+    front: dict[int, tuple[Var, Var]] = {}
+    for number, definition in enumerate(models):
+        if definition in implicit:
+            place = 2 * implicit.index(definition)
+            front[number] = replace(leading[place]), replace(leading[place + 1])
+    for index, number in found:
+        if number not in front:
+            front[number] = _parts_of(values[index], models[number])
+    args: list[Expr] = [v for d in implicit for v in front[list(models).index(d)]]
+    rest: list[Var] = []
+    for index, value in enumerate(values):
+        if index in numbers:
+            params, state = front[numbers[index]]
+            cell = RefCreate(params, span=value.span)
+            args.append(Tuple((cell, state), span=value.span))
+        else:
+            rest.append(replace(value))
+            args.append(rest[-1])
+    heads = [v for number in range(len(models)) for v in front[number]]
+    name = f"{translation.entry}_in_models"
+    body = Call(GlobalVar(translation.entry, span=base.span), tuple(args), span=base.span)
+    made = Function((*heads, *rest), body, None, base.type_params, base.name, span=base.span)
+    kept = without(translation.signature.values, found)
+    parameters = tuple(p for p in translation.signature.parameters if p.static or p in kept)
+    return replace(
+        translation,
+        module=translation.module.with_functions({name: made}),
+        entry=name,
+        signature=replace(translation.signature, parameters=parameters),
+    )
+
+
+def _parts_of(model: Var, definition: Definition) -> tuple[Var, Var]:
+    """Return variables for the parameters and the state of a model that is passed."""
+    cell, state = _fields(model.ty)
+    assert isinstance(cell, RefType)
+    name, span = definition.name, model.span
+    return Var(f"{name}_params", cell.value, span=span), Var(f"{name}_state", state, span=span)
+
+
+def _fields(ty: Type | None) -> tuple[Type, Type]:
+    assert isinstance(ty, TupleType)
+    cell, state = ty.fields
+    return cell, state
+
+
+def _expect_no_optimizer(translation: Translation, found: Passed) -> None:
+    """Stop if an optimiser updates a model in which the function is differentiated."""
+    values = translation.signature.values
+    for index, _ in found:
+        parameter = values[index]
+        if parameter.name in translation.optimizers:
+            name = parameter.name
+            what = f"an update of `{name}` by an optimiser in a function differentiated in `{name}`"
+            instead = (
+                "move parameters that are values: `relay.with_params(f)` and "
+                "`relay.sgd(params, grads, lr)`"
+            )
+            raise CheckError(Unsupported(parameter.span, what, instead))

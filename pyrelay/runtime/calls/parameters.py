@@ -1,0 +1,126 @@
+"""The parameters of a relay function: how the arguments of a call become those of a program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Final, final
+
+from ...diagnostics.catalogue.call import WrongArgument, WrongCall
+from ...diagnostics.diagnostic import Problem, RunError
+from ...ir.types import FnType, TensorType
+from ...translate.data.data import DataTypes
+from ...translate.models.optimizers import OptimizerUse
+from ...translate.names.scope import Scope
+from ...translate.source.definition import Definition, Kind, function_of
+from ...translate.source.signature import Signature, read_signature
+from ..models.model_io import Arguments
+from ..models.optim import Optimizer
+from .arguments import describe
+
+
+@final
+class Parameters:
+    """The parameters of one definition."""
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition: Final = definition
+
+    @cached_property
+    def declared(self) -> Signature:
+        """The parameters as they are annotated."""
+        return signature_of(self._definition)
+
+    @cached_property
+    def statics(self) -> Mapping[str, bool]:
+        """The names of the static parameters, and whether each is an optimiser."""
+        return {p.name: p.static is OptimizerUse for p in self.declared.statics}
+
+    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
+        """Give the arguments of a call as the values and static arguments of a program. Raises
+        RunError where they are not what the function takes."""
+        if not kwargs and self._is_plain and len(args) == len(self._names):
+            return self._specialised(Arguments(args)) if self._functions else Arguments(args)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            head = self._definition.source.head
+            name, instead = self._definition.name, None
+            if not args and not kwargs and self._definition.kind is Kind.MODEL:
+                instead = f"what makes a model takes the definition: `relay.create_model({name})`"
+            elif args and hasattr(args[0], "blueprint"):
+                instead = f"the model is no argument of `{name}`: write `model.bind({name})(...)`"
+            raise RunError(WrongCall(name, head, str(error), instead)) from None
+        bound.apply_defaults()
+        names = self.statics
+        values = tuple(v for n, v in bound.arguments.items() if n not in names)
+        if self._definition.kind is Kind.MODEL:
+            return Arguments(values)
+        given = {n: bound.arguments[n] for n in names}
+        optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
+        given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
+        found = Arguments(values, tuple(given.items()), optimizers)
+        return self._specialised(found) if self._functions else found
+
+    def apart(self, given: Any) -> tuple[Any, ...]:
+        """Give the arguments that stand in one value: a tuple, or a list, as the batches of a
+        DataLoader are. For a single parameter that is no tensor a list is its argument."""
+        if isinstance(given, tuple):
+            return given
+        values = self.declared.values
+        is_whole = len(values) == 1 and not isinstance(values[0].ty, TensorType)
+        return (given,) if is_whole or not isinstance(given, list) else tuple(given)
+
+    def _specialised(self, args: Arguments) -> Arguments:
+        """Let the relay functions among the arguments be part of the program, not passed to it."""
+        known = {n: function_of(args.values[i]) for i, n in self._functions.items()}
+        known = {n: f for n, f in known.items() if f is not None}
+        kept = (v for i, v in enumerate(args.values) if self._functions.get(i) not in known)
+        return args._replace(values=tuple(kept), statics=(*args.statics, *known.items()))
+
+    @cached_property
+    def _functions(self) -> Mapping[int, str]:
+        """The parameters that are functions, by index among the values."""
+        values = enumerate(self.declared.values)
+        return {i: p.name for i, p in values if isinstance(p.ty, FnType)}
+
+    def _optimizer(self, name: str, value: Any) -> Optimizer:
+        if isinstance(value, Optimizer):
+            return value
+        declared = self.declared.parameters[self._names.index(name)].span
+        way = "make one: `relay.optim.adam(lr=1e-3)`; those of torch update models in scripts"
+        is_torchs = type(value).__module__.startswith("torch.optim")
+        actual = f"torch's {type(value).__name__}" if is_torchs else describe(value)
+        wanted = "an optimiser of relay.optim"
+        raise RunError(WrongArgument(self._definition.name, name, declared, wanted, actual, way))
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        """The parameters that a call gives: an instance of a model has its static ones already."""
+        whole = inspect.signature(self._definition.function)
+        if self._definition.kind is not Kind.MODEL:
+            return whole
+        kept = [p for n, p in whole.parameters.items() if n not in self.statics]
+        return whole.replace(parameters=kept)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._signature.parameters)
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether all arguments are values, passed by position."""
+        kinds = (p.kind for p in self._signature.parameters.values())
+        return not self.statics and inspect.Parameter.KEYWORD_ONLY not in kinds
+
+
+def signature_of(definition: Definition) -> Signature:
+    """Give the parameters and result of a function as they are annotated. What is wrong with them,
+    translation reports."""
+    scope = Scope(definition.function, definition.around)
+    return read_signature(definition, scope, _ignore, DataTypes(_ignore))
+
+
+def _ignore(_: Problem) -> None:
+    """A mistake that translation reports."""

@@ -1,0 +1,488 @@
+"""From a call of a relay function to a compiled entry: signature, models, guards, caches.
+
+A runner belongs to one definition (or to a function that a transform made of one). It keeps an
+entry for each combination of static arguments, models and modes; captured names are checked before
+every call, and a program whose captured values have changed is translated anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, final
+
+from ...config import is_debugging, may_compile
+from ...diagnostics.catalogue.call import WouldCompile, WrongCall
+from ...diagnostics.diagnostic import CheckError, Report, RunError
+from ...infer import infer
+from ...ir.expr import Function, Rule
+from ...ir.module import Module
+from ...ir.op import Op
+from ...ir.types import TupleType
+from ...translate.names.scope import Guard, Place, Scope, nearest
+from ...translate.source.definition import (
+    Definition,
+    DerivedFunction,
+    Kind,
+    ModelUse,
+)
+from ...translate.source.guards import checker
+from ...translate.translator import Translation
+from ...translate.types.derived_numbers import derived_numbers, of_models
+from ...translate.types.number_places import Numbers, records_in, without_records
+from ..compile.program import Program
+from ..compile.programs import at, exporter, program_of, shown_at, translated
+from ..compile.show import difference, explanation, stage_text, type_text
+from ..compile.warn import warn
+from ..interop.pullback import pullback_of
+from ..models.model import Model
+from ..models.model_io import Arguments, Source, host_values
+from ..models.model_layout import Blueprint
+from ..models.recorded import Homes, passed_on, recorded
+from ..models.records import Grads, TensorRecord
+from ..values.fast_flatten import Reader, leaf_reader
+from ..values.representation import UserData
+from .arguments import parameters_of
+from .derive import derive
+from .describing import Describer, may_join
+from .entry import Entry
+from .given_models import check_model, check_models, expect_trainable
+from .models_in_front import passed, with_models_in_front, without
+from .parameters import Parameters, signature_of
+from .transformed import Transformed, transformed
+from .type_parameters import type_vars_of
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CacheInfo:
+    """What a function has compiled: entries with their plans, and how calls used them."""
+
+    entries: int
+    hits: int
+    misses: int
+
+
+@final
+class Compiled:
+    """An entry with what a call must do around it."""
+
+    def __init__(
+        self, translation: Translation, entry: Entry, records: Numbers, parts: Reader | None = None
+    ) -> None:
+        self.translation: Final = translation
+        self.entry: Final = entry
+        self._guards_hold: Final = checker(translation.guards)
+        self._records: Final = records
+        """Where the result has records of parameters."""
+        self.rates: Final = tuple(translation.rates.items())
+        names = [p.name for p in translation.signature.values]
+        self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
+        """The optimisers of explicit models, by the index of the model among the values."""
+        self.parts: Final = parts
+        """What reads the leaves of the gradient of a model, of which some may be pairs of factors;
+        None where the result is anything else."""
+
+    def recorded(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
+        """Return a result with its parameters and gradients as records."""
+        if self._records is None:
+            return result
+        names = (p.name for p in self.translation.signature.values)
+        named = dict(zip(names, args.values, strict=False))
+        return recorded(result, self._records, Homes(named, (*models, *args.values)))
+
+    def is_valid(self, args: Arguments) -> bool:
+        """Tell whether all captured names, and learning rates that are part of the program, still
+        have the values that were compiled in."""
+        if not self._guards_hold():
+            return False
+        return all(args.optimizers[name].lr == lr for name, lr in self.rates)
+
+
+@final
+class Runner:
+    """Runs one relay function."""
+
+    def __init__(self, function: Definition | DerivedFunction) -> None:
+        self._function: Final = function
+        self._base: Final = function if isinstance(function, Definition) else function.definition
+        self._parameters: Final = Parameters(self._base)
+        self._compiled: Final[dict[Any, Compiled]] = {}
+        self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
+        self._several: Final[dict[DerivedFunction, bool]] = {}
+        """Whether transforms that were passed take values of several types."""
+        self._hits = 0
+        self._varying: Final[dict[Place, Guard]] = {}
+        """The captured numbers that have changed; each run reads what they are then."""
+        self._are_constants = False
+        """Whether the program needs its captured numbers to be known, changing or not."""
+        self._integers_are_known = False
+        """Whether it needs its captured integers to be known, as sizes are."""
+
+    @property
+    def definition(self) -> Definition:
+        """What the function is, or is made of."""
+        return self._base
+
+    # Calls.
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function, which must need no implicit model. Raises CheckError and RunError."""
+        return self.call((), args, kwargs)
+
+    def call(
+        self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Run the function with implicit models. Raises CheckError and RunError."""
+        bound = self._parameters.bind(args, kwargs)
+        compiled = self._entry(models, bound, None)
+        result = self._run(compiled, models, bound)
+        return compiled.recorded(result, models, bound)
+
+    def of_models(
+        self,
+        rule: Rule,
+        models: tuple[Source, ...],
+        args: Any,
+        *,
+        single: bool,
+        has_aux: bool,
+    ) -> Any:
+        """Give a transform of the function in the parameters of models, at arguments, which a tuple
+        holds, or a list; anything else is the only one."""
+        bound = self._parameters.bind(self._parameters.apart(args), {})
+        expect_trainable(models)
+        found = passed(models, bound.values)
+        wanted = transformed(rule, len(models), single, has_aux, found)
+        compiled = self._entry(models, bound, wanted)
+        if found:
+            bound = bound._replace(values=without(bound.values, found))
+        result = compiled.recorded(self._run(compiled, models, bound), models, bound)
+        if compiled.parts is None:
+            return _with_grads(rule, result, models, single=single, has_aux=has_aux)
+        if rule is Rule.GRAD:
+            return Grads(models[0].home, result, compiled.parts((result,)))
+        value, tree = result
+        return value, Grads(models[0].home, tree, compiled.parts((tree,)))
+
+    def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run the function in the reference evaluator."""
+        bound = self._parameters.bind(args, kwargs)
+        compiled = self._entry((), bound, None)
+        host, finish = host_values((), bound, compiled.updated)
+        try:
+            return compiled.recorded(compiled.entry.interpret(host), (), bound)
+        finally:
+            finish()
+
+    def _run(self, compiled: Compiled, models: tuple[Source, ...], args: Arguments) -> Any:
+        host, finish = host_values(models, args, compiled.updated)
+        try:
+            try:
+                return compiled.entry(host)
+            finally:
+                finish()
+        except KeyboardInterrupt:
+            finish()  # it may have come before the first time was over
+            raise
+
+    # Entries.
+
+    def _entry(
+        self,
+        models: tuple[Source, ...],
+        args: Arguments,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        args = self._instantiated(args, models, transformed)
+        key = (
+            is_debugging(),
+            args.statics,
+            args.types,
+            args.ranks,
+            transformed,
+            tuple([_mode(m) for m in models]),
+            tuple(
+                [(type(v), _mode(v)) for v in args.values if isinstance(v, Model | TensorRecord)]
+            ),
+        )
+        known = self._compiled.get(key)
+        if known is not None and known.is_valid(args):
+            self._hits += 1
+            return known
+        if known is not None and not self._are_constants:
+            self._note_changed(known.translation)
+        with shown_at(self._parameters.declared, args):
+            made = self._make_anew(models, args, transformed)
+        self._compiled[key] = made
+        return made
+
+    def _instantiated(
+        self, args: Arguments, models: tuple[Source, ...], transformed: Transformed | None
+    ) -> Arguments:
+        """Say what the type parameters stand for where the program looks into what others take
+        whatever it is: a gradient does, and a function that is passed and takes several types."""
+        reader = self._describer.ranks
+        if reader.has_ranks:
+            args = args._replace(ranks=reader.ranks(args.values, dict(args.statics)))
+        if not self._describer.type_vars:
+            return args
+        is_derived = transformed is not None or isinstance(self._function, DerivedFunction)
+        is_open = any(self._takes_several(value) for _, value in args.statics)
+        if not is_derived and not is_open and not may_join((*models, *args.values)):
+            return args
+        return args._replace(types=self._describer.types(args.values, dict(args.statics)))
+
+    def _takes_several(self, value: Any) -> bool:
+        """Tell whether an argument is a function whose type depends on what it is called with: an
+        operator, or a transform of a function with type parameters."""
+        if not isinstance(value, DerivedFunction):
+            return isinstance(value, Op)
+        if value not in self._several:
+            declared = (p.ty for p in signature_of(value.definition).values)
+            self._several[value] = bool(type_vars_of(declared))
+        return self._several[value]
+
+    @property
+    def _joins(self) -> bool:
+        """Whether calls join torch's graph: a pullback is itself what carries the gradient."""
+        function = self._function
+        return isinstance(function, Definition) or function.rule is not Rule.VJP
+
+    @cached_property
+    def _describer(self) -> Describer:
+        return Describer(
+            self._parameters.declared, Scope(self._base.function, self._base.around).namespace()
+        )
+
+    def _note_changed(self, translation: Translation) -> None:
+        """Note the captured numbers that are no longer what they were in a program."""
+        for guard in translation.guards:
+            if not isinstance(guard, Guard) or guard.holds() or not guard.has_changed_number():
+                continue
+            # The sizes in fields of data are read when the program is made.
+            if type(guard.value) is float or not (self._integers_are_known or translation.data):
+                self._varying[guard.key] = guard
+
+    def _make_anew(
+        self,
+        models: tuple[Source, ...],
+        args: Arguments,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        while self._varying:
+            try:
+                return self._make(models, args, transformed)
+            except CheckError:  # a number that must be known: a size, a hyper-parameter
+                self._keep_known()
+        return self._make(models, args, transformed)
+
+    def _keep_known(self) -> None:
+        """Keep the captured numbers constants that a program needs to know: integers first."""
+        floats = {k: g for k, g in self._varying.items() if type(g.value) is float}
+        self._are_constants = len(floats) == len(self._varying)
+        self._integers_are_known = True
+        self._varying.clear()
+        if not self._are_constants:
+            self._varying.update(floats)
+
+    def _make(
+        self,
+        models: tuple[Source, ...],
+        args: Arguments,
+        transformed: Transformed | None,
+    ) -> Compiled:
+        if not may_compile():
+            why = "its captured values changed" if self._compiled else "this is its first call"
+            raise RunError(WouldCompile(self._base.name, why))
+        translation = at(self._translation(models, args), args.ranks)
+        given = [_use(m) for m in models]
+        if transformed is None:
+            check_models(self._base, translation, given)
+        else:
+            among = {given[number].definition for _, number in transformed.passed}
+            check_models(self._base, translation, given, among)
+            definitions = [use.definition for use in given]
+            translation = with_models_in_front(translation, definitions, transformed.passed)
+        program = _program(translation, transformed)
+        numbers = self._numbers(translation, program, transformed)
+        parameters = parameters_of(program.function, translation.signature)
+        warn(program.warnings)
+        entry = Entry(
+            self._function.name,
+            program,
+            parameters,
+            without_records(numbers),
+            pullback_of(program) if transformed is None and self._joins else None,
+            {n: exporter(spec) for n, spec in translation.exports.items()},
+            models=2 * len(models),
+            definitions=self._describer.definition,
+        )
+        return Compiled(translation, entry, records_in(numbers), _gradient_reader(program))
+
+    def _numbers(
+        self, translation: Translation, program: Program, transformed: Transformed | None
+    ) -> Numbers:
+        """Give where numbers are Python's own in what a program gives."""
+        if transformed is not None:
+            numbers = translation.numbers.result
+            return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
+        if isinstance(self._function, DerivedFunction):
+            return derived_numbers(program.function.body, translation.numbers).result
+        if translation.signature.result is None and translation.numbers.result is None:
+            return passed_on(program.function, translation)
+        return translation.numbers.result
+
+    def _translation(self, models: tuple[Source, ...], args: Arguments) -> Translation:
+        for parameter, value in zip(self._parameters.declared.values, args.values, strict=False):
+            check_model(self._base, parameter, value)
+        implicit = [_use(m) for m in models]
+        explicit = [_use(v) for v in args.values if isinstance(v, Model | TensorRecord)]
+        statics = dict(args.statics)
+        return translated(
+            self._function, statics, implicit, explicit, self._varying, dict(args.types)
+        )
+
+    # Looking inside.
+
+    @cached_property
+    def _looked_at(self) -> Program:
+        translation = translated(self._function, {}, [], [])
+        return program_of(translation)
+
+    def check(self, *, strict: bool = False) -> Report:
+        """Check the function and everything it reaches; of a transform whose types only a call
+        tells, the function that it is of. Raises CheckError."""
+        is_open = self._describer.type_vars and isinstance(self._function, DerivedFunction)
+        program = program_of(translated(self._base, {}, [], [])) if is_open else self._looked_at
+        if strict:
+            infer(program.translated, strict=True)
+        return _checked(program)
+
+    def check_with(self, models: Sequence[Source]) -> Report:
+        """Check the function with its implicit models. Raises CheckError and RunError."""
+        translation = translated(self._function, {}, [_use(m) for m in models], [])
+        check_models(self._base, translation, [_use(m) for m in models])
+        return _checked(program_of(translation))
+
+    @property
+    def module(self) -> Module:
+        """The typed module."""
+        return self._looked_at.typed
+
+    @property
+    def type(self) -> str:
+        """The type of the function, as text."""
+        return type_text(self._looked_at)
+
+    def show(self, stage: str) -> str:
+        """Give the program at a stage as text."""
+        if stage == "source":
+            return inspect.cleandoc(self._base.source.text)
+        return stage_text(self._looked_at, stage)
+
+    def explain(self) -> str:
+        """Tell what was fused, what was not and why."""
+        return explanation(self._looked_at)
+
+    def diff(self, before: str, after: str) -> str:
+        """Give the difference between two stages as a unified diff."""
+        return difference(self.show, before, after)
+
+    def cache_info(self) -> CacheInfo:
+        """Tell what is compiled and how often it was used."""
+        return CacheInfo(len(self._compiled), self._hits, len(self._compiled))
+
+    def plan_of_model(
+        self, hyper: Mapping[str, Any], sizes: Mapping[str, int]
+    ) -> tuple[Blueprint, Function]:
+        """Give the blueprint of a model, and its typed function. Raises CheckError.
+
+        Models made alike share a blueprint, so what is compiled for one serves all of them.
+        """
+        assert self._base.kind is Kind.MODEL
+        for name in hyper:
+            if name not in self._parameters.statics:
+                why = f"has no static parameter {name!r}{_near(name, self._parameters.statics)}"
+                raise CheckError(WrongCall(self._base.name, self._base.source.head, why))
+        key = (tuple(sorted(hyper.items())), tuple(sorted(sizes.items())))
+        known = self._blueprints.get(key)
+        if known is None or not all(guard.holds() for guard in known[0].guards):
+            use = ModelUse(self._base, statics=tuple(hyper.items()))
+            translation = translated(self._base, dict(hyper), [use], [])
+            function = program_of(translation).function
+            known = translation, Blueprint(translation.implicit[0]), function
+            self._blueprints[key] = known
+        return known[1], known[2]
+
+
+def _program(translation: Translation, transformed: Transformed | None) -> Program:
+    """Give the program of a translation, or of a transform of it in its models."""
+    module, name = translation.module, translation.entry
+    data = UserData.of(translation.data)
+    if transformed is None:
+        return Program(module, name, data)
+    module, name = derive(
+        module,
+        name,
+        transformed.rule,
+        transformed.wrt,
+        single=transformed.single,
+        has_aux=transformed.has_aux,
+    )
+    # Gradients beside Python's own numbers are made whole.
+    gradients = transformed.path if translation.numbers.result is None else None
+    return Program(module, name, data, gradients=gradients)
+
+
+def _gradient_reader(program: Program) -> Reader | None:
+    """Give what reads the leaves of the gradient of a model; None for a result that is none."""
+    if program.gradients is None:
+        return None
+    ty = program.type.result
+    for index in program.gradients:
+        assert isinstance(ty, TupleType)
+        ty = ty.fields[index]
+    return leaf_reader((ty,))
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    found = nearest(name, known)
+    return "" if found is None else f"; did you mean {found!r}?"
+
+
+def _checked(program: Program) -> Report:
+    _ = program.derived
+    return Report(program.warnings)
+
+
+def _mode(source: Source | TensorRecord) -> tuple[Blueprint, bool, frozenset[str]]:
+    """Return what a program depends on of a model: its tree, its mode, its frozen parameters."""
+    model = source if isinstance(source, Model) else source.home
+    return model.blueprint, model.training, model.frozen
+
+
+def _use(source: Source | TensorRecord) -> ModelUse:
+    blueprint, training, frozen = _mode(source)
+    spec = blueprint.spec
+    return ModelUse(spec.definition, training, spec.statics, frozen=frozen)
+
+
+def _with_grads(
+    rule: Rule, result: Any, models: tuple[Source, ...], *, single: bool, has_aux: bool
+) -> Any:
+    """Give a result with its gradients as mappings by parameter name."""
+    if rule is Rule.GRAD and not has_aux:
+        return _grads(result, models, single=single)
+    first, second = result
+    if rule is Rule.GRAD:
+        return _grads(first, models, single=single), second
+    return first, _grads(second, models, single=single)
+
+
+def _grads(tree: Any, models: tuple[Source, ...], *, single: bool) -> Any:
+    trees = (tree,) if single else tree
+    found = tuple(Grads(m.home, t) for m, t in zip(models, trees, strict=True))
+    return found[0] if single else found

@@ -1,0 +1,1 @@
+"""From translated programs to what runs them."""

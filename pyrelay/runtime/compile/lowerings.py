@@ -1,0 +1,103 @@
+"""What the option `lowering` chooses: host code that calls torch, the evaluator, or a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, assert_never, final
+
+from ...config import current
+from ...diagnostics.catalogue.run import NoKernels
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.source import Span
+from ...kernels.backend import Backend, backends
+from ...kernels.pipeline import fused
+from ...lower_torch.backend import TorchRegions
+from ...lower_triton.backend import INTERPRETED, ON_GPU
+from ...passes.manager import Pipeline
+from ...passes.pipeline import DEBUGGED, EVALUATED, called
+from ..host import CompiledProgram
+
+if TYPE_CHECKING:
+    import torch
+
+OWN_BACKENDS: Final[tuple[Backend, ...]] = (TorchRegions(), ON_GPU, INTERPRETED)
+"""The backends of the package."""
+
+
+class Plain(Enum):
+    """What runs a program without kernels."""
+
+    TORCH = "torch"
+    EVALUATOR = "evaluator"
+    DEBUGGER = "debugger"
+    """Torch, line by line: for programs with a breakpoint, whatever the option says."""
+
+
+Lowering: TypeAlias = Plain | Backend
+"""What runs a program."""
+
+
+@final
+class EvaluatedProgram:
+    """A program that the reference evaluator runs."""
+
+    def __init__(self, evaluate: Callable[[Sequence[Any]], Any]) -> None:
+        self.source: Final = "# The reference evaluator runs this program.\n"
+        self.constants: Final[frozenset[int]] = frozenset()
+        self.is_dispatched: Final = True
+        self.gives_fresh: Final = False
+        self._evaluate: Final = evaluate
+
+    def __call__(self, *args: Any) -> Any:
+        """Give the value of the entry at run-time values. Raises RunError."""
+        return self._evaluate(args)
+
+
+Executable: TypeAlias = CompiledProgram | EvaluatedProgram
+"""A program that can be run on one device."""
+
+
+def lowering_in_effect() -> Lowering:
+    """Return what the option `lowering` chooses."""
+    match current().lowering:
+        case "auto" | "torch":
+            return Plain.TORCH
+        case "evaluator":
+            return Plain.EVALUATOR
+        case name:
+            return all_backends()[name]
+
+
+def lowering_on(device: torch.device, place: Span) -> Lowering:
+    """Return what runs programs on a device under the options in effect.
+
+    Raises RunError, at `place`, where a backend was asked for that cannot run there.
+    """
+    found = lowering_in_effect()
+    if isinstance(found, Backend):
+        why = found.unavailable(device)
+        if why is not None:
+            raise RunError(NoKernels(place, why))
+    return found
+
+
+def all_backends() -> dict[str, Backend]:
+    """Return the backends of the package and those that were registered, by name."""
+    return {**{b.name: b for b in OWN_BACKENDS}, **backends()}
+
+
+def pipeline_of(lowering: Lowering, gradients: tuple[int, ...] | None) -> Pipeline:
+    """Return the passes that a program goes through for a lowering. `gradients` leads to the
+    gradients in its result that may be pairs of factors; None if none may."""
+    match lowering:
+        case Plain.EVALUATOR:
+            return EVALUATED
+        case Plain.TORCH:
+            return called(gradients)
+        case Plain.DEBUGGER:
+            return DEBUGGED
+        case Backend():
+            return fused(lowering.passes)
+        case _:
+            assert_never(lowering)

@@ -1,0 +1,251 @@
+"""A program from its translated IR to a host function, through the pipeline of its target.
+
+The typed stage is all that `check` and `show` need; the rest runs when the program is first called.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cached_property
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, Self, final
+
+from ...autotuning.methods import may_choose
+from ...config import current
+from ...dispatch.registry import REGISTRY
+from ...dispatch.view import NOTHING, View
+from ...infer import unreachable_cases
+from ...ir.expr import Function
+from ...ir.module import Module
+from ...ir.types import FnType
+from ...ir.verify import Stage
+from ...kernels.backend import Backend
+from ...kernels.pipeline import CUT
+from ...operators.host.debugging import is_debugged
+from ...passes.base import Context
+from ...passes.insertion import insertions, with_inserted
+from ...passes.manager import Manager, Pipeline, Ran, up_to
+from ...passes.normalise.flavours import is_closed
+from ...passes.rewrites.low_rank_gradients import gives_fresh
+from ...text.printer import to_text
+from ..host import CompiledProgram, compile_module
+from ..values.representation import NO_DATA, UserData
+from .dispatch_views import Views
+from .evaluator import evaluate
+from .kernels import Kernels
+from .lowerings import (
+    EvaluatedProgram,
+    Executable,
+    Lowering,
+    Plain,
+    lowering_in_effect,
+    lowering_on,
+    pipeline_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    import torch
+
+    from ...diagnostics.diagnostic import Diagnostic
+
+_LOGGER: Final = logging.getLogger("pyrelay.passes")
+
+
+@final
+class Program:
+    """One entry function with everything it reaches, at every stage."""
+
+    def __init__(
+        self,
+        module: Module,
+        entry: str,
+        data: UserData = NO_DATA,
+        view: View = NOTHING,
+        gradients: tuple[int, ...] | None = None,
+        *,
+        stage: Stage = Stage.TRANSLATED,
+    ) -> None:
+        """`module` has reached `stage`. `data` describes the user's own data types, `view` the
+        operators that are dispatched. `gradients` leads to the gradients in the result that may be
+        pairs of factors; None if none may."""
+        self.view: Final = view
+        self.translated: Final = module
+        self.data: Final = data
+        self.entry: Final = entry
+        self.gradients: Final = gradients
+        self._compiled: Final[dict[tuple[Hashable, ...], Executable]] = {}
+        self._views: Final = Views(self)
+        self._dumps: Final = count(1)
+        self._passes: Final = Manager(
+            module,
+            stage,
+            Context(entry=entry, opaque=view.concerns, overridden=view.names, evaluate=_fold),
+            is_verified=lambda: current().verify,
+            observer=self._ran,
+        )
+
+    @classmethod
+    def of_typed(
+        cls, typed: Module, entry: str, data: UserData = NO_DATA, view: View = NOTHING
+    ) -> Self:
+        """Return the program of a module that has been checked before."""
+        return cls(typed, entry, data, view, stage=Stage.TYPED)
+
+    def pipeline(self, lowering: Lowering) -> Pipeline:
+        """Return the passes that the program goes through for a lowering."""
+        return with_inserted(pipeline_of(lowering, self.gradients))
+
+    def at(self, phase: str) -> Module:
+        """Return the program behind a phase of the pipeline that runs it under the options in
+        effect; where that has no such phase, of the pipeline of kernels. Raises CheckError."""
+        phases = self.pipeline(self.lowering)
+        if not any(phase == p.name for p in phases):
+            return self._run(up_to(with_inserted(CUT), phase))
+        return self._run(up_to(phases, phase))
+
+    @property
+    def typed(self) -> Module:
+        """The program after inference. Raises CheckError."""
+        return self._until("typed")
+
+    @cached_property
+    def is_debugged(self) -> bool:
+        """Whether it is compiled for a debugger: to calls of torch, line by line."""
+        return is_debugged(self.typed)
+
+    @property
+    def lowering(self) -> Lowering:
+        """What runs the program under the options in effect."""
+        return Plain.DEBUGGER if self.is_debugged else lowering_in_effect()
+
+    @cached_property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The warnings about what is valid in the program but cannot be intended."""
+        return tuple(problem.diagnostic() for problem in unreachable_cases(self.typed))
+
+    @property
+    def anf(self) -> Module:
+        """The program in A-normal form."""
+        return self._until("anf")
+
+    @property
+    def derived(self) -> Module:
+        """The program with its transforms expanded, as the evaluator runs it. Raises CheckError."""
+        return self._run(self.pipeline(Plain.EVALUATOR))
+
+    @property
+    def simplified(self) -> Module:
+        """The program as host code that calls torch is made of it: as few calls as there can be;
+        for a debugger it stays as it is written."""
+        return self._run(self.pipeline(Plain.DEBUGGER if self.is_debugged else Plain.TORCH))
+
+    @property
+    def regions(self) -> Module:
+        """The program with its tensor code in kernels and regions."""
+        return self._run(with_inserted(CUT))
+
+    def _until(self, phase: str) -> Module:
+        return self._run(up_to(self.pipeline(Plain.EVALUATOR), phase))
+
+    def _run(self, pipeline: Pipeline) -> Module:
+        return self._passes.run(pipeline)
+
+    def _ran(self, ran: Ran) -> None:
+        """Log a pass, and write the module behind it to a file where options say so."""
+        _LOGGER.info("%s of %s took %.1f ms", ran.step.name, self.entry, 1e3 * ran.seconds)
+        directory = current().dump_dir
+        if directory is not None and ran.after is not ran.before:
+            directory.mkdir(parents=True, exist_ok=True)
+            file = directory / f"{self.entry}.{next(self._dumps):02}.{ran.step.name}.relay"
+            file.write_text(to_text(ran.after), encoding="utf-8")
+
+    @property
+    def function(self) -> Function:
+        """The typed entry."""
+        return self.typed.functions[self.entry]
+
+    @property
+    def type(self) -> FnType:
+        """The type of the entry."""
+        ty = self.function.ty
+        assert isinstance(ty, FnType)
+        return ty
+
+    def compiled(self, device: torch.device) -> Executable:
+        """Give what runs the program on a device, under the implementations of operators that
+        apply now; made at first use."""
+        return self.now(device).as_it_is(device)
+
+    def now(self, device: torch.device) -> Program:
+        """Give the program under the implementations that apply to calls on a device now."""
+        return self._views.now(device) if REGISTRY.table.registrations else self
+
+    def as_it_is(self, device: torch.device) -> Executable:
+        """Give what runs the program on a device under the view of this program."""
+        options = current()
+        key = (
+            device,
+            options.lowering,
+            may_choose(),
+            options.tf32,
+            options.graphs,
+            insertions(),
+        )
+        known = self._compiled.get(key)
+        if known is None:
+            known = self._compiled[key] = self._compile(device)
+        return known
+
+    def under(self, view: View) -> Program:
+        """Give the program in which the operators of a view are dispatched."""
+        return Program(self.anf, self.entry, self.data, view, stage=Stage.ANF)
+
+    def _compile(self, device: torch.device) -> Executable:
+        lowering = lowering_on(device, self.function.span)
+        match Plain.DEBUGGER if self.is_debugged else lowering:
+            case Plain.TORCH | Plain.DEBUGGER:
+                return self.as_torch(device)
+            case Plain.EVALUATOR:
+                return EvaluatedProgram(lambda args: self._evaluate(args, device))
+            case Backend() as backend if self.view == NOTHING:
+                return self._launched(backend, device)
+            case Backend():
+                return self.as_torch(device)  # what is dispatched is called, one by one
+
+    def as_torch(self, device: torch.device) -> CompiledProgram:
+        """Give the program as host code that calls torch."""
+        data = self.data.representations
+        fresh = self._gives_fresh
+        module, entry = self.simplified, self.entry
+        is_bare = fresh and is_closed(module, entry)
+        return compile_module(
+            module, entry, device, data, self.view, gives_fresh=fresh, is_bare=is_bare
+        )
+
+    @cached_property
+    def _gives_fresh(self) -> bool:
+        """Whether all results are tensors that operators in the program make; what is registered
+        for an operator may give anything."""
+        return not self.view and gives_fresh(self.simplified.functions[self.entry])
+
+    def _launched(self, backend: Backend, device: torch.device) -> CompiledProgram:
+        """Return the program as host code that calls the kernels of a backend."""
+        module = self._run(self.pipeline(backend))
+        kernels = Kernels(backend, self.regions, module, device)
+        data = self.data.representations
+        return compile_module(module, self.entry, device, data, instead=kernels)
+
+    def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
+        """Give the value that the reference evaluator finds."""
+        return self.now(device)._evaluate(args, device)  # noqa: SLF001  it is a program, too
+
+    def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
+        known = self.data.representations
+        return evaluate(self.derived, self.entry, args, device, representations=known)
+
+
+def _fold(module: Module, entry: str) -> Any:
+    """Give the value of a closed function, for constant folding."""
+    return evaluate(module, entry, (), dispatched=False)

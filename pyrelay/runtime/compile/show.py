@@ -1,0 +1,132 @@
+"""Programs as text, stage by stage, for `f.show`."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import torch
+
+from ...config import current
+from ...ir.expr import type_of
+from ...ir.traverse import bound_vars, post_order
+from ...ir.types import show
+from ...kernels.backend import Backend, KernelFunction, backends
+from ...kernels.explain import explain, explain_calls, summary_of
+from ...kernels.outlined import outlined_of
+from ...lower_triton.backend import ON_GPU
+from ...text.printer import to_text
+from ...to_python.text import to_python
+from .lowerings import Plain
+
+if TYPE_CHECKING:
+    from .program import Program
+
+_CPU: Final = torch.device("cpu")
+
+STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
+    "translated": lambda p: to_text(p.translated),
+    "typed": lambda p: to_text(p.typed),
+    "python": lambda p: _python(p),
+    "anf": lambda p: to_text(p.anf),
+    "grad": lambda p: to_text(p.at("grad")),
+    "simplified": lambda p: to_text(p.at("simplified")),
+    "regions": lambda p: _regions(p),
+    "triton": lambda p: _texts(p, ON_GPU),
+    "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
+}
+"""What each stage shows."""
+
+
+def difference(show: Callable[[str], str], before: str, after: str) -> str:
+    """Give what changed between two stages, as a unified diff."""
+    first, second = show(before).splitlines(), show(after).splitlines()
+    return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
+
+
+def _python(program: Program) -> str:
+    """Give the typed program as Python; what the user named keeps its name."""
+    nodes = (n for f in program.typed.functions.values() for n in post_order(f))
+    return to_python(program.anf, {var for node in nodes for var in bound_vars(node)})
+
+
+_QUOTED: Final = len("def @`")
+
+
+def _regions(program: Program) -> str:
+    """Give the program in kernels and regions, with what each kernel is and costs."""
+    lines: list[str] = []
+    module = program.regions
+    groups = outlined_of(module).groups
+    heads = {f"def @`{name}`": name for name in groups}
+    for line in to_text(module).splitlines():
+        name = heads.get(line[: line.find("`", _QUOTED) + 1])
+        if name is not None:
+            lines.append(f"/* {summary_of(groups[name])} */")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def explanation(program: Program) -> str:
+    """Return what a program becomes by the lowering in effect: the calls of torch that it makes, or
+    what is fused into kernels, what is not, and why."""
+    lowering = program.lowering
+    match lowering:
+        case Plain.TORCH:
+            text = explain_calls(program.simplified, program.entry)
+            option = f"PYRELAY_LOWERING={current().lowering}"
+            what = f"torch runs it ({option}); `triton` makes kernels of it, for GPUs"
+        case Plain.DEBUGGER:
+            text = explain_calls(program.simplified, program.entry)
+            what = "torch runs it, line by line, for a debugger"
+        case Plain.EVALUATOR:
+            text = explain_calls(program.derived, program.entry)
+            what = "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call"
+        case Backend():
+            text = _fused(program, lowering)
+            what = lowering.description
+    head, _, rest = text.partition("\n")
+    return f"{head}\n{what}\n{rest}"
+
+
+def _fused(program: Program, backend: Backend) -> str:
+    text = explain(program.regions, program.entry)
+    found: dict[str, list[str]] = {}
+    for remark in backend.remarks(_kernels_of(program)):
+        found.setdefault(remark.heading, []).append(f"  {remark.kernel}: {remark.text}")
+    for heading, lines in found.items():
+        text = "\n".join((text, heading, *lines, ""))
+    return text
+
+
+def _kernels_of(program: Program) -> list[KernelFunction]:
+    groups = outlined_of(program.regions).groups
+    return [KernelFunction(name, group) for name, group in groups.items()]
+
+
+def _texts(program: Program, backend: Backend) -> str:
+    """Return the text of the kernels that a backend makes of a program."""
+    return "\n\n".join(backend.text(kernel) for kernel in _kernels_of(program))
+
+
+def stage_text(program: Program, stage: str) -> str:
+    """Give the program at a stage. Raises ValueError for a stage that does not exist."""
+    give = STAGES.get(stage)
+    if give is not None:
+        return give(program)
+    backend = backends().get(stage)
+    if backend is None:
+        known = ("source", *STAGES, *backends())
+        raise ValueError(f"there is no stage {stage!r}; there are {', '.join(known)}")
+    return _texts(program, backend)
+
+
+def type_text(program: Program, skip: int = 0) -> str:
+    """Give the type of the entry in the user's notation, with the equations it assumes; without
+    the first `skip` parameters."""
+    function = program.function
+    params = ", ".join(f"{p.name}: {show(type_of(p))}" for p in function.params[skip:])
+    text = f"({params}) -> {show(program.type.result)}"
+    assumed = " and ".join(str(a) for a in function.assumptions if not a.is_inside)
+    return f"{text} where {assumed}" if assumed else text

@@ -1,0 +1,1 @@
+"""Operators that are dispatched, and those that scripts call."""

@@ -1,0 +1,1 @@
+"""Autograd, export and files."""

@@ -1,0 +1,81 @@
+"""Joining torch autograd: a compiled call as one node of torch's graph.
+
+The forward runs the program's vjp, which gives the value and a pullback; the backward calls the
+pullback. Reverse mode is ours, so torch sees one node however large the program is. Where torch
+records the backward as well (`create_graph=True`), that is a call of the program's gradient, a
+program like any other, which is a node in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+
+from ..values.structure import distinct_tensors, map_tensors, tensors
+
+Tree: TypeAlias = Any
+"""A host value: a tensor, a number, or tuples and data of these."""
+
+
+def with_tensors(tree: Tree, replacement: Sequence[Any]) -> Tree:
+    """Give a host value with its tensors, left to right, replaced."""
+    rest = iter(replacement)
+    return map_tensors(tree, lambda _: next(rest))
+
+
+def call_joined(
+    run: Callable[[], tuple[Tree, Callable[[Tree], Tree]]],
+    again: Callable[[Tree], Tree],
+    inputs: Sequence[torch.Tensor],
+) -> Tree:
+    """Give the value of a program as part of torch's graph.
+
+    `run` gives the value and its pullback; the pullback's result has one cotangent for each of
+    `inputs`, left to right. `again` gives what the pullback does, as part of torch's graph. Only
+    inputs that require grad get a cotangent.
+    """
+    shape: list[Tree] = []
+    outputs = _Join.apply(run, again, shape, *inputs)
+    flat = outputs if isinstance(outputs, tuple) else (outputs,)
+    return with_tensors(shape[0], flat)
+
+
+class _Join(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        run: Callable[[], tuple[Tree, Callable[[Tree], Tree]]],
+        again: Callable[[Tree], Tree],
+        shape: list[Tree],
+        *inputs: torch.Tensor,
+    ) -> Any:
+        value, pullback = run()
+        # A tensor object each: torch refuses to mark an input, or one tensor twice, as an output.
+        flat = [t.detach() for t in tensors(value)]
+        shape.append(value)
+        ctx.pullback, ctx.again, ctx.value = pullback, again, value
+        # What torch has saved it watches: an input that is written to is a mistake it tells of.
+        ctx.save_for_backward(*(t for t in inputs if not t.is_inference()))
+        ctx.mark_non_differentiable(*(t for t in flat if not t.is_floating_point()))
+        return tuple(flat)
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        _ = ctx.saved_tensors
+        seeds = with_tensors(ctx.value, cotangents)
+        tree = ctx.again(seeds) if torch.is_grad_enabled() else ctx.pullback(seeds)
+        found = [t for t in tensors(tree) if t.is_floating_point()]
+        wanted = ctx.needs_input_grad[3:]
+        return (
+            None,
+            None,
+            None,
+            *(g if want else None for g, want in zip(found, wanted, strict=True)),
+        )
+
+
+def requires_grad(trees: Sequence[Tree]) -> bool:
+    """Tell whether a call with these host values must join torch's graph."""
+    return torch.is_grad_enabled() and any(t.requires_grad for t in distinct_tensors(trees))

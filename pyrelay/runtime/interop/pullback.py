@@ -1,0 +1,63 @@
+"""The programs that torch autograd runs for another: its value with the pullback, its gradient."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir.expr import Binding, Call, Function, GlobalVar, RefWrite, Rule, Transform, TupleGet, Var
+from ...ir.module import Module
+from ...ir.op import Effect, Op
+from ...ir.traverse import let, post_order
+from ...ir.types import is_differentiable
+from ...passes.simplify.promote_refs import promote_refs
+from ..calls.derive import derive
+from ..compile.program import Program
+
+
+def pullback_of(program: Program) -> Program | None:
+    """Give the program of a program's value and pullback; None where no parameter, or not the
+    result, can carry a gradient."""
+    wrt = _differentiable(program)
+    if not wrt or not is_differentiable(program.type.result):
+        return None
+    module, name = derive(program.translated, program.entry, Rule.VJP, wrt, single=False)
+    return Program(module, name, program.data)
+
+
+def gradient_of(program: Program) -> Program:
+    """Give the program from a program's arguments, and a cotangent of its result, to the
+    cotangents of its arguments. Raises CheckError where the result has sizes that only the running
+    program knows."""
+    module, entry = program.translated, program.entry
+    base = module.functions[entry]
+    span = base.span.derived(f"gradient of {base.name}")
+    params = tuple(replace(p) for p in base.params)
+    cotangent = Var("cotangent", program.type.result, span=span)
+    rule = Transform(
+        Rule.VJP, GlobalVar(entry, span=span), _differentiable(program), single=False, span=span
+    )
+    pair = Var("pair", span=span)
+    pulled = Call(TupleGet(pair, 1, span=span), (cotangent,), span=span)
+    body = let([Binding(pair, Call(rule, params, span=span))], pulled)
+    name = f"gradient.{entry}"
+    function = Function((*params, cotangent), body, name=name, span=span)
+    return Program(module.with_functions({name: function}), name, program.data)
+
+
+def may_run_again(module: Module) -> bool:
+    """Tell whether a program in A-normal form does the same when it runs once more: it writes to
+    no cell that it has not made itself, and prints and reads nothing."""
+    for function in promote_refs(module).functions.values():
+        for node in post_order(function.body):
+            match node:
+                case RefWrite():
+                    return False
+                case Call(Op(effect=effect)) if effect & (Effect.IO | Effect.RANDOM):
+                    return False
+                case _:
+                    pass
+    return True
+
+
+def _differentiable(program: Program) -> tuple[int, ...]:
+    return tuple(i for i, ty in enumerate(program.type.params) if is_differentiable(ty))

@@ -1,0 +1,221 @@
+"""Models: instances of a model definition, as torch modules.
+
+A `Model` is an `nn.Module` whose parameters are named after the call sites of the source, so
+optimisers, `state_dict`, `.to()` and `copy.deepcopy` are torch's own. The program reads them as a
+nested tuple; state lives in cells that a training call updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import torch
+from torch import nn
+
+from ...ir.op import Holder, Library
+from ...ir.types import DType, TensorType
+from ...operators.composite.model import KEY_INIT, initial
+from ...translate.source.definition import named
+from ..calls.arguments import torch_dtype
+from ..values.values import Cell
+from .commit import Change, storing
+from .model_layout import Blueprint, Home, Leaf
+from .records import Params
+from .site import Holder as Module
+from .site import Site
+
+if TYPE_CHECKING:
+    from ..calls.bound import BoundFunction
+    from ..calls.runner import Runner
+
+
+_Slot: TypeAlias = tuple[dict[str, torch.Tensor], str]
+
+
+class Model(Module):
+    """A model: the parameters and state of one definition.
+
+    Make one with `relay.create_model`. Calling it runs the definition in the module's mode.
+    """
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        runner: Runner,
+        params: list[torch.Tensor],
+        state: list[torch.Tensor],
+    ) -> None:
+        super().__init__((blueprint.name, ""))
+        self.blueprint = blueprint
+        self._shared = _Shared(runner)
+        for leaf, value in zip(blueprint.params, params, strict=True):
+            module, name = self._place(leaf)
+            module.register_parameter(name, nn.Parameter(value, value.is_floating_point()))
+        for leaf, value in zip(blueprint.state, state, strict=True):
+            module, name = self._place(leaf)
+            # torch's own modules keep no random keys, and state dicts must fit theirs.
+            module.register_buffer(name, value, persistent=leaf.spec.holder is not Holder.KEY)
+        self.find_slots()
+        for name, module in self.named_modules():
+            if isinstance(module, Module):
+                module.seal()
+            if isinstance(module, Site):
+                module.part = blueprint.parts.get(name)
+
+    @staticmethod
+    def of_site(site: Site, blueprint: Blueprint) -> Model:
+        """Return the model that a site is which holds the parameters of one: it shares them."""
+        model = Model.__new__(Model)
+        own = {"blueprint": blueprint, "_shared": _Shared(blueprint.runner)}
+        model.__dict__.update(site.__dict__ | own)
+        model.find_slots()
+        return model
+
+    def find_slots(self) -> None:
+        """Find where torch keeps the parameters and the state."""
+        blueprint = self.blueprint
+        self._param_slots = [self._slot(leaf, "_parameters") for leaf in blueprint.params]
+        self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
+
+    def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
+        """Give the submodule that holds a value, made if need be, and its name there."""
+        *path, name = leaf.name.split(".")
+        module: nn.Module = self
+        for depth, part in enumerate(path):
+            if not hasattr(module, part):
+                inside = ".".join(path[: depth + 1])
+                module.add_module(part, Site((self.blueprint.name, inside)))
+            module = module.get_submodule(part)
+        return module, name
+
+    def _slot(self, leaf: Leaf, kind: str) -> _Slot:
+        """Give where torch keeps a value: its own table, which `.to()` and loading write to."""
+        module, name = self._place(leaf)
+        return module.__dict__[kind], name
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model on arguments of its definition."""
+        return self._shared.runner.call((self,), args, kwargs)
+
+    def __repr__(self) -> str:
+        count = sum(p.numel() for p in self.parameters())
+        return f"<model of {self.blueprint.name}, {count:,} parameters>"
+
+    @property
+    def params(self) -> Params:
+        """The parameters as an immutable record, shared with the model until it is updated."""
+        return Params(self.home, self.params_tree())
+
+    @property
+    def home(self) -> Home:
+        """What a record of this model's tensors remembers of it."""
+        frozen = self.frozen
+        if not self._state_slots and not frozen:
+            return self.blueprint.stateless_home[self.training]
+        state = tuple([table[name] for table, name in self._state_slots])
+        return Home(self.blueprint, self.training, state, frozen)
+
+    @property
+    def frozen(self) -> frozenset[str]:
+        """The names of the parameters that require no gradient: no update moves them."""
+        params = self.flat_params()
+        if all(map(_requires_grad, params)):
+            return frozenset()
+        names = self.blueprint.param_names
+        return frozenset(n for n, p in zip(names, params, strict=True) if not p.requires_grad)
+
+    def flat_params(self) -> list[torch.Tensor]:
+        """Give the parameters in program order."""
+        return [table[name] for table, name in self._param_slots]
+
+    def params_tree(self) -> tuple[Any, ...]:
+        """Give the parameters as the program's nested tuple."""
+        return self.blueprint.params_tree(self.flat_params())
+
+    def state_cells(self) -> tuple[tuple[Any, ...], list[Cell]]:
+        """Give the state as the program's nested tuple of cells, and the cells."""
+        cells = [Cell(table[name]) for table, name in self._state_slots]
+        return self.blueprint.state_tree(cells), cells
+
+    def storing_state(self, cells: Iterable[Cell]) -> Iterator[Change]:
+        """Return the changes that take over what a call has left in the cells."""
+        for (table, name), cell in zip(self._state_slots, cells, strict=True):
+            yield partial(table.__setitem__, name, cell.value)
+
+    def storing_params(self, values: Iterable[torch.Tensor]) -> Iterator[Change]:
+        """Return the changes that make these the values of the parameters, which stay the same
+        objects."""
+        for parameter, value in zip(self.flat_params(), values, strict=True):
+            if parameter is not value:
+                yield storing(parameter, value)
+
+    def load_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        strict: bool = True,
+        assign: bool = False,
+        rename: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Load parameters by name; `rename` maps names of `state_dict` to names of this model.
+
+        The counts of batches that torch's batch norms keep are left aside.
+        """
+        renamed = {_rename(name, rename or {}): value for name, value in state_dict.items()}
+        known = dict(self.named_buffers())
+        kept = {name: value for name, value in renamed.items() if not _counts(name, known)}
+        return super().load_state_dict(kept, strict, assign)
+
+    def bind(self, function: Any) -> BoundFunction:
+        """Give the function with this model as its implicit instance."""
+        from ..calls.bound import BoundFunction  # bound.py needs Model
+
+        return BoundFunction((self,), function)
+
+
+class _Shared:
+    """What runs a model: copies of it share that."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner: Final = runner
+
+    def __deepcopy__(self, memo: object) -> _Shared:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _shared_by, (self.runner.definition.place,)
+
+
+def _shared_by(place: tuple[str, str]) -> _Shared:
+    return _Shared(named(*place).runner)
+
+
+_requires_grad: Final = attrgetter("requires_grad")
+_COUNT: Final = ".num_batches_tracked"
+"""The end of the name under which torch's batch norms count, for a `momentum` of None alone."""
+
+
+def _counts(name: str, known: Container[str]) -> bool:
+    """Tell whether a name of a state is that of a count of torch's, beside running statistics that
+    the model has."""
+    return name.endswith(_COUNT) and f"{name.removesuffix(_COUNT)}.running_mean" in known
+
+
+def _rename(name: str, rename: Mapping[str, str]) -> str:
+    for old, new in rename.items():
+        if name == old or name.startswith(old + "."):
+            return new + name[len(old) :]
+    return name
+
+
+def initial_value(leaf: Leaf, ty: TensorType, seed: int, device: torch.device) -> torch.Tensor:
+    """Give the first value of a parameter, buffer or key: a function of the seed and the name."""
+    assert isinstance(ty.dtype, DType)
+    size = tuple(d.constant or 0 for d in ty.shape)
+    init = KEY_INIT if leaf.spec.holder is Holder.KEY else leaf.spec.init.name.lower()
+    lowering = initial.lowering
+    assert isinstance(lowering, Library)
+    dtype = torch_dtype(ty.dtype)
+    return lowering.body(torch, device, init, seed, leaf.name, size, dtype, None)

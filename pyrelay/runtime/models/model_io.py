@@ -1,0 +1,117 @@
+"""What a call borrows from models and optimisers, and gives back when it has ended, however.
+
+A program gets a model's parameters as tuples and cells. An interrupted loop leaves the last whole
+update in them, so that is what goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias, final
+
+from ...passes.ranks import Ranks
+from ...translate.models.optimizers import OptimizerUse
+from ...translate.types.described import Described
+from ..values.structure import tensors
+from ..values.values import Cell
+from .commit import Change, commit
+from .model import Model
+from .optim import Optimizer, fresh_memory
+from .records import Params, TensorRecord
+
+Statics: TypeAlias = tuple[tuple[str, Any], ...]
+Source: TypeAlias = Model | Params
+"""Where the parameters of an implicit model come from."""
+
+
+@final
+class Arguments(NamedTuple):
+    """The arguments of a call: those that are values, those that are static, and the optimisers
+    among these as the objects they are. `types` is what type parameters stand for, where the
+    program is one for these types alone; `ranks` how many sizes each `...` in a shape does."""
+
+    values: tuple[Any, ...]
+    statics: Statics = ()
+    optimizers: Mapping[str, Optimizer] = {}
+    types: tuple[tuple[str, Described], ...] = ()
+    ranks: Ranks = ()
+
+
+Finish: TypeAlias = Callable[[], None]
+Returned: TypeAlias = Callable[[], Iterable[Change]]
+"""The changes that give back what a call has left in its cells."""
+
+
+def host_values(
+    models: tuple[Source, ...], args: Arguments, updated: Mapping[int, OptimizerUse]
+) -> tuple[list[Any], Finish]:
+    """Return the values of an entry's parameters, and what to do when the call has ended, which may
+    be done twice. `updated` tells, by index, which of the values are models that an optimiser
+    updates."""
+    host: list[Any] = []
+    after: list[Returned] = []
+    for source in models:
+        if isinstance(source, Params):
+            cells = [Cell(value) for value in source.home.state]
+            host += (source.tree, source.home.blueprint.state_tree(cells))
+            continue
+        state, cells = source.state_cells()
+        host += (source.params_tree(), state)
+        if cells:
+            after.append(lambda m=source, c=cells: m.storing_state(c))
+    for index, value in enumerate(args.values):
+        if not isinstance(value, Model):
+            host.append(value.tree if isinstance(value, TensorRecord) else value)
+            continue
+        use = updated.get(index)
+        lent, returned = _model(value) if use is None else _updated(value, use, args.optimizers)
+        host.append(lent)
+        after.append(returned)
+
+    def finish() -> None:
+        commit(change for returned in after for change in returned())
+
+    return host, finish
+
+
+def _model(model: Model) -> tuple[Any, Returned]:
+    """Return the value of an explicit model, and what gives back the call's updates."""
+    state, cells = model.state_cells()
+    lent = model.params_tree()
+    cell = Cell(lent)
+
+    def returned() -> Iterable[Change]:
+        if cell.value is not lent:
+            yield from model.storing_params(tensors(cell.value))
+        yield from model.storing_state(cells)
+
+    return (cell, state), returned
+
+
+def _updated(
+    model: Model, use: OptimizerUse, optimizers: Mapping[str, Optimizer]
+) -> tuple[Any, Returned]:
+    """Return the value of an explicit model with its optimiser's memory, and what gives back
+    both."""
+    optimizer = _optimizer(use, optimizers)
+    state, cells = model.state_cells()
+    memory = fresh_memory(model, use.rule, use.lr) if optimizer is None else optimizer.lend(model)
+    cell = Cell((model.params_tree(), memory))
+
+    def returned() -> Iterable[Change]:
+        params, memory = cell.value
+        yield from model.storing_params(tensors(params))
+        yield from model.storing_state(cells)
+        if optimizer is not None:
+            yield from optimizer.taking_back(model, memory)
+
+    return (cell, state), returned
+
+
+def _optimizer(use: OptimizerUse, optimizers: Mapping[str, Optimizer]) -> Optimizer | None:
+    """Give the object that an optimiser of a program is; None for one that the program makes."""
+    if use.is_made_inside:
+        return None
+    found = optimizers[use.source] if isinstance(use.source, str) else use.source
+    assert isinstance(found, Optimizer)
+    return found

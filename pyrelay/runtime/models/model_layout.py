@@ -1,0 +1,167 @@
+"""The shape of a model's values: from the nested tuples of a program to flat names and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, final
+
+from ...ir.types import RefType, TensorType, TupleType, Type
+from ...translate.models.models import ModelSpec, SubModelSpec, ValueSpec
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..calls.runner import Runner
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Home:
+    """The model that a record of tensors belongs to, as it was: its tree, its mode, its state, and
+    the names of its frozen parameters."""
+
+    blueprint: Blueprint
+    training: bool
+    state: tuple[torch.Tensor, ...]
+    frozen: frozenset[str] = frozenset()
+
+
+Fields: TypeAlias = tuple[ValueSpec | SubModelSpec, ...]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """One hidden value: its dotted name, its declaration, and its place among all of its kind."""
+
+    name: str
+    spec: ValueSpec
+    position: int
+
+
+@final
+class Blueprint:
+    """A model's tree of parameters and state. Copies of a model share it."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Blueprint, (self.spec,)
+
+    @property
+    def name(self) -> str:
+        """The name of the model definition."""
+        return self.spec.definition.name
+
+    @cached_property
+    def params(self) -> tuple[Leaf, ...]:
+        """The parameters in program order."""
+        return tuple(_leaves(self.spec, state=False))
+
+    @cached_property
+    def state(self) -> tuple[Leaf, ...]:
+        """The buffers and keys in program order."""
+        return tuple(_leaves(self.spec, state=True))
+
+    @cached_property
+    def param_names(self) -> tuple[str, ...]:
+        """The names of the parameters in program order."""
+        return tuple(leaf.name for leaf in self.params)
+
+    @cached_property
+    def stateless_home(self) -> tuple[Home, Home]:
+        """The home of any model without state: in eval mode, and in train mode."""
+        return Home(self, training=False, state=()), Home(self, training=True, state=())
+
+    @cached_property
+    def parts(self) -> Mapping[str, Blueprint]:
+        """The models inside the model, by dotted name; copies of the model share them."""
+        found: dict[str, Blueprint] = {}
+        pending = [("", self.spec)]
+        while pending:
+            prefix, spec = pending.pop()
+            for part in (*spec.params, *spec.state):
+                if isinstance(part, SubModelSpec) and f"{prefix}{part.name}" not in found:
+                    found[f"{prefix}{part.name}"] = Blueprint(part.model)
+                    pending.append((f"{prefix}{part.name}.", part.model))
+        return found
+
+    @cached_property
+    def runner(self) -> Runner:
+        """What runs the definition, for a model that is a part of another."""
+        from ..calls.runner import Runner  # runner.py needs Blueprint
+
+        return Runner(self.spec.definition)
+
+    @cached_property
+    def params_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """The function from flat parameters to the program's nested tuple."""
+        return _compile_tree(self.spec, state=False)
+
+    @cached_property
+    def state_tree(self) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+        """The function from flat state cells to the program's nested tuple."""
+        return _compile_tree(self.spec, state=True)
+
+
+def _fields(spec: ModelSpec, *, state: bool) -> Fields:
+    return spec.state if state else spec.params
+
+
+def _leaves(spec: ModelSpec, *, state: bool) -> Iterator[Leaf]:
+    pending: list[tuple[str, ValueSpec | SubModelSpec]] = [
+        ("", part) for part in reversed(_fields(spec, state=state))
+    ]
+    position = 0
+    while pending:
+        prefix, part = pending.pop()
+        if isinstance(part, ValueSpec):
+            yield Leaf(prefix + part.name, part, position)
+            position += 1
+            continue
+        inside = reversed(_fields(part.model, state=state))
+        pending += ((f"{prefix}{part.name}.", p) for p in inside)
+
+
+def _compile_tree(spec: ModelSpec, *, state: bool) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """Give a function written out for this tree: it runs once a call of the model."""
+    parts: list[str] = []
+    pending: list[Any] = [spec]
+    position = 0
+    while pending:
+        part = pending.pop()
+        match part:
+            case ModelSpec():
+                parts.append("(")
+                pending += (")", *reversed(_fields(part, state=state)))
+            case SubModelSpec(model=model):
+                pending.append(model)
+            case ValueSpec():
+                parts.append(f"v[{position}],")
+                position += 1
+            case _:
+                parts.append(")," if pending else ")")
+    return eval(f"lambda v: {''.join(parts)}", {})
+
+
+def leaf_types(ty: Type) -> list[TensorType]:
+    """Give the tensor types in the type of a model's parameters or state, in program order."""
+    found: list[TensorType] = []
+    pending = [ty]
+    while pending:
+        match pending.pop():
+            case TensorType() as leaf:
+                found.append(leaf)
+            case TupleType(fields):
+                pending += reversed(fields)
+            case RefType(value):
+                pending.append(value)
+            case other:
+                raise AssertionError(f"a model holds no {other}")
+    return found

@@ -1,0 +1,325 @@
+"""Optimisers: SGD with momentum, Adam and AdamW, with torch's defaults and arithmetic.
+
+An optimiser is a small object that a script makes once; what it remembers of a model lives here,
+keyed by the model, so one optimiser may serve several. Compiled code takes over where the script
+stopped, and the other way round: it borrows the memory for a call.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final, TypeAlias, cast, final
+from weakref import WeakKeyDictionary
+
+import torch
+
+from ... import annotations
+from ...diagnostics.catalogue.model import WrongOptimizerState
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.wording import counted
+from ...operators.composite.descent import update_in_place
+from ...translate.models.optimizers import AdamRule, OptimizerRule, Recipe, SGDRule
+from ..values.structure import tensors
+from .commit import Change, commit, setting
+from .model import Model
+from .records import Part
+
+_lists: Final[Any] = torch
+"""Where the functions on lists of tensors are, `_foreach_add_` and its kind, which torch's own
+optimisers call as well."""
+
+Tensors: TypeAlias = Sequence[torch.Tensor]
+
+
+@final
+@dataclass(slots=True)
+class Moments:
+    """What an optimiser remembers of one model: the number of updates, how many of them each
+    parameter sat out while it was frozen, and for each of its moments (velocity, or means of
+    gradient and square) a tensor like each parameter."""
+
+    step: int = 0
+    late: list[int] = field(default_factory=list[int])
+    trees: list[list[torch.Tensor]] = field(default_factory=list[list[torch.Tensor]])
+
+    def fit(self, model: Model, count: int) -> None:
+        """Have `count` moments where the parameters are, zeros at first."""
+        params = model.flat_params()
+        if not self.late:
+            self.late = [0] * len(params)
+        while len(self.trees) < count:
+            self.trees.append([torch.zeros_like(p, requires_grad=False) for p in params])
+        for tree in self.trees:
+            tree[:] = [t.to(p) for t, p in zip(tree, params, strict=True)]
+
+    def after(self, params: Tensors) -> list[int]:
+        """Return how many updates each parameter has sat out after one more."""
+        rows = zip(self.late, params, strict=True)
+        return [late if p.requires_grad else late + 1 for late, p in rows]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """The parameters that one step moves and that have taken equally many steps, with their
+    gradients and moments; `step` is the number of this step."""
+
+    params: list[torch.Tensor]
+    grads: list[torch.Tensor]
+    trees: list[list[torch.Tensor]]
+    step: int
+
+
+def _moving(params: Tensors, grads: Tensors, moments: Moments) -> list[Moving]:
+    """Return the parameters that require a gradient, by the number of steps they have taken."""
+    places: dict[int, list[int]] = {}
+    for place, (param, late) in enumerate(zip(params, moments.late, strict=True)):
+        if param.requires_grad:
+            places.setdefault(late, []).append(place)
+    return [
+        Moving(
+            [params[i] for i in found],
+            [grads[i] for i in found],
+            [[tree[i] for i in found] for tree in moments.trees],
+            moments.step + 1 - late,
+        )
+        for late, found in places.items()
+    ]
+
+
+@dataclass(eq=False)
+class Optimizer(annotations.Optimizer, ABC):
+    """Moves the parameters of a model against their gradient."""
+
+    lr: float
+    state: WeakKeyDictionary[Model, Moments] = field(
+        default_factory=WeakKeyDictionary[Model, Moments], init=False, repr=False
+    )
+
+    @property
+    @abstractmethod
+    def rule(self) -> OptimizerRule:
+        """What it computes, all but the learning rate."""
+
+    @property
+    def __relay__(self) -> Recipe:
+        return Recipe(self.rule, float(self.lr))
+
+    def update(
+        self, model: Model, params: Tensors, grads: Tensors, lr: float | None = None
+    ) -> None:
+        """Take one step, in place; `lr` stands in for the optimiser's own this once. `params` and
+        `grads` are in the model's order. Parameters that require no gradient stay.
+
+        An interrupt comes before or after the whole step.
+        """
+        moments = self.moments(model)
+        rate = self.lr if lr is None else lr
+        with torch.no_grad():
+            changes = [c for m in _moving(params, grads, moments) for c in self.changes(m, rate)]
+            changes.append(setting(moments, "late", moments.after(params)))
+            changes.append(setting(moments, "step", moments.step + 1))
+            commit(changes)
+
+    @abstractmethod
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes to parameters and moments, in place, that one step is."""
+
+    def moments(self, model: Model) -> Moments:
+        """Give what it remembers of a model."""
+        found = self.state.get(model)
+        if found is None:
+            found = self.state[model] = Moments()
+        found.fit(model, self.rule.moments)
+        return found
+
+    def state_dict(self, model: Model) -> dict[str, Any]:
+        """Give what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
+        rate, the number of steps taken, and its moments, each a tensor for every parameter, by
+        name; with `late`, the steps that parameters sat out while they were frozen. As torch's,
+        the tensors are its own, not copies."""
+        found, names = self.moments(model), model.blueprint.param_names
+        moments = [dict(zip(names, tree, strict=True)) for tree in found.trees]
+        state = {"lr": self.lr, "step": found.step, "moments": moments}
+        late = {n: count for n, count in zip(names, found.late, strict=True) if count}
+        return {**state, "late": late} if late else state
+
+    def load_state_dict(self, model: Model, state: Mapping[str, Any]) -> None:
+        """Go on with a model where what `state_dict` gave left off. Raises RunError where it is no
+        state of this kind of optimiser for this model; nothing is changed then."""
+        loaded = _loaded(model, self.rule.moments, state)
+        self.lr, self.state[model] = float(state["lr"]), loaded
+
+    def lend(self, model: Model) -> tuple[Any, ...]:
+        """Give the learning rate and the memory of a model to compiled code."""
+        return memory(model, self.moments(model), self.rule, self.lr)
+
+    def taking_back(self, model: Model, lent: tuple[Any, ...]) -> list[Change]:
+        """Return the changes that remember what compiled code has left of what it was lent."""
+        _, counts, trees = lent
+        found = self.moments(model)
+        taken = [int(n) for n in _leaves(counts)]
+        before = [found.step - late for late in found.late]
+        step = found.step + max((n - b for n, b in zip(taken, before, strict=True)), default=0)
+        kept = found.trees[len(trees) :]
+        return [
+            setting(found, "late", [step - n for n in taken]),
+            setting(found, "step", step),
+            setting(found, "trees", [*map(tensors, trees), *kept]),
+        ]
+
+
+def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
+    """Give copies of saved moments, in the order of the model's parameters. Raises RunError."""
+    name, params = model.blueprint.name, model.flat_params()
+    if set(state) - {"late"} != {"lr", "step", "moments"}:
+        raise RunError(WrongOptimizerState(name, f"it has {_keys(state)}, not lr, step, moments"))
+    saved: list[Mapping[str, torch.Tensor]] = list(state["moments"])
+    if len(saved) != count:
+        why = f"it has {counted(len(saved), 'moment')}, and this optimiser {count}"
+        raise RunError(WrongOptimizerState(name, why))
+    for tree in saved:
+        for param, own in zip(model.blueprint.param_names, params, strict=True):
+            there = tuple(tree[param].shape) if param in tree else None
+            if there != tuple(own.shape):
+                what = "is missing" if there is None else f"has the shape {there}"
+                why = f"`{param}` {what}, and is {tuple(own.shape)} in the model"
+                raise RunError(WrongOptimizerState(name, why))
+    names = model.blueprint.param_names
+    trees = [
+        [tree[n].detach().to(p, copy=True) for n, p in zip(names, params, strict=True)]
+        for tree in saved
+    ]
+    late: Mapping[str, int] = state.get("late", {})
+    return Moments(int(state["step"]), [int(late.get(n, 0)) for n in names], trees)
+
+
+def _keys(state: Mapping[str, Any]) -> str:
+    return ", ".join(map(str, state)) or "nothing"
+
+
+def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
+    """Give the memory of an optimiser as a program has it: the rate, the steps that each
+    parameter has taken, and trees of moments."""
+    device = next((p.device for p in model.flat_params()), None)
+    trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
+    rate = torch.scalar_tensor(float(lr), dtype=torch.float64, device=device)
+    counts = model.blueprint.params_tree([moments.step - late for late in moments.late])
+    return rate, counts, tuple(trees)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    """Return what stands in a record shaped like the parameters of a model, left to right."""
+    found: list[Any] = []
+    pending = [tree]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += reversed(cast("tuple[Any, ...]", value))
+        else:
+            found.append(value)
+    return found
+
+
+def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
+    """Give the memory of an optimiser that has taken no step."""
+    moments = Moments()
+    moments.fit(model, rule.moments)
+    return memory(model, moments, rule, lr)
+
+
+@final
+@dataclass(eq=False)
+class SGD(Optimizer):
+    """Stochastic gradient descent, as `torch.optim.SGD`."""
+
+    momentum: float = 0.0
+    weight_decay: float = 0.0
+    nesterov: bool = False
+
+    @property
+    def rule(self) -> SGDRule:
+        """What it computes, all but the learning rate."""
+        return SGDRule(self.momentum, self.weight_decay, self.nesterov)
+
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes that one step is."""
+        params, grads = moving.params, moving.grads
+        if self.weight_decay:
+            grads = _lists._foreach_add(grads, params, alpha=self.weight_decay)  # noqa: SLF001
+        if not self.momentum:
+            return [partial(_lists._foreach_add_, params, grads, alpha=-lr)]
+        velocity = direction = moving.trees[0]
+        found: list[Change] = [
+            partial(_lists._foreach_mul_, velocity, self.momentum),
+            partial(_lists._foreach_add_, velocity, grads),
+        ]
+        if self.nesterov:
+            direction = [torch.empty_like(p) for p in params]
+            found += [
+                partial(_lists._foreach_copy_, direction, velocity),
+                partial(_lists._foreach_mul_, direction, self.momentum),
+                partial(_lists._foreach_add_, direction, grads),
+            ]
+        return [*found, partial(_lists._foreach_add_, params, direction, alpha=-lr)]
+
+
+@final
+@dataclass(eq=False)
+class Adam(Optimizer):
+    """Adam, as `torch.optim.Adam`; with `decoupled`, AdamW."""
+
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    decoupled: bool = False
+
+    @property
+    def rule(self) -> AdamRule:
+        """What it computes, all but the learning rate."""
+        beta1, beta2 = self.betas
+        return AdamRule((beta1, beta2), self.eps, self.weight_decay, self.decoupled)
+
+    def changes(self, moving: Moving, lr: float) -> list[Change]:
+        """Return the changes that one step is."""
+        (beta1, beta2), params, grads = self.betas, moving.params, moving.grads
+        first, second = moving.trees[:2]
+        found: list[Change] = []
+        if self.weight_decay and self.decoupled:
+            found.append(partial(_lists._foreach_mul_, params, 1 - lr * self.weight_decay))
+        elif self.weight_decay:
+            grads = _lists._foreach_add(grads, params, alpha=self.weight_decay)  # noqa: SLF001
+        below = [torch.empty_like(p) for p in params]
+        return [
+            *found,
+            partial(_lists._foreach_lerp_, first, grads, 1 - beta1),
+            partial(_lists._foreach_mul_, second, beta2),
+            partial(_lists._foreach_addcmul_, second, grads, grads, value=1 - beta2),
+            partial(_lists._foreach_copy_, below, second),
+            partial(_lists._foreach_sqrt_, below),
+            partial(_lists._foreach_div_, below, (1 - beta2**moving.step) ** 0.5),
+            partial(_lists._foreach_add_, below, self.eps),
+            partial(_lists._foreach_addcdiv_, params, first, below, -lr / (1 - beta1**moving.step)),
+        ]
+
+
+def descend(params: Tensors, grads: Sequence[Part], lr: float) -> None:
+    """Move parameters against their gradients by one step of plain descent, in place; those that
+    require no gradient stay.
+
+    An interrupt comes before or after the whole update.
+    """
+    moving = [(p, g) for p, g in zip(params, grads, strict=True) if p.requires_grad]
+    update_in_place(torch, [p for p, _ in moving], [g for _, g in moving], lr)
+
+
+def optimizer_of(recipe: Recipe) -> Optimizer:
+    """Give an optimiser that follows a recipe."""
+    match recipe.rule:
+        case SGDRule(momentum, weight_decay, nesterov):
+            return SGD(recipe.lr, momentum, weight_decay, nesterov)
+        case AdamRule(betas, eps, weight_decay, decoupled):
+            return Adam(recipe.lr, betas, eps, weight_decay, decoupled)

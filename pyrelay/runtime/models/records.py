@@ -1,0 +1,182 @@
+"""Records of tensors by parameter name: the parameters of a model, and their gradients.
+
+Both are immutable mappings keyed like `state_dict`, with arithmetic on all tensors at once. The
+compiled program's nested tuple is kept as it came; names are attached only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Self, TypeAlias, final
+
+import torch
+
+from ...diagnostics.catalogue.model import NoSuchParameter
+from ...diagnostics.diagnostic import RunError
+from ...diagnostics.misspelt import nearest
+from ..interop.autograd import Tree
+from ..values.structure import tensors
+from .model_layout import Home
+
+_lists: Final[Any] = torch
+"""Where the functions on lists of tensors are, `_foreach_add` and its kind."""
+
+
+class TensorRecord(Mapping[str, torch.Tensor]):
+    """Tensors by name, in the order of the program."""
+
+    def __init__(self, home: Home, tree: Tree) -> None:
+        self.home: Final = home
+        self._tree = tree
+
+    @property
+    def tree(self) -> Tree:
+        """The tensors as nested tuples."""
+        return self._tree
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return self.home.blueprint.param_names
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        """Give the tensor of a parameter. Raises RunError with the nearest name."""
+        if name not in self._names:
+            near = nearest(name, self._names)
+            raise RunError(NoSuchParameter(self.home.blueprint.name, name, near))
+        return tensors(self.tree)[self._names.index(name)]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{n}: {tuple(t.shape)}" for n, t in self.items())
+        return f"{type(self).__name__}({shapes})"
+
+    def items(self) -> Any:
+        """Give names with tensors, all at once."""
+        return dict(zip(self._names, tensors(self.tree), strict=True)).items()
+
+    def map(self, function: Callable[..., torch.Tensor], *others: TensorRecord) -> Self:
+        """Give the record of `function` applied to each tensor, with those of `others` beside."""
+        columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
+        with torch.no_grad():
+            found = [function(*row) for row in zip(*columns, strict=True)]
+        return type(self)(self.home, self.home.blueprint.params_tree(found))
+
+    def __add__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.add, other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.sub, other)
+
+    def __rsub__(self, other: float) -> Self:
+        return self.map(lambda t: other - t)
+
+    def __mul__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.mul, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: TensorRecord | float) -> Self:
+        return self._binary(torch.div, other)
+
+    def __rtruediv__(self, other: float) -> Self:
+        return self.map(lambda t: other / t)
+
+    def __neg__(self) -> Self:
+        return self.map(torch.neg)
+
+    def _binary(self, function: Callable[..., torch.Tensor], other: TensorRecord | float) -> Self:
+        if isinstance(other, TensorRecord):
+            return self.map(function, other)
+        return self.map(lambda t: function(t, other))
+
+    def norm(self) -> torch.Tensor:
+        """Give the Euclidean norm of all tensors together, a 0-d tensor."""
+        with torch.no_grad():
+            found = [torch.linalg.vector_norm(t) for t in tensors(self.tree)]
+            return torch.linalg.vector_norm(torch.stack(found)) if found else torch.tensor(0.0)
+
+
+@final
+class Params(TensorRecord):
+    """The parameters of a model, as a value."""
+
+    def descended(self, grads: Any, lr: Any) -> Params:
+        """Return the parameters after a step of plain descent, which leaves the frozen ones."""
+        if not _is_rate(lr) or not isinstance(grads, Grads) or self._belongs_elsewhere(grads):
+            moved = self - grads * lr
+            return self._with_frozen(tensors(moved.tree)) if self.home.frozen else moved
+        params, parts = tensors(self.tree), grads.parts
+        whole = [place for place, part in enumerate(parts) if not isinstance(part, tuple)]
+        with torch.no_grad():
+            pairs = [params[i] for i in whole], [parts[i] for i in whole]
+            added: Any = _lists._foreach_add(*pairs, alpha=-lr) if whole else ()  # noqa: SLF001
+            places = dict(zip(whole, added, strict=True))
+            found = [
+                places[i] if i in places else torch.addmm(params[i], *part, alpha=-lr)
+                for i, part in enumerate(parts)
+            ]
+        return self._with_frozen(found)
+
+    def _belongs_elsewhere(self, grads: Grads) -> bool:
+        """Tell whether a gradient is that of a model of another tree."""
+        return grads.home.blueprint is not self.home.blueprint
+
+    def _with_frozen(self, values: list[torch.Tensor]) -> Params:
+        """Return a record of new values, but for the frozen parameters."""
+        frozen = self.home.frozen
+        if frozen:
+            rows = zip(self._names, tensors(self.tree), values, strict=True)
+            values = [old if name in frozen else new for name, old, new in rows]
+        return Params(self.home, self.home.blueprint.params_tree(values))
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
+
+
+Part: TypeAlias = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+"""A tensor, or two matrices whose product it is."""
+
+
+@final
+class Grads(TensorRecord):
+    """The gradient of a model's parameters. Products of matrices are made when they are asked for;
+    an update multiplies the matrices into the parameter instead."""
+
+    def __init__(self, home: Home, tree: Tree, parts: Sequence[Part] | None = None) -> None:
+        """`parts` are the leaves of the tree, which may be pairs there."""
+        super().__init__(home, tree)
+        self._parts = parts
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """The gradients in the order of the parameters, as far as they are made."""
+        if self._parts is None:
+            self._parts = tensors(self._tree)
+        return self._parts
+
+    @property
+    def tree(self) -> Tree:
+        """The tensors as nested tuples."""
+        if any(isinstance(part, tuple) for part in self.parts):
+            # From here on these are the gradient: a script may write to them.
+            self._parts = [_whole(part) for part in self.parts]
+            self._tree = self.home.blueprint.params_tree(self._parts)
+        return self._tree
+
+
+def _whole(part: Part) -> torch.Tensor:
+    if not isinstance(part, tuple):
+        return part
+    with torch.no_grad():
+        return torch.matmul(*part)

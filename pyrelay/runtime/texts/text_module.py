@@ -1,0 +1,348 @@
+"""Modules as objects: `relay.parse(text)`, whose functions are called like any relay function.
+
+A function of a module runs with what it reaches alone, so that another function of the module that
+is not right stands in nobody's way; `check` looks at all of them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeAlias, final
+
+from ...config import may_compile
+from ...diagnostics.catalogue.call import WouldCompile, WrongCall
+from ...diagnostics.catalogue.signatures import WrongArguments
+from ...diagnostics.catalogue.text import DamagedData
+from ...diagnostics.diagnostic import CheckError, Report, RunError
+from ...diagnostics.misspelt import nearest
+from ...infer import infer
+from ...ir.expr import Function, Rule
+from ...ir.module import Module
+from ...ir.traverse import free_globals
+from ...ir.types import Type
+from ...ir.verify import Stage, VerifyError, verify
+from ...passes.ranks import Ranks, open_count
+from ...prelude.library import LINKED
+from ...prelude.relay_library import RELAY_LINKED
+from ...text.dialect import RELAY, dialect_of
+from ...text.json import from_json, to_json
+from ...text.parser import parse_module
+from ...text.printer import to_text
+from ..calls.arguments import Parameter
+from ..calls.derive import derive
+from ..calls.describing import may_join
+from ..calls.entry import Entry
+from ..calls.open_program import OpenProgram
+from ..calls.rank_reader import RankReader
+from ..calls.runner import CacheInfo
+from ..compile.program import Program
+from ..compile.show import difference, explanation, stage_text, type_text
+from ..compile.warn import warn
+from ..interop.pullback import pullback_of
+from ..values.representation import UserData
+from .text_data import classes_of, data_of
+from .text_instances import instance, type_vars, types_of_values
+
+Derived: TypeAlias = "tuple[Rule, tuple[int, ...] | None, bool, bool]"
+"""How a function is a transform of another: the rule, the parameters, `single` and `has_aux`."""
+
+
+@final
+class RelayModule(Mapping[str, "ModuleFunction"]):
+    """The functions of a module by name: `module["main"](x)`. It never changes.
+
+    `str(module)` is its text, which `relay.parse` reads back to an equal module; `module.ir` the
+    module as data.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.ir: Final = module
+        self._made: Final[dict[str, ModuleFunction]] = {}
+
+    def __getitem__(self, name: str) -> ModuleFunction:
+        """Give the function of that name. Raises KeyError, which says what name is near."""
+        if name not in self.ir.functions:
+            near = nearest(name, self.ir.functions)
+            known = f"did you mean {near!r}?" if near else f"it has {', '.join(self) or 'none'}"
+            raise KeyError(f"the module has no function {name!r}; {known}")
+        if name not in self._made:
+            self._made[name] = ModuleFunction(self.ir, name, self._data)
+        return self._made[name]
+
+    @property
+    def classes(self) -> Mapping[str, type]:
+        """The constructors of the module's data types, as classes of values: `classes["Cons"]`."""
+        return classes_of(self._data)
+
+    @cached_property
+    def _data(self) -> UserData:
+        return data_of(self.ir)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.ir.functions)
+
+    def __len__(self) -> int:
+        return len(self.ir.functions)
+
+    def __str__(self) -> str:
+        return to_text(self.ir)
+
+    def __repr__(self) -> str:
+        return f"<relay module of {', '.join(self) or 'no functions'}>"
+
+    def check(self, *, strict: bool = False) -> Report:
+        """Check all functions; with `strict`, refuse equations of sizes that their types do not
+        tell. Raises CheckError with every mistake found."""
+        if strict:
+            infer(self.ir, strict=True)
+        rest = self.ir
+        for name in self._unused_at_any_rank():
+            self[name].check()
+            rest = Module({n: f for n, f in rest.functions.items() if n != name}, rest.adts)
+        typed = Program(rest, "").typed
+        if not typed.functions:
+            return Report(())
+        program = Program.of_typed(typed, next(iter(typed.functions)))
+        _ = program.derived
+        return Report(program.warnings)
+
+    def _unused_at_any_rank(self) -> list[str]:
+        """Return the functions of tensors of any rank that no other mentions: no use shows one."""
+        used = {m for n, f in self.ir.functions.items() for m in free_globals(f) if m != n}
+        open_ = (n for n, f in self.ir.functions.items() if open_count([p.ty for p in f.params]))
+        return [name for name in open_ if name not in used]
+
+    @property
+    def typed(self) -> RelayModule:
+        """The module after inference, every type written. Raises CheckError."""
+        return RelayModule(Program(self.ir, "").typed)
+
+    def to_json(self) -> str:
+        """Give the module as JSON, which `relay.parse` reads too."""
+        return to_json(self.ir)
+
+
+@final
+class ModuleFunction:
+    """A function of a module: call it, check it, differentiate it, look inside."""
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        data: UserData,
+        *,
+        joins: bool = True,
+        base: str | None = None,
+        derived: tuple[Derived, ...] = (),
+    ) -> None:
+        """`data` are the classes of the module's data types; `joins` says that calls join torch's
+        autograd. A function that is a transform, or one of one, says of which other, `base`, and
+        how."""
+        self.__name__: str = name
+        self._entry_name: Final = name
+        self._given: Final = reached(module, name)
+        self._joins: Final = joins
+        self._data: Final = data
+        self._hits = 0
+        self._base: Final = name if base is None else base
+        self._derived: Final = derived
+        self._open: Final = type_vars(self._given.functions[self._base])
+        self._instances: Final[dict[tuple[tuple[str, Type], ...], ModuleFunction]] = {}
+        self._opened: Final = OpenProgram(self._given, name, data)
+        self._at: Final[dict[Ranks, ModuleFunction]] = {}
+        """The function at ranks, where it takes tensors of any rank."""
+        self._transforms: Final[dict[Derived, ModuleFunction]] = {}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Compile at the first call, and run. Raises CheckError and RunError."""
+        told = self._told(args, kwargs)
+        if told is not None:
+            return told(*args, **kwargs)
+        if "_entry" in self.__dict__:
+            self._hits += 1
+        elif not may_compile():
+            raise RunError(WouldCompile(self.__name__, "this is its first call"))
+        return self._entry(self._bound(args, kwargs))
+
+    def interpret(self, *args: Any, **kwargs: Any) -> Any:
+        """Run in the reference evaluator instead of compiled code."""
+        told = self._told(args, kwargs)
+        if told is not None:
+            return told.interpret(*args, **kwargs)
+        return self._entry.interpret(self._bound(args, kwargs))
+
+    def __repr__(self) -> str:
+        return f"<relay function {self.__name__}>"
+
+    def __str__(self) -> str:
+        return self.show("typed")
+
+    def check(self) -> Report:
+        """Check the function and everything it reaches. Raises CheckError."""
+        _ = self._program.derived
+        return Report(self._program.warnings)
+
+    @property
+    def type(self) -> str:
+        """The inferred type, its sizes and the equations between them included."""
+        return type_text(self._program)
+
+    @property
+    def module(self) -> Module:
+        """The typed IR of the function and everything it reaches."""
+        return self._program.typed
+
+    def show(self, stage: str = "typed") -> str:
+        """Give the program at a stage: source, typed, anf, grad, simplified, regions or host."""
+        if stage == "source":
+            return to_text(self._given)
+        return stage_text(self._program, stage)
+
+    def explain(self) -> str:
+        """Tell what kernels and regions the function becomes, what each moves and computes, and
+        why what is stored between them is."""
+        return explanation(self._program)
+
+    def diff(self, before: str, after: str) -> str:
+        """Give what changed between two stages, as a unified diff."""
+        return difference(self.show, before, after)
+
+    def cache_info(self) -> CacheInfo:
+        """Tell what is compiled and how often it was used."""
+        compiled = int("_entry" in self.__dict__)
+        return CacheInfo(compiled, self._hits, compiled)
+
+    def transformed(
+        self, rule: Rule, wrt: tuple[str, ...] | None, *, single: bool, has_aux: bool
+    ) -> ModuleFunction:
+        """Return a transform of the function, such as its gradient in the parameters `wrt`, the
+        same object each time."""
+        names = [p.name for p in self._function.params]
+        for name in wrt or ():
+            if name not in names:
+                signature = f"{self.__name__}({', '.join(names)})"
+                why = f"has no parameter {name!r} to differentiate in"
+                head = self._function.span
+                raise CheckError(WrongArguments(head, self.__name__, why, signature))
+        places = None if wrt is None else tuple(map(names.index, wrt))
+        how = (rule, places, single, has_aux)
+        if how in self._transforms:
+            return self._transforms[how]
+        module, entry = derive(
+            self._given, self._entry_name, rule, places, single=single, has_aux=has_aux
+        )
+        derived = (*self._derived, how)
+        joins = rule is not Rule.VJP
+        made = ModuleFunction(
+            module, entry, self._data, joins=joins, base=self._base, derived=derived
+        )
+        return self._transforms.setdefault(how, made)
+
+    def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
+        """Give the function at the types of its arguments, where it leaves types open and what is
+        differentiated has to look into them."""
+        if self._opened.is_open:
+            return self._at_ranks(self._bound(args, kwargs))
+        if not self._open:
+            return None
+        values = self._bound(args, kwargs)
+        if not self._derived and not (self._joins and may_join(values)):
+            return None
+        params = self._given.functions[self._base].params
+        given = [(p.ty, v) for p, v in zip(params, values, strict=False) if p.ty is not None]
+        types = types_of_values(self._given, self._data).solve(given, self._open)
+        key = tuple(types.items())
+        if not types:
+            return None
+        if key not in self._instances:
+            module, name = instance(self._given, self._base, types)
+            for rule, wrt, single, has_aux in self._derived:
+                module, name = derive(module, name, rule, wrt, single=single, has_aux=has_aux)
+            made = ModuleFunction(module, name, self._data, joins=self._joins)
+            made.__name__ = self.__name__
+            self._instances[key] = made
+        return self._instances[key]
+
+    def _at_ranks(self, values: tuple[Any, ...]) -> ModuleFunction:
+        fields = types_of_values(self._given, self._data).fields
+        ranks = RankReader(self._opened.parameters, fields).ranks(values)
+        if ranks not in self._at:
+            program = self._opened.at(ranks)
+            made = ModuleFunction(program.translated, program.entry, self._data, joins=self._joins)
+            made.__name__ = self.__name__
+            self._at[ranks] = made
+        return self._at[ranks]
+
+    @property
+    def _function(self) -> Function:
+        return self._given.functions[self._entry_name]
+
+    @cached_property
+    def _program(self) -> Program:
+        return self._opened.first()
+
+    @cached_property
+    def _entry(self) -> Entry:
+        program = self._program
+        warn(program.warnings)
+        parameters = tuple(
+            Parameter(p.name, p.ty, p.span) for p in program.function.params if p.ty is not None
+        )
+        pullback = pullback_of(program) if self._joins else None
+        return Entry(self.__name__, program, parameters, None, pullback)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not kwargs and len(args) == len(self._function.params):
+            return args
+        try:
+            return self._signature.bind(*args, **kwargs).args
+        except TypeError as error:
+            raise RunError(WrongCall(self.__name__, self._function.span, str(error))) from None
+
+    @cached_property
+    def _signature(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        if not all(p.name.isidentifier() for p in self._function.params):
+            kind = inspect.Parameter.POSITIONAL_ONLY
+        names = [
+            p.name if p.name.isidentifier() else f"p{i}"
+            for i, p in enumerate(self._function.params)
+        ]
+        return inspect.Signature([inspect.Parameter(name, kind) for name in names])
+
+
+def reached(module: Module, entry: str) -> Module:
+    """Give the module with the functions that an entry reaches, in the order of the module."""
+    found = {entry}
+    pending = [entry]
+    while pending:
+        for name in free_globals(module.functions[pending.pop()]):
+            if name in module.functions and name not in found:
+                found.add(name)
+                pending.append(name)
+    functions = {n: f for n, f in module.functions.items() if n in found}
+    return Module(functions, module.adts, module.strict_dtypes)
+
+
+def parse(source: str | Path, name: str = "<text>") -> RelayModule:
+    """Give the module of a text: our own, Relay's under its header, or JSON. Raises CheckError.
+
+    `source` may be the path of a file. Names of the prelude need no definition in the text.
+    """
+    if isinstance(source, Path):
+        name, source = str(source), source.read_text(encoding="utf-8")
+    if source.lstrip().startswith("{"):
+        program = from_json(source, name)
+        if not isinstance(program, Module):
+            raise CheckError(DamagedData(program.span, "it holds an expression, not a module"))
+        try:
+            verify(program, Stage.TRANSLATED)
+        except VerifyError as error:
+            raise CheckError(DamagedData(error.node.span, str(error))) from error
+        return RelayModule(program)
+    library = RELAY_LINKED if dialect_of(source) is RELAY else LINKED
+    return RelayModule(parse_module(source, name, library=library))

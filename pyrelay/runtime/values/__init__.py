@@ -1,0 +1,1 @@
+"""Run-time values, and their forms inside and outside of compiled code."""

@@ -1,0 +1,75 @@
+"""Reading the tensors of host values whose types are known: one written-out function per type.
+
+Walking nested tuples costs more than a small call; the generated function is a plain list display.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from ...ir.types import SizeType, TensorType, TupleType, Type
+
+Reader: TypeAlias = Callable[[Sequence[Any]], list[Any]]
+"""From values to the leaves inside their tuples, left to right."""
+
+Key: TypeAlias = tuple[Any, ...]
+
+
+@lru_cache(maxsize=1024)
+def leaf_reader(types: tuple[Type, ...]) -> Reader:
+    """Give what reads the leaves of values of these types; what is no tuple is a leaf."""
+    parts: list[str] = []
+    pending = [(f"v[{i}]", ty) for i, ty in reversed(list(enumerate(types)))]
+    while pending:
+        path, ty = pending.pop()
+        if isinstance(ty, TupleType):
+            fields = enumerate(ty.fields)
+            pending += reversed([(f"{path}[{i}]", f) for i, f in fields])
+        else:
+            parts.append(path)
+    return eval(f"lambda v: [{', '.join(parts)}]", {})
+
+
+def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:
+    """Give what reads off arguments of these types what a call depends on: of a tensor its dtype,
+    shape and device; of the leading parts of models, which have the shapes they were made with,
+    dtype and device of the first tensor. It raises AttributeError for what has none of these.
+
+    None where an argument may be anything but a tensor.
+    """
+    parts: list[str] = []
+    for index, ty in enumerate(types):
+        name = f"v[{index}]"
+        if index >= models:
+            if not isinstance(ty, TensorType) or not ty.rank:
+                return None
+            parts.append(f"{name}.dtype, {name}.shape, {name}.device")
+            continue
+        while isinstance(ty, TupleType) and ty.fields:
+            ty, name = ty.fields[0], f"{name}[0]"
+        if isinstance(ty, TensorType):
+            parts.append(f"{name}.dtype, {name}.device")
+    return eval(f"lambda v: ({', '.join([*parts, ''])})", {}) if parts else None
+
+
+def has_only_numbers(ty: Type) -> bool:
+    """Tell whether a type is made of tensors, sizes and tuples of these alone."""
+    pending = [ty]
+    while pending:
+        match pending.pop():
+            case TupleType(fields) if fields:
+                pending += fields
+            case TensorType() | SizeType():
+                pass
+            case _:
+                return False
+    return True
+
+
+def first_leaf(tree: Any) -> Any:
+    """Give the first leaf of nested tuples, None if there is none before an empty tuple."""
+    while type(tree) is tuple:
+        tree = tree[0] if tree else None
+    return tree

@@ -1,0 +1,1 @@
+"""From lark's tree to IR."""

@@ -1,0 +1,264 @@
+"""Programs in a form that Python can say, with the same values and effects.
+
+What Python has no words for is put in others before it is printed:
+
+* a match that need not be complete ends in a case that stops the program;
+* cases behind one that takes all are left out, and so are guards that are known;
+* a guard that is more than an expression calls a local function;
+* a hidden parameter is its value;
+* the new buffers of a layer that does not train are the old ones;
+* what would nest too deep becomes a local function.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from ..ir.expr import (
+    Binding,
+    BindPattern,
+    Call,
+    Clause,
+    Constant,
+    Constructor,
+    ConstructorPattern,
+    Expr,
+    Flavour,
+    Function,
+    If,
+    LetBlock,
+    Match,
+    Pattern,
+    Tuple,
+    TupleGet,
+    TuplePattern,
+    Var,
+    Wildcard,
+    type_of,
+)
+from ..ir.module import AdtDef, Module
+from ..ir.op import Holder, Op
+from ..ir.traverse import (
+    free_vars,
+    let,
+    pattern_vars,
+    post_order,
+    rewrite,
+    spine,
+    substitute,
+    takes_all,
+)
+from ..ir.types import BOOL, AdtType, FnType, TupleType
+from ..operators.composite.model import param
+from ..operators.host.failing import fail
+from .expressible import gives_first, is_one_expression
+from .shallow import shallow
+
+_UNMATCHED: Final = "MatchError: no case matches the value"
+
+
+def sayable(module: Module) -> Module:
+    """Give a module in A-normal form in other words where Python has none for it."""
+    functions = {n: _said(f, module.adts) for n, f in module.functions.items()}
+    return replace(module, functions=functions)
+
+
+def _said(function: Function, adts: Mapping[str, AdtDef]) -> Function:
+    known = {b.var: v for b in _bindings(function) if (v := _alias(b.value)) is not None}
+    for var, value in known.items():
+        while isinstance(value, Var) and value in known:
+            value = known[value]
+        known[var] = value
+    whole = _used_whole(function)
+
+    def change(node: Expr) -> Expr:
+        match node:
+            case Match():
+                return _complete(node, adts)
+            case LetBlock(flavour=flavour, bindings=bindings) if flavour is not Flavour.REC:
+                kept = (b for b in bindings if b.var not in known)
+                made = [b for kept_one in kept for b in _with_buffers(kept_one, whole)]
+                return replace(node, bindings=tuple(made)) if made else node.body
+            case _:
+                return node
+
+    plain = rewrite(substitute(function, known), change)
+    found = rewrite(plain, lambda node: _with_guards(node, adts))
+    assert isinstance(found, Function)
+    return shallow(found)
+
+
+def _bindings(function: Function) -> Iterator[Binding]:
+    for node in post_order(function):
+        if isinstance(node, LetBlock) and node.flavour is not Flavour.REC:
+            yield from node.bindings
+
+
+def _alias(value: Expr) -> Expr | None:
+    """Give what a call stands for that Python has no call for."""
+    return value.args[0] if isinstance(value, Call) and value.callee is param else None
+
+
+# Layers that do not train: Python's call gives the output alone.
+
+
+def _used_whole(function: Function) -> frozenset[Var]:
+    """Give the results of layers with buffers that are used other than for the output."""
+    layers = {b.var for b in _bindings(function) if gives_first(b.value)}
+    uses: Counter[Expr] = Counter()
+    for node in post_order(function):
+        if isinstance(node, TupleGet) and node.index == 0:
+            uses[node.value] -= 1
+        elif isinstance(node, Var):
+            uses[node] += 1
+    return frozenset(var for var in layers if uses[var] > 0)
+
+
+def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
+    """Give a binding; of a layer of which all is used, with the buffers as they were."""
+    var, call = binding.var, binding.value
+    if var not in whole:
+        yield binding
+        return
+    assert isinstance(call, Call)
+    assert isinstance(call.callee, Op)
+    assert isinstance(call.ty, TupleType)
+    places = {p.name: i for i, p in enumerate(call.callee.operands)}
+    held = [places[h.name] for h in call.callee.hidden if h.holder is Holder.BUFFER]
+    layer, output = Var(call.callee.name, call.ty, span=call.span), call.ty.fields[0]
+    first = Var("output", output, span=call.span)
+    yield Binding(layer, call)
+    yield Binding(first, TupleGet(layer, 0, output, span=call.span))
+    yield Binding(var, Tuple((first, *(call.args[i] for i in held)), call.ty, span=call.span))
+
+
+# Matches.
+
+
+def _complete(match: Match, adts: Mapping[str, AdtDef]) -> Match:
+    """Give a match that takes every value, without cases that none reaches."""
+    clauses: list[Clause] = []
+    for clause in match.clauses:
+        guard = clause.guard
+        if isinstance(guard, Constant):
+            if guard.value is False:
+                continue
+            clause = replace(clause, guard=None)
+        clauses.append(clause)
+        if clause.guard is None and takes_all(clause.pattern):
+            break
+    if (match.partial or not clauses) and not _takes_every(clauses, match, adts):
+        pattern = Wildcard(span=match.span)
+        clauses.append(Clause(pattern, _stopped(match)))
+    return replace(match, clauses=tuple(clauses), partial=False)
+
+
+def _takes_every(clauses: list[Clause], match: Match, adts: Mapping[str, AdtDef]) -> bool:
+    """Tell whether clauses are seen to take every value, without looking into the fields."""
+    ty = match.value.ty
+    simple = [_outside(c.pattern) for c in clauses if c.guard is None]
+    if any(isinstance(p, Wildcard) or _takes_tuple(p) for p in simple):
+        return True
+    if not isinstance(ty, AdtType) or ty.name not in adts:
+        return False
+    named = {
+        p.name
+        for p in simple
+        if isinstance(p, ConstructorPattern) and all(map(takes_all, p.fields))
+    }
+    return named == {c.name for c in adts[ty.name].constructors}
+
+
+def _outside(pattern: Pattern) -> Pattern:
+    while isinstance(pattern, BindPattern):
+        if pattern.inner is None:
+            return Wildcard(span=pattern.span)
+        pattern = pattern.inner
+    return pattern
+
+
+def _takes_tuple(pattern: Pattern) -> bool:
+    return isinstance(pattern, TuplePattern) and all(map(takes_all, pattern.fields))
+
+
+def _stopped(match: Match) -> Expr:
+    call = Call(fail, (), {"message": _UNMATCHED}, ty=match.ty, span=match.span)
+    var = Var("unmatched", match.ty, span=match.span)
+    binding = Binding(var, call)
+    return LetBlock((binding,), var, Flavour.IMPURE, match.ty, span=match.span)
+
+
+# Guards. A guard has no place for statements.
+
+
+def _with_guards(node: Expr, adts: Mapping[str, AdtDef]) -> Expr:
+    """Give a node whose matches have only guards that are expressions."""
+    match node:
+        case Match():
+            return _with_short_guards(node, adts)
+        case LetBlock(bindings=bindings) if any(_is_block(b) for b in bindings):
+            return replace(node, bindings=tuple(b for each in bindings for b in _flat(each)))
+        case _:
+            return node
+
+
+def _is_block(binding: Binding) -> bool:
+    return isinstance(binding.value, LetBlock)
+
+
+def _flat(binding: Binding) -> tuple[Binding, ...]:
+    """Give a binding; of a block the bindings before its body."""
+    if not isinstance(binding.value, LetBlock):
+        return (binding,)
+    return (*binding.value.bindings, Binding(binding.var, binding.value.body))
+
+
+def _with_short_guards(match: Match, adts: Mapping[str, AdtDef]) -> Expr:
+    """Give a match that calls local functions in the place of its long guards, behind these."""
+    functions: list[Binding] = []
+    clauses: list[Clause] = []
+    for clause in match.clauses:
+        if clause.guard is not None and not is_one_expression(clause.guard, adts):
+            function, call = _guard(clause.pattern, clause.guard)
+            functions.append(function)
+            clause = replace(clause, guard=call)
+        clauses.append(clause)
+    return let(functions, replace(match, clauses=tuple(clauses))) if functions else match
+
+
+def _may_end(value: Expr) -> bool:
+    if isinstance(value, Call):
+        return isinstance(value.callee, Expr) and not isinstance(value.callee, Constructor)
+    return isinstance(value, If | Match)
+
+
+def _in_tail(body: Expr) -> Expr:
+    """Give a body that ends in the branch, or the call, that it names last, if it names one."""
+    blocks, end = spine(body)
+    if not blocks or not _may_end(blocks[-1].bindings[-1].value):
+        return body
+    *before, last = blocks
+    *most, named = last.bindings
+    if named.var is not end:
+        return body
+    found = let(most, named.value, last.flavour)
+    for block in reversed(before):
+        found = replace(block, body=found)
+    return found
+
+
+def _guard(pattern: Pattern, guard: Expr) -> tuple[Binding, Expr]:
+    """Give a guard as a function of what it uses of its pattern, and its call."""
+    used = set(free_vars(guard))
+    given = [v for v in pattern_vars(pattern) if v in used]
+    params = {v: replace(v) for v in given}
+    ty = FnType(tuple(type_of(v) for v in given), BOOL)
+    body = substitute(_in_tail(guard), params)
+    function = Function(tuple(params.values()), body, BOOL, name="guard", ty=ty, span=guard.span)
+    name = Var("guard", ty, span=guard.span)
+    holds = Var("holds", BOOL, span=guard.span)
+    call = Call(name, tuple(given), ty=BOOL, span=guard.span)
+    return Binding(name, function), let((Binding(holds, call),), holds)

@@ -1,0 +1,214 @@
+"""Calls of relay functions, of models, and of nested functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from ...annotations import ModelAnnotation, ParamsAnnotation
+from ...diagnostics.catalogue.signatures import WrongArguments
+from ...diagnostics.source import Span
+from ...ir.dims import Dim, DimVar
+from ...ir.expr import Call, Expr, Function, GlobalVar, RefRead, Var
+from ...ir.placeholder import placeholder
+from ...ir.traverse import Steps
+from ...ir.types import Type
+from ..context import Context, ModelParts, field_of
+from ..instances import function_operands
+from ..models.optimizers import STAND_IN, OptimizerUse
+from ..models.passed_models import model_arguments, pass_on, use_instance
+from ..names.environment import Bound, LocalFunction, Static
+from ..names.mentions import lift, mention
+from ..source.definition import Definition, DerivedFunction, ModelUse
+from ..source.signature import Signature
+from .arguments import Callee, Slot, in_order, match_arguments, require
+from .attributes import optimizer_named, static_argument
+
+
+def definition_call(
+    cx: Context,
+    node: ast.Call,
+    definition: Definition,
+    types: ast.Subscript | None = None,
+    receiver: ast.expr | None = None,
+) -> Steps[Expr]:
+    """Translate a call of a relay function or of a model definition; `types` is what is called if
+    it says type arguments, `receiver` the instance whose method is called."""
+    wanted, cx.wanted = cx.wanted, None
+    span = cx.span(node)
+    signature = cx.program.signature(definition)
+    bound = match_call(cx, node, definition.name, signature, receiver)
+    if bound is None:
+        return placeholder(span)
+    given = static_arguments(cx, bound, definition, signature)
+    models = model_arguments(cx, bound, signature)
+    cx.wanted = wanted
+    name, hidden = function_operands(cx, definition, span, given, models)
+    pass_on(cx, bound, name, models)
+    cx.wanted = None
+    args = () if types is None else _type_arguments(cx, types, definition, signature)
+    return (yield _apply(cx, node, GlobalVar(name, span=span), hidden, bound, signature, args))
+
+
+def _type_arguments(
+    cx: Context, node: ast.Subscript, definition: Definition, signature: Signature
+) -> tuple[Type | Dim, ...]:
+    """Give the sizes and types in `f[...]`; none when they do not fit, which is reported."""
+    nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    found = [cx.annotations.read_argument(n, cx.span(n)) for n in nodes]
+    args = tuple(a for a in found if a is not None)
+    params = signature.type_params
+    kinds = [isinstance(p, DimVar) for p in params]
+    if len(args) == len(nodes) and kinds != [isinstance(a, Dim) for a in args]:
+        names = ", ".join(f"`{p.name}`" for p in params) or "none"
+        why = "does not take these type arguments"
+        way = f"its type parameters are, in order, {names}"
+        problem = WrongArguments(cx.span(node), definition.name, why, signature.text, way=way)
+        cx.program.report(problem)
+        return ()
+    return args if len(args) == len(nodes) else ()
+
+
+def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Steps[Expr]:
+    """Translate a call of what a transform made of a relay function in a script."""
+    signature = cx.program.signature(function.definition)
+    bound = match_call(cx, node, function.name, signature)
+    callee = mention(cx, function, cx.span(node.func), bound or {})
+    if bound is None:
+        return callee
+    return (yield _apply(cx, node, callee, (), bound, signature))
+
+
+def match_call(
+    cx: Context,
+    node: ast.Call,
+    name: str,
+    signature: Signature,
+    receiver: ast.expr | None = None,
+) -> dict[str, ast.expr] | None:
+    """Return the arguments of a call of a relay function by parameter, the `receiver` of a method
+    first; None when they do not fit."""
+    slots = tuple(
+        # What a static parameter needs is asked of the instance, which may know it already.
+        Slot(p.name, p.required and p.static is None, p.keyword_only)
+        for p in signature.parameters
+    )
+    callee = Callee(name, slots, signature.text, received=0 if receiver is None else 1)
+    found = match_arguments(cx, node, callee)
+    if found is None or not require(cx, node, callee, found):
+        return None
+    return found if receiver is None else {slots[0].name: receiver, **found}
+
+
+def _apply(
+    cx: Context,
+    node: ast.Call,
+    callee: Expr,
+    hidden: tuple[Expr, ...],
+    bound: Mapping[str, ast.expr],
+    signature: Signature,
+    type_args: tuple[Type | Dim, ...] = (),
+) -> Steps[Expr]:
+    span = cx.span(node)
+    values = {p.name: p for p in signature.values}
+    written: dict[str, Expr] = {}
+    for name, argument in bound.items():
+        if name in values:
+            model = None if values[name].model is None else model_operand(cx, argument)
+            written[name] = (yield cx.expression(argument)) if model is None else model
+
+    def call(args: Mapping[str, Expr]) -> Expr:
+        operands = tuple(
+            args.get(n) or lift(cx, Static(p.default), n, span) for n, p in values.items()
+        )
+        return Call(callee, (*hidden, *operands), type_args=type_args, span=span)
+
+    return in_order(written, list(values), call)
+
+
+def static_arguments(
+    cx: Context, bound: Mapping[str, ast.expr], definition: Definition, signature: Signature
+) -> dict[str, Any]:
+    """Give the static arguments of a call that are written."""
+    found: dict[str, Any] = {}
+    for parameter in signature.statics:
+        if parameter.name in bound and parameter.static is OptimizerUse:
+            found[parameter.name] = optimizer_named(cx, bound[parameter.name]) or STAND_IN
+        elif parameter.name in bound:
+            what = f"`{parameter.name}` of `{definition.name}`"
+            wanted = "a number, a captured constant or a static parameter"
+            found[parameter.name] = static_argument(cx, bound[parameter.name], what, wanted)
+    return found
+
+
+def annotated_definition(
+    annotation: ModelAnnotation | ParamsAnnotation | None,
+) -> Definition | None:
+    """Return the definition that `Model[net]` or `Params[net]` names, if it names one."""
+    found = None if annotation is None else getattr(annotation.definition, "__relay__", None)
+    return found if isinstance(found, Definition) else None
+
+
+def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
+    """Give the parts of an explicit model: the parameters read from its cell, and its state."""
+    params: Expr = RefRead(model_field(cx, name, 0, span), span=span)
+    if use.optimizer is not None:
+        params = field_of(params, 0, span)
+    return ModelParts(params, model_field(cx, name, 1, span), use_instance(cx, use, span))
+
+
+def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
+    """Give a field of an explicit model: 0 is its cell, 1 its state."""
+    entry = cx.local(name, span)
+    assert entry is not None
+    assert entry.atom is not None, "a model is always a variable"
+    cx.program.updates.unite(entry.places)
+    return field_of(entry.atom, index, span)
+
+
+def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+    """Translate a call of an explicit model, `model(x)`."""
+    span = cx.span(node)
+    parts = explicit_parts(cx, name, use, span)
+    signature = cx.program.signature(use.definition)
+    bound = match_call(cx, node, name, signature)
+    if bound is None:
+        return placeholder(span)
+    function = cx.program.function_name(parts.instance)
+    hidden = (parts.params, parts.state)
+    return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
+
+
+def model_function(cx: Context, name: str, use: ModelUse, span: Span) -> Function:
+    """Return an explicit model as a function value, which reads its parameters when called."""
+    parts = explicit_parts(cx, name, use, span)
+    signature = cx.program.signature(use.definition)
+    callee = GlobalVar(cx.program.function_name(parts.instance), span=span)
+    params = tuple(Var(p.name, span=span) for p in signature.values)
+    call = Call(callee, (parts.params, parts.state, *params), span=span)
+    return Function(params, call, span=span)
+
+
+def model_operand(cx: Context, node: ast.expr) -> Expr | None:
+    """Return the explicit model that a name stands for, to be passed on as the model it is."""
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    return entry.atom if isinstance(entry, Bound) and entry.model is not None else None
+
+
+def local_call(cx: Context, node: ast.Call, callee: Expr, function: LocalFunction) -> Steps[Expr]:
+    """Translate a call of a nested `def` by its name."""
+    slots = tuple(Slot(p, p not in function.defaults) for p in function.params)
+    found = Callee(function.name, slots, f"{function.name}({', '.join(function.params)})")
+    bound = match_arguments(cx, node, found)
+    if bound is None or not require(cx, node, found, bound):
+        return placeholder(cx.span(node))
+    written: dict[str, Expr] = {}
+    for name, argument in bound.items():
+        written[name] = yield cx.expression(argument)
+
+    def call(args: Mapping[str, Expr]) -> Expr:
+        operands = (args[n] if n in args else function.defaults[n] for n in function.params)
+        return Call(callee, tuple(operands), span=cx.span(node))
+
+    return in_order(written, function.params, call)

@@ -1,0 +1,1 @@
+"""Statements: sequences, branches, loops and matches."""

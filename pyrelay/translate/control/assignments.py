@@ -1,0 +1,429 @@
+"""Assignments: names, tuples of names, items, and the content of cells."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.catalogue.names import (
+    OuterAssignment,
+    SharedItem,
+)
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.expr import Call, Expr, GlobalVar, RefRead, RefWrite, Tuple, TupleGet, Var
+from ...ir.intrinsics import Intrinsic
+from ...ir.placeholder import is_placeholder
+from ...ir.traverse import Steps
+from ...ir.types import UNKNOWN, TupleType
+from ...operators.host.loop import unpacked
+from ..calls.functions import model_operand
+from ..calls.subscripts import (
+    Place,
+    copied,
+    first_place,
+    fixed,
+    is_last,
+    item,
+    read_place,
+    replaced,
+)
+from ..calls.tables import BINARY
+from ..context import Context
+from ..data.optional_parts import inner_displays
+from ..instances import makes_site
+from ..lists.list_append import (
+    assign_grown,
+    bind_grown,
+    extend_grown,
+    grown_list,
+    hold_elements,
+    hold_lists,
+    refuse_grown,
+    turned,
+)
+from ..models.creation import created, created_place
+from ..models.model_calls import pure_function
+from ..models.optimizers import STAND_IN, OptimizerUse
+from ..models.records import arithmetic, record_at, records_of
+from ..models.updates import makes_optimizer, renew
+from ..names.alias_check import Origin, origin, shared_by
+from ..names.assumptions import open_constructed
+from ..names.atoms import again, atom
+from ..names.closures import note_lambdas
+from ..names.environment import Bound, Holder, Static
+from ..names.static import static_value
+from ..source.definition import ModelUse, meaning
+from ..types.declared_types import declared_type
+from .blocks import Code
+
+
+def assign(cx: Context, stmt: ast.Assign, code: Code) -> Steps[None]:
+    """Translate `a = b = value`."""
+    if any(not isinstance(t, ast.Name) or t.id not in cx.grown for t in stmt.targets):
+        hold_lists(cx, stmt.value)
+    if len(stmt.targets) == 1:
+        yield _assign_one(cx, stmt.targets[0], stmt.value, code)
+        note_lambdas(cx, stmt.value)
+        return
+    value = yield cx.expression(stmt.value)
+    for target in stmt.targets:
+        value = atom(value, "value", code.bind)
+        yield bind_target(cx, target, again(value), code)
+        found = [*shared_by(cx, stmt.value), *shared_by(cx, stmt.targets[0])]
+        _note_holders(cx, target, Origin(found, next(iter(found), None)))
+    note_lambdas(cx, stmt.value)
+
+
+def annotated(cx: Context, stmt: ast.AnnAssign, code: Code) -> Steps[None]:
+    """Translate `x: T = value`; the annotation is what the value must be."""
+    assert stmt.value is not None
+    found = cx.annotations.read(stmt.annotation, cx.span(stmt.annotation))
+    if not isinstance(stmt.target, ast.Name) or found is None or found.model is not None:
+        yield _assign_one(cx, stmt.target, stmt.value, code)
+        return
+    if stmt.target.id in cx.grown:
+        yield assign_grown(cx, stmt.target, stmt.value, code, found.ty)
+        return
+    cx.displays.update(inner_displays([stmt.value], found.ty))
+    value = yield cx.expression(stmt.value)
+    var = Var(stmt.target.id, found.ty, span=cx.span(stmt.target))
+    code.bind(var, value)
+    cx.bind(stmt.target.id, Bound(atom=var), cx.span(stmt.target))
+    note_lambdas(cx, stmt.value)
+    _note_holders(cx, stmt.target, origin(cx, stmt.value, stmt.target))
+
+
+def _assign_one(cx: Context, target: ast.expr, value: ast.expr, code: Code) -> Steps[None]:
+    match target, value:
+        case ast.Name(), _:
+            yield _assign_name(cx, target, value, code)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets), ast.Tuple(elts=values) if len(
+            targets
+        ) == len(values):
+            yield _assign_each(cx, targets, values, code)
+        case _:
+            records = records_of(cx, value, len(getattr(target, "elts", ())))
+            found = origin(cx, value, target)
+            yield bind_target(cx, target, (yield cx.expression(value)), code, value)
+            _note_records(cx, target, records)
+            if isinstance(target, ast.Tuple | ast.List):
+                _note_holders(cx, target, found)
+            elif _is_element(cx, target):
+                hold_elements(cx, value)
+
+
+def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> Steps[None]:
+    span = cx.span(target)
+    if target.id in cx.grown:
+        yield assign_grown(cx, target, value, code)
+        return
+    known = static_value(cx, value)
+    if known is not None and makes_site(cx, known.value):
+        known = None
+    if known is not None and not _is_value(known):
+        if isinstance(known.value, OptimizerUse) and isinstance(value, ast.Call):
+            renew(cx, known.value, code, cx.span(value))
+        cx.bind(target.id, _carry_over(cx, value, Bound(static=known)), span)
+        return
+    found, model = origin(cx, value, target), _model_of(cx, value)
+    cx.wanted = target.id if target.id in cx.once else None
+    expr = model_operand(cx, value) or (yield cx.walk(cx, value))
+    cx.wanted = None
+    record = record_at(cx, value, expr)
+    if makes_optimizer(cx, value):  # one with a mistake, which has been reported
+        cx.bind(target.id, Bound(static=Static(STAND_IN)), span)
+        return
+    if is_placeholder(expr):  # what is done with it is no mistake of its own
+        cx.bind(target.id, Bound(atom=expr), span)
+        return
+    pure = pure_function(cx, target.id, value)
+    if pure is not None and isinstance(expr, GlobalVar):
+        cx.bind(target.id, Bound(atom=expr, function=pure), span)
+        return
+    var = Var(target.id, span=span)
+    code.bind(var, expr)
+    places = (created_place(cx, value),) if model and isinstance(value, ast.Call) else ()
+    entry = Bound(atom=var, static=known, model=model, places=places, record=record, function=pure)
+    cx.bind(target.id, _carry_over(cx, value, entry), span)
+    _note_holders(cx, target, found)
+    open_constructed(cx, target, value, var, code)
+
+
+def _is_value(known: Static) -> bool:
+    """Tell whether a known value is also a value of the program, so that it gets a variable."""
+    pending: list[object] = [known.value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += value
+        elif type(value) not in (bool, int, float, str, Dim):
+            return False
+    return known.exact
+
+
+def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
+    """Give the entry with what is known of the name that it is another name for."""
+    source = cx.env.find(value.id) if isinstance(value, ast.Name) else None
+    if not isinstance(source, Bound):
+        return replace(entry, declared=declared_type(cx, value))
+    atom = source.atom if entry.atom is None else entry.atom
+    return replace(
+        entry,
+        atom=atom,
+        model=source.model,
+        places=source.places,
+        function=source.function,
+        stream=source.stream,
+        declared=declared_type(cx, value),
+    )
+
+
+def _model_of(cx: Context, value: ast.expr) -> ModelUse | None:
+    """Give the model that an expression makes, if it is a call of `create_model`."""
+    if not isinstance(value, ast.Call):
+        return None
+    known = static_value(cx, value.func)
+    is_new = known is not None and meaning(known.value) is Intrinsic.CREATE_MODEL
+    return created(cx, value) if is_new else None
+
+
+def _assign_each(
+    cx: Context, targets: Sequence[ast.expr], values: Sequence[ast.expr], code: Code
+) -> Steps[None]:
+    """Translate `a, b = b, a`: all values first, then the names."""
+    origins = [origin(cx, v, t) for t, v in zip(targets, values, strict=True)]
+    records: list[ModelUse | None] = []
+    found: list[Expr] = []
+    for target, value in zip(targets, values, strict=True):
+        if isinstance(target, ast.Name) and target.id in cx.grown:
+            expr = yield grown_list(cx, target, value, code)
+        else:
+            expr = yield cx.expression(value)
+        records.append(record_at(cx, value, expr))
+        hint = target.id if isinstance(target, ast.Name) else "value"
+        var = Var(hint, span=cx.span(target))
+        code.bind(var, expr)
+        found.append(var)
+    for target, value, expr, record in zip(targets, values, found, records, strict=True):
+        if isinstance(target, ast.Name) and target.id in cx.grown:
+            bind_grown(cx, target, value, expr, code)
+        else:
+            yield bind_target(cx, target, expr, code)
+            _note_records(cx, target, [record])
+    for target, value, place in zip(targets, values, origins, strict=True):
+        if _is_element(cx, target):
+            hold_elements(cx, value)
+        elif not isinstance(target, ast.Subscript):  # an item of a tensor is a copy
+            _note_holders(cx, target, place)
+
+
+def _is_element(cx: Context, target: ast.expr) -> bool:
+    """Tell whether a target is an element of a grown name's list."""
+    return isinstance(target, ast.Subscript) and _is_grown(cx, target.value)
+
+
+def _is_grown(cx: Context, target: ast.expr) -> bool:
+    return isinstance(target, ast.Name) and target.id in cx.grown
+
+
+def bind_target(
+    cx: Context, target: ast.expr, value: Expr, code: Code, written: ast.expr | None = None
+) -> Steps[None]:
+    """Bind what a target names to a value, which is `written` where the program writes it alone."""
+    span = cx.span(target)
+    match target:
+        case ast.Name(id=name) if name in cx.grown:
+            refuse_grown(cx, name, span)
+        case ast.Name(id=name):
+            if isinstance(value, Var) and value.name == name:
+                var = value
+            else:
+                var = Var(name, span=span)
+                code.bind(var, value)
+            cx.bind(name, Bound(atom=var), span)
+        case ast.Tuple(elts=elts) | ast.List(elts=elts):
+            yield _bind_each(cx, elts, value, code, span)
+        case ast.Subscript():
+            place = yield read_place(cx, target.slice)
+            _set_item(cx, target, place, value, code, written)
+        case ast.Attribute():
+            yield _write_cell(cx, target, value, code)
+        case _:
+            instead = "assign to a name, a tuple of names, or an item of a name"
+            cx.program.report(Unsupported(span, "this assignment", instead))
+
+
+def _bind_each(
+    cx: Context, targets: Sequence[ast.expr], value: Expr, code: Code, span: Span
+) -> Steps[None]:
+    """Bind targets to the elements of a value."""
+    if isinstance(value, Tuple) and len(value.fields) == len(targets):
+        # The values are computed already: no name bound here changes what they mean.
+        for element, part in zip(targets, value.fields, strict=True):
+            yield bind_target(cx, element, part, code)
+        return
+    count = len(targets)
+    whole = Var("fields", TupleType((UNKNOWN,) * count), span=span)
+    code.bind(whole, Call(unpacked, (value,), {"count": count}, span=span))
+    for place, element in enumerate(targets):
+        yield bind_target(cx, element, TupleGet(whole, place, span=span), code)
+
+
+def _set_item(
+    cx: Context,
+    target: ast.Subscript,
+    place: Place,
+    value: Expr,
+    code: Code,
+    written: ast.expr | None,
+) -> None:
+    assert isinstance(target.value, ast.Name), "the fence refuses other targets"
+    name, span = target.value.id, cx.span(target)
+    base = _owned(cx, target.value, target, written)
+    if base is None:
+        return
+    var = Var(name, span=span)
+    code.bind(var, _with_item(cx, target, base, place, value))
+    cx.bind(name, Bound(atom=var), span)
+
+
+def _with_item(cx: Context, target: ast.Subscript, base: Expr, place: Place, value: Expr) -> Expr:
+    """Return the new value of a name of which an item is assigned."""
+    span, inside = cx.span(target), cx.span(target.slice)
+    if not _is_grown(cx, target.value):
+        return replaced(base, place, value, span, inside)
+    if is_last(target.slice):
+        return replaced(base, first_place(inside), value, span, inside)
+    return turned(replaced(turned(base, span), place, value, span, inside), span)
+
+
+def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Expr:
+    """Return the item of a name that an augmented assignment reads."""
+    span, inside = cx.span(target), cx.span(target.slice)
+    if not _is_grown(cx, target.value):
+        return item(base, place, span, inside)
+    if is_last(target.slice):
+        return item(base, first_place(inside), span, inside)
+    return item(turned(base, span), place, span, inside)
+
+
+def _owned(
+    cx: Context, name: ast.Name, target: ast.Subscript, written: ast.expr | None
+) -> Expr | None:
+    """Give the value of a name whose items may be assigned; None when it may be held elsewhere,
+    which is reported."""
+    span = cx.span(target)
+    entry = cx.local(name.id, span)
+    if entry is None or entry.atom is None:
+        cx.program.report(OuterAssignment(span, name.id))
+        return None
+    if entry.holder is not None:
+        index = ast.unparse(_without_colons(target.slice))
+        value = "value" if written is None else ast.unparse(written)
+        holder = entry.holder
+        cx.program.report(SharedItem(span, name.id, index, value, holder.span, holder.why))
+        return None
+    return entry.atom
+
+
+def _without_colons(index: ast.expr) -> ast.expr:
+    """Give an index as an expression of its own: `1:2` is `slice(1, 2)`."""
+    match index:
+        case ast.Tuple(elts=elts):
+            return ast.Tuple([_without_colons(e) for e in elts], ast.Load())
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            bounds = [lower or ast.Constant(None), upper or ast.Constant(None)]
+            bounds += [] if step is None else [step]
+            return ast.Call(ast.Name("slice", ast.Load()), bounds, [])
+        case _:
+            return index
+
+
+def _write_cell(cx: Context, target: ast.Attribute, value: Expr, code: Code) -> Steps[None]:
+    span = cx.span(target)
+    is_local = isinstance(target.value, ast.Name) and cx.env.find(target.value.id) is not None
+    if target.attr != "value" and is_local:
+        instead = "data never changes: make a new value, with the other fields as they are"
+        what = f"an assignment to the field `{target.attr}`"
+        cx.program.report(Unsupported(span, what, instead))
+        return
+    if target.attr != "value":
+        cx.program.report(OuterAssignment(span, ast.unparse(target)))
+        return
+    value = atom(value, "content", code.bind)
+    cell = yield cx.expression(target.value)
+    code.bind(Var("_", span=span), RefWrite(cell, value, span=span))
+
+
+def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
+    """Translate `x += e`, which gives `x` a new value; `x[i] += e`; `cell.value += e`."""
+    op, span = BINARY[type(stmt.op)], cx.span(stmt)
+    match stmt.target:
+        case ast.Name(id=name) as target:
+            entry = cx.local(name, cx.span(target))
+            if entry is None or (entry.atom is None and entry.static is None):
+                cx.program.report(OuterAssignment(cx.span(target), name))
+                return
+            if name in cx.grown and isinstance(stmt.op, ast.Add):
+                yield extend_grown(cx, target, stmt.value, code)
+                return
+            read = ast.copy_location(ast.Name(name, ast.Load()), target)
+            old = yield cx.expression(read)
+            value = yield cx.expression(stmt.value)
+            both = ast.copy_location(ast.BinOp(read, stmt.op, stmt.value), stmt)
+            new = arithmetic(cx, both, old, value) or Call(op, (old, value), {}, span=span)
+            if is_placeholder(new):  # what is done with it is no mistake of its own
+                cx.bind(name, Bound(atom=new), cx.span(target))
+                return
+            var = Var(name, span=cx.span(target))
+            code.bind(var, new)
+            cx.bind(name, Bound(atom=var, record=cx.computed.get(new)), cx.span(target))
+        case ast.Subscript(value=ast.Name() as name) as target:
+            place = fixed((yield read_place(cx, target.slice)), code)
+            both = ast.BinOp(_loaded(target), stmt.op, stmt.value)
+            base = _owned(cx, name, target, both)
+            if base is None:
+                return
+            old = _item_of(cx, target, base, place)
+            old = atom(old, "item", code.bind)
+            value = yield cx.expression(stmt.value)
+            _set_item(cx, target, copied(place), Call(op, (old, value), {}, span=span), code, both)
+        case ast.Attribute(value=owner, attr="value") as target:
+            cell = atom((yield cx.expression(owner)), "cell", code.bind)
+            old = atom(RefRead(cell, span=cx.span(target)), "content", code.bind)
+            value = yield cx.expression(stmt.value)
+            new = Call(op, (old, value), {}, span=span)
+            code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
+        case target:
+            cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))
+
+
+def _loaded(target: ast.Subscript) -> ast.Subscript:
+    return ast.Subscript(target.value, target.slice, ast.Load())
+
+
+def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | None]) -> None:
+    targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    for element, record in zip(targets, records, strict=False):
+        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
+        if record is not None and isinstance(entry, Bound) and isinstance(element, ast.Name):
+            cx.env.set(element.id, replace(entry, record=record))
+
+
+def _note_holders(cx: Context, target: ast.expr, found: Origin) -> None:
+    """Note that a target and the names that its value comes from may hold one tensor."""
+    if not cx.writes_items:
+        return
+    tensors = ((n.id, cx.span(n)) for n in found.names if n.id not in cx.grown)
+    cx.hold(tensors, "its tensor goes to another name here")
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    if found.of_target is None:
+        return
+    holder = Holder(cx.span(found.of_target), "it comes from here")
+    for element in names:
+        entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None
+        if isinstance(element, ast.Name) and isinstance(entry, Bound):
+            cx.env.set(element.id, replace(entry, holder=holder))

@@ -1,0 +1,1 @@
+"""Dataclasses and unions as algebraic data types, and their values."""

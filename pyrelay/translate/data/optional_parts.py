@@ -1,0 +1,75 @@
+"""What a list written out tells of its elements: where these are, or hold, None in one place and a
+value in another, they are optionals there.
+
+`[x, None]` has optionals, `[(1, x), (2, None)]` pairs with an optional, `[[x, None], [None]]` lists
+of optionals. Only what is written in the display tells it; displays nest as deep as a user writes,
+so this recurses.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from ...ir.dims import Dim
+from ...ir.types import UNKNOWN, AdtType, TupleType, Type, subtypes
+from ...prelude.library import LIST, OPTION
+
+
+def element_type(elements: Sequence[ast.expr]) -> Type:
+    """Give the type that the elements of a display have in common, unknown but for the optionals
+    in it."""
+    values = [e for e in elements if not _is_none(e)]
+    if not values:
+        return UNKNOWN
+    found = _type_of_values(values)
+    return AdtType(OPTION, (found,)) if len(values) < len(elements) else found
+
+
+def has_optionals(ty: Type) -> bool:
+    """Tell whether a type mentions optionals."""
+    return any(isinstance(part, AdtType) and part.name == OPTION for part in subtypes(ty))
+
+
+def element_of(ty: Type) -> Type:
+    """Give the type of the elements of a list; unknown for any other type."""
+    match ty:
+        case AdtType(name=name, args=(element,)) if name == LIST and not isinstance(element, Dim):
+            return element
+        case _:
+            return UNKNOWN
+
+
+def inner_displays(elements: Sequence[ast.expr], ty: Type) -> Iterator[tuple[ast.expr, Type]]:
+    """Give the lists that are written out among the elements, and in tuples among them, each with
+    the type of its own elements."""
+    if isinstance(ty, AdtType) and ty.name == OPTION:
+        (inner,) = ty.args
+        assert not isinstance(inner, Dim)
+        ty = inner
+    for element in elements:
+        match element, ty:
+            case ast.List() | ast.ListComp(), AdtType(args=(own,)) if not isinstance(own, Dim):
+                yield element, own
+            case ast.Tuple(elts=parts), TupleType(fields):
+                for part, field in zip(parts, fields, strict=True):
+                    yield from inner_displays([part], field)
+            case _:
+                pass
+
+
+def _type_of_values(values: Sequence[ast.expr]) -> Type:
+    lists = [v for v in values if isinstance(v, ast.List)]
+    if len(lists) == len(values):
+        return AdtType(LIST, (element_type([e for v in lists for e in v.elts]),))
+    tuples = [v for v in values if isinstance(v, ast.Tuple)]
+    if len(tuples) < len(values) or len({len(v.elts) for v in tuples}) > 1:
+        return UNKNOWN
+    if any(isinstance(e, ast.Starred) for v in tuples for e in v.elts):
+        return UNKNOWN
+    columns = zip(*(v.elts for v in tuples), strict=True)
+    return TupleType(tuple(element_type(column) for column in columns))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

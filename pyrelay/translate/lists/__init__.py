@@ -1,0 +1,1 @@
+"""Lists: displays, comprehensions, methods and changes."""

@@ -1,0 +1,1 @@
+"""Models in programs: their parameters, gradients and updates."""

@@ -1,0 +1,220 @@
+"""What compiled code does with models: exporting and binding them, their parameters."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+from ...diagnostics.catalogue.language import Unsupported
+from ...diagnostics.catalogue.names import UnknownAttribute
+from ...diagnostics.source import Span
+from ...ir.expr import (
+    Binding,
+    Call,
+    Constructor,
+    Expr,
+    Function,
+    GlobalVar,
+    RefRead,
+    Tuple,
+    Var,
+)
+from ...ir.intrinsics import Intrinsic
+from ...ir.module import AdtDef, ConstructorDef
+from ...ir.placeholder import placeholder
+from ...ir.traverse import Steps, let, run
+from ...ir.types import TypeVar
+from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.attributes import static_argument
+from ..calls.functions import explicit_parts
+from ..calls.gradients import parameter_names, supplied, with_models
+from ..context import Context, ModelParts, ModelVar, field_of
+from ..instances import complete_statics, function_operands
+from ..names.environment import Bound, LocalFunction
+from ..names.scope import nearest
+from ..names.static import static_value
+from ..source.definition import Definition, Kind, ModelUse, meaning
+from ..subset.migration_hints import OF_VALUES
+from .models import Instance, ModelSpec, SubModelSpec, no_state
+from .passed_models import model_named
+from .tied_shapes import tied
+
+
+def export_model(cx: Context, node: ast.Call) -> Expr:
+    """Translate `relay.export_model(model)`: a value that keeps the parameters and the state."""
+    callee = Callee("export_model", (Slot("model", required=True),), "export_model(model)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return placeholder(cx.span(node))
+    use = model_named(cx, bound["model"])
+    if use is None or not isinstance(bound["model"], ast.Name):
+        return placeholder(cx.span(node))
+    span = cx.span(node)
+    parts = explicit_parts(cx, bound["model"].id, use, span)
+    spec = cx.program.spec(parts.instance)
+    state = run(_read_state(spec, parts.state, span))
+    name = exported_type(cx, parts.instance)
+    return Call(Constructor(name, name, span=span), (parts.params, state), span=span)
+
+
+def _read_state(spec: ModelSpec, state: Expr, span: Span) -> Steps[Expr]:
+    fields: list[Expr] = []
+    for place, part in enumerate(spec.state):
+        inside = field_of(state, place, span)
+        if isinstance(part, SubModelSpec):
+            fields.append((yield _read_state(part.model, inside, span)))
+        else:
+            fields.append(RefRead(inside, span=span))
+    return Tuple(tuple(fields), span=span)
+
+
+def exported_type(cx: Context, instance: Instance) -> str:
+    """Give the name of the data type of exported instances of a model, made on first use."""
+    for name, known in cx.program.exports.items():
+        if known == instance:
+            return name
+    name = cx.program.fresh_name(f"Exported_{instance.definition.name}")
+    cx.program.exports[name] = instance
+    params, state = TypeVar("params"), TypeVar("state")
+    constructor = ConstructorDef(name, (params, state), ("params", "state"))
+    span = instance.definition.source.head
+    cx.program.adts[name] = AdtDef(name, (params, state), (constructor,), span)
+    return name
+
+
+def bind(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+    """Translate `model.bind(f)`: the function `f` with this model supplied."""
+    span = cx.span(node)
+    callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return placeholder(span)
+    parts = explicit_parts(cx, name, use, span)
+    function, hidden, _ = yield supplied(cx, bound["f"], [parts])
+    return partial(cx, bound["f"], function, hidden, span)
+
+
+def partial(
+    cx: Context, node: ast.expr, function: Expr, hidden: Sequence[Expr], span: Span
+) -> Expr:
+    """Give a function with its leading operands supplied."""
+    names = parameter_names(cx, node) or ()
+    params = tuple(Var(n, span=span) for n in names)
+    return Function(params, Call(function, (*hidden, *params), span=span), span=span)
+
+
+def with_params(cx: Context, node: ast.Call) -> Expr:
+    """Translate `relay.with_params(f)`: the function `f` with the parameters of its model as its
+    first argument."""
+    span = cx.span(node)
+    named = next((k.value for k in node.keywords if k.arg == "f"), None)
+    given = node.args[0] if node.args else named
+    known = None if given is None else static_value(cx, given)
+    function = None if known is None else meaning(known.value)
+    model = _one_model(cx, function) if isinstance(function, Definition) else None
+    statics = cx.program.signature(model).statics if model is not None else ()
+    slots = (Slot("f", required=True), *(Slot(p.name, False, True) for p in statics))
+    hyper = "".join(f", {p.name}=..." for p in statics)
+    callee = Callee("with_params", slots, f"with_params(f{hyper})")
+    bound = match_arguments(cx, node, callee)
+    if bound is None or not require(cx, node, callee, bound):
+        return placeholder(span)
+    required = None
+    if isinstance(function, Definition) and model is not None:
+        required = _pure_instance(cx, function, model, bound, span)
+    if not isinstance(function, Definition) or required is None:
+        what = "`relay.with_params` of this function"
+        instead = "name a relay function that mentions exactly one model"
+        return cx.refuse(Unsupported(span, what, instead))
+    spec = cx.program.spec(required)
+    if spec.has_state:
+        what = f"`relay.with_params` where `{spec.definition.name}` has state"
+        instead = "pass the model: `relay.grad(model, f, args)`"
+        return cx.refuse(Unsupported(span, what, instead))
+    key = (function, required)
+    if key not in cx.program.pure:
+        cx.program.pure[key] = _define_pure(cx, function, required, span)
+    return GlobalVar(cx.program.pure[key], span=span)
+
+
+def _define_pure(cx: Context, function: Definition, required: Instance, span: Span) -> str:
+    """Define the global function of a record of parameters and of the function's own arguments;
+    being global it serves every size."""
+    name = cx.program.fresh_name(f"{function.name}_of_params")
+    params = Var("params", span=span)
+    cx.program.model_vars.append(ModelVar(name, params, "params", required))
+    parts = ModelParts(params, no_state(cx.program.spec(required), span), required)
+    callee, hidden = with_models(cx, [parts], lambda: function_operands(cx, function, span, {}))
+    signature = cx.program.signature(function)
+    values = tuple(Var(p.name, p.ty, span=p.span) for p in signature.values)
+    cx.program.functions[name] = Function(
+        (params, *values),
+        Call(GlobalVar(callee, span=span), (*hidden, *values), span=span),
+        signature.result,
+        signature.type_params,
+        name,
+        span=span,
+    )
+    return name
+
+
+def _one_model(cx: Context, function: Definition) -> Definition | None:
+    """Give the one model that a function mentions; None if it is not one."""
+    if function.kind is Kind.MODEL:
+        return function
+    required = cx.program.requirements(function)
+    return next(iter(required)) if len(required) == 1 else None
+
+
+def _pure_instance(
+    cx: Context,
+    function: Definition,
+    model: Definition,
+    bound: dict[str, ast.expr],
+    span: Span,
+) -> Instance:
+    """Give the model that a function mentions, in evaluation mode. Its static arguments are those
+    that are written here, or in the function; else those of the models of this kind at hand."""
+    given = {
+        name: static_argument(cx, node, f"`{name}` of `{model.name}`", "a number")
+        for name, node in bound.items()
+        if name != "f"
+    }
+    written = {} if function.kind is Kind.MODEL else cx.program.requirements(function)[model]
+    statics = {**_at_hand(cx, model), **written, **given}
+    return Instance(model, complete_statics(cx.program, model, statics, span))
+
+
+def _at_hand(cx: Context, model: Definition) -> dict[str, Any]:
+    """Give the static arguments of the instances of a model that are in scope, if they agree."""
+    entries = (cx.env.find(name) for name in cx.env.names())
+    uses = (e.model for e in entries if isinstance(e, Bound))
+    found = {u.statics for u in uses if u is not None and u.definition is model}
+    known = cx.implicit.get(model)
+    found |= set() if known is None else {known.instance.statics}
+    return dict(found.pop()) if len(found) == 1 else {}
+
+
+def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | None:
+    """Give the signature of what `relay.with_params` gives, if an expression is that."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return None
+    known = static_value(cx, value.func)
+    if known is None or meaning(known.value) is not Intrinsic.WITH_PARAMS:
+        return None
+    names = parameter_names(cx, value.args[0]) or ()
+    return LocalFunction(name, ("params", *names), {}, None)
+
+
+def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) -> Expr:
+    """Give an attribute of an explicit model: its parameters."""
+    span = cx.span(node)
+    if node.attr == "params":
+        params = Var("params", span=span)
+        found = Binding(params, explicit_parts(cx, name, use, span).params)
+        shapes = Binding(Var("shapes", span=span), tied(cx, use, params))
+        return let([found, shapes], params)
+    near = nearest(node.attr, ("params", "bind"))
+    instead = OF_VALUES.get(node.attr)
+    return cx.refuse(UnknownAttribute(span, f"the model `{name}`", node.attr, near, instead))

@@ -1,0 +1,222 @@
+"""Records of a model's parameters in compiled code: parameters as values, and gradients.
+
+A record is a tuple in the program. Which model it belongs to follows from the text; so does the
+arithmetic on all its tensors at once, which is that of the mappings a script has.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ...diagnostics.catalogue.language import Unsupported
+from ...ir.expr import Binding, Call, Constant, Expr, Tuple
+from ...ir.intrinsics import Intrinsic
+from ...ir.placeholder import placeholder
+from ...ir.traverse import Steps, let, run
+from ...operators.composite import measure
+from ...operators.composite.optim import descend
+from ...operators.host.loop import map_leaves
+from ...operators.primitive.join import stack
+from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.functions import annotated_definition
+from ..calls.tables import BINARY, UNARY
+from ..context import Context
+from ..names.atoms import again, atom, into
+from ..names.environment import Bound
+from ..names.static import static_value
+from ..source.definition import Definition, ModelUse, meaning
+from ..types.number_places import Numbers, Recorded, parts_of
+from .passed_models import record_named, use_instance
+from .updates import map_params, sgd_tree
+
+_SGD: Final = Callee(
+    "sgd",
+    (Slot("params", required=True), Slot("grads", required=True), Slot("lr", required=True)),
+    "sgd(params, grads, lr)",
+)
+
+_ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+
+
+def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
+    """Give the model of whose parameters an expression is a record, as far as the text tells."""
+    return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
+
+
+def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelUse | None:
+    """Give the model of whose parameters a translated expression is a record."""
+    return cx.computed.get(value) or record_of(cx, node)
+
+
+def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
+    known = static_value(cx, node.func)
+    match None if known is None else meaning(known.value):
+        case Definition() as callee:
+            return _record_given(cx, node, cx.program.signature(callee).numbers)
+        case Intrinsic.SGD:
+            return record_of(cx, node.args[0]) if node.args else None
+        case Intrinsic.TREE_MAP:
+            found = (record_of(cx, a) for a in node.args[1:])
+            return next((u for u in found if u is not None), None)
+        case Intrinsic.GRAD:
+            return _model_at(cx, node)
+        case _:
+            return None
+
+
+def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> ModelUse | None:
+    """Return the model of whose parameters the result of a call, annotated as a record, is one:
+    the one that an argument has."""
+    if not isinstance(numbers, Recorded):
+        return None
+    wanted = annotated_definition(numbers.of)
+    found = (record_named(cx, a) for a in (*node.args, *(k.value for k in node.keywords)))
+    return next((use for use in found if use is not None and use.definition is wanted), None)
+
+
+def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]:
+    """Give, for each field of a tuple that an expression gives, the model it is a record of."""
+    if isinstance(node, ast.Tuple):
+        return [record_of(cx, e) for e in node.elts]
+    found: list[ModelUse | None] = [None] * count
+    if not isinstance(node, ast.Call):
+        return found
+    known = static_value(cx, node.func)
+    match None if known is None else meaning(known.value):
+        case Intrinsic.VALUE_AND_GRAD if count == 2:
+            found[1] = _model_at(cx, node)
+        case Definition() as callee:
+            parts = parts_of(cx.program.signature(callee).numbers, count)
+            found = [_record_given(cx, node, part) for part in parts]
+        case _:
+            pass
+    return found
+
+
+def _model_at(cx: Context, node: ast.Call) -> ModelUse | None:
+    """Give the model that a transform differentiates in, if it is one."""
+    first = node.args[0] if node.args else None
+    entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
+    return entry.model if isinstance(entry, Bound) else None
+
+
+def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.sgd(params, grads, lr)`: new parameters, nothing written."""
+    bound = match_arguments(cx, node, _SGD)
+    if bound is None or not require(cx, node, _SGD, bound):
+        return placeholder(cx.span(node))
+    params = yield cx.expression(bound["params"])
+    grads = yield cx.expression(bound["grads"])
+    use = record_at(cx, bound["params"], params) or record_at(cx, bound["grads"], grads)
+    rate = yield cx.expression(bound["lr"])
+    span = cx.span(node)
+    if use is None:
+        return Call(descend, (params, grads, rate), {}, span=span)
+    spec = cx.program.spec(use_instance(cx, use, span))
+    return sgd_tree(spec, params, grads, rate, span)
+
+
+def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate `relay.tree_map(f, a, ...)` over records of parameters, or over tuples written
+    out."""
+    span = cx.span(node)
+    if len(node.args) < 2 or node.keywords:
+        slots = (Slot("f", required=True), Slot("tree", required=True))
+        callee = Callee("tree_map", slots, "tree_map(f, tree, ...)")
+        require(cx, node, callee, dict(zip(("f", "tree"), node.args, strict=False)))
+        return placeholder(span)
+    function = yield cx.expression(node.args[0])
+    trees = yield cx.expressions(node.args[1:])
+    uses = [record_at(cx, a, t) for a, t in zip(node.args[1:], trees, strict=True)]
+    use = next((u for u in uses if u is not None), None)
+    if use is None:
+        return Call(map_leaves, (function, Tuple(trees, span=span)), {}, span=span)
+    bindings: list[Binding] = []
+    callee = atom(function, "f", into(bindings))
+
+    def leaf(*values: Expr) -> Expr:
+        return Call(callee, values, span=span)
+
+    return _mapped(cx, node, use, trees, leaf, bindings)
+
+
+def _mapped(
+    cx: Context,
+    node: ast.expr,
+    use: ModelUse,
+    trees: Sequence[Expr],
+    leaf: Callable[..., Expr],
+    bindings: list[Binding],
+) -> Expr:
+    """Give the record of what `leaf` gives for the tensors of records at one place, behind the
+    bindings."""
+    span = cx.span(node)
+    spec = cx.program.spec(use_instance(cx, use, span))
+    records = tuple(atom(t, "tree", into(bindings)) for t in trees)
+    mapped = run(map_params(spec, records, leaf, span))
+    found = let(bindings, mapped)
+    cx.computed[found] = use
+    return found
+
+
+def arithmetic(cx: Context, node: ast.BinOp, left: Expr, right: Expr) -> Expr | None:
+    """Give `a + b`, `0.5 * grads` and the like, of the tensors at one place each; None where
+    neither side is a record."""
+    sides = (node.left, left), (node.right, right)
+    model = next((side for side, _ in sides if _is_model(cx, side)), None)
+    if model is not None:
+        name = ast.unparse(model)
+        instead = (
+            f"write `relay.update_model_params({name}, grads, lr=0.1)`; as a value, the parameters "
+            f"are `{name}.params`"
+        )
+        return cx.refuse(Unsupported(cx.span(node), f"arithmetic on the model `{name}`", instead))
+    uses = [record_at(cx, side, value) for side, value in sides]
+    use = uses[0] or uses[1]
+    if use is None or not isinstance(node.op, _ARITHMETIC):
+        return None
+    op, span = BINARY[type(node.op)], cx.span(node)
+    bindings: list[Binding] = []
+    values = [atom(value, "operand", into(bindings)) for _, value in sides]
+    trees = [v for v, u in zip(values, uses, strict=True) if u is not None]
+
+    def leaf(*given: Expr) -> Expr:
+        rest = iter(given)
+        both = (again(v) if u is None else next(rest) for v, u in zip(values, uses, strict=True))
+        return Call(op, tuple(both), {}, span=span)
+
+    return _mapped(cx, node, use, trees, leaf, bindings)
+
+
+def _is_model(cx: Context, node: ast.expr) -> bool:
+    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
+    return isinstance(entry, Bound) and entry.model is not None
+
+
+def negation(cx: Context, node: ast.UnaryOp, operand: Expr) -> Expr | None:
+    """Give `-grads`, of each tensor; None where the operand is no record."""
+    use = record_at(cx, node.operand, operand)
+    if use is None or not isinstance(node.op, ast.USub):
+        return None
+    op, span = UNARY[type(node.op)], cx.span(node)
+    return _mapped(cx, node, use, [operand], lambda v: Call(op, (v,), {}, span=span), [])
+
+
+def norm(cx: Context, node: ast.Call, tree: Expr, use: ModelUse) -> Expr:
+    """Give `grads.norm()`: the Euclidean norm of all tensors together."""
+    span = cx.span(node)
+    spec = cx.program.spec(use_instance(cx, use, span))
+    bindings: list[Binding] = []
+    norms: list[Expr] = []
+
+    def leaf(value: Expr) -> Expr:
+        norms.append(Call(measure.norm, (value,), {}, span=span))
+        return norms[-1]
+
+    run(map_params(spec, (atom(tree, "tree", into(bindings)),), leaf, span))
+    if not norms:
+        return let(bindings, Constant(0.0, span=span))
+    together = Call(stack, (Tuple(tuple(norms), span=span),), {}, span=span)
+    return let(bindings, Call(measure.norm, (together,), {}, span=span))

@@ -1,0 +1,35 @@
+"""What ties the shapes of a model's parameters where the program does not call the model itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...ir.dims import Dim
+from ...ir.expr import Call, Expr, Function, GlobalVar, Var
+from ...ir.types import Substitution
+from ..context import Context
+from ..source.definition import ModelUse
+from .passed_models import use_instance
+
+
+def tied(
+    cx: Context,
+    use: ModelUse,
+    params: Expr,
+    state: Expr | None = None,
+    sizes: Mapping[str, Dim] | None = None,
+) -> Function:
+    """Give a function that calls the model with these parameters, at the sizes given. It is never
+    called itself: it ties the shapes of the parameters, as any call of the model would."""
+    span = params.span
+    instance = use_instance(cx, use, span)
+    signature = cx.program.signature(use.definition)
+    known = dict(sizes or {})
+    replace = Substitution(known, {})
+    values = tuple(Var(p.name, replace(p.ty), span=span) for p in signature.values)
+    inside = Var("state", span=span)
+    callee = GlobalVar(cx.program.function_name(instance), span=span)
+    body = Call(callee, (params, state or inside, *values), span=span)
+    own = tuple(p for p in signature.type_params if p.name not in known)
+    taken = (inside, *values) if state is None else values
+    return Function(taken, body, None, own, span=span)

@@ -1,0 +1,263 @@
+"""`relay.update_model_params` in compiled code: by plain descent, or by an optimiser.
+
+The cell of a model that an optimiser updates holds `(params, memory)`, with `memory` the tuple
+`(lr, counts, moments)`, so that an update is one write: whole, or not made.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from ...diagnostics.catalogue.signatures import WrongArguments
+from ...diagnostics.source import Span
+from ...ir.expr import Binding, Call, Constant, Expr, RefRead, RefWrite, Tuple, Var
+from ...ir.placeholder import placeholder
+from ...ir.traverse import Steps, let, run
+from ...ir.types import INT
+from ...operators.composite.optim import adam_step, momentum_step, sgd_step
+from ...operators.primitive.arithmetic import add
+from ...operators.primitive.create import zeros_like
+from ..calls.arguments import Callee, Slot, match_arguments, require
+from ..calls.attributes import optimizer_named
+from ..calls.functions import model_field
+from ..context import Context, field_of
+from ..control.blocks import Code
+from ..names.atoms import again, atom, into
+from ..names.environment import Bound
+from ..names.static import static_value
+from ..source.definition import ModelUse, meaning
+from .models import LR, ModelSpec, SubModelSpec
+from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
+from .passed_models import model_named, places_of, use_instance
+
+_UPDATE: Final = Callee(
+    "update_model_params",
+    (
+        Slot("model", required=True),
+        Slot("grads", required=True),
+        Slot("lr", required=False),
+        Slot("optimizer", required=False, keyword_only=True),
+    ),
+    "update_model_params(model, grads, lr, *, optimizer=None)",
+)
+
+
+def map_params(
+    spec: ModelSpec,
+    records: tuple[Expr, ...],
+    leaf: Callable[..., Expr],
+    span: Span,
+    frozen: Callable[..., Expr] | None = None,
+) -> Steps[Expr]:
+    """Return the record of `leaf(a, b, ...)` over records shaped like the parameters of a model; of
+    `frozen(a, b, ...)` at the parameters that require no gradient."""
+    fields: list[Expr] = []
+    for place, part in enumerate(spec.params):
+        inside = tuple(field_of(r, place, span) for r in records)
+        if isinstance(part, SubModelSpec):
+            fields.append((yield map_params(part.model, inside, leaf, span, frozen)))
+        elif part.is_frozen and frozen is not None:
+            fields.append(frozen(*inside))
+        else:
+            fields.append(leaf(*inside))
+    return Tuple(tuple(fields), span=span)
+
+
+def sgd_tree(spec: ModelSpec, params: Expr, grads: Expr, rate: Expr, span: Span) -> Expr:
+    """Return the parameters after a step of plain descent, which leaves those that are frozen."""
+
+    def kept(param: Expr, _: Expr) -> Expr:
+        return param
+
+    def leaf(param: Expr, grad: Expr) -> Expr:
+        return Call(sgd_step, (param, grad, again(step)), {}, span=span)
+
+    # Each is computed once, in the order of the arguments.
+    bindings: list[Binding] = []
+    tree, given, step = (
+        atom(e, n, into(bindings)) for e, n in ((params, "params"), (grads, "grads"), (rate, "lr"))
+    )
+    return let(bindings, run(map_params(spec, (tree, given), leaf, span, kept)))
+
+
+def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
+    """Translate one update of a model: a write to its cell."""
+    span = cx.span(node)
+    bound = match_arguments(cx, node, _UPDATE)
+    if bound is None or not require(cx, node, _UPDATE, bound):
+        return placeholder(span)
+    use = model_named(cx, bound["model"])
+    if use is None or not isinstance(bound["model"], ast.Name):
+        return placeholder(span)
+    optimizer, is_known = _optimizer(cx, bound)
+    if optimizer is None and is_known and "lr" not in bound:
+        why = "needs `lr` or `optimizer`"
+        return cx.refuse(WrongArguments(span, _UPDATE.name, why, _UPDATE.text))
+    if not is_known:
+        return placeholder(span)
+    name = bound["model"].id
+    spec = cx.program.spec(use_instance(cx, use, span))
+    whole = RefRead(model_field(cx, name, 0, span), span=span)
+    grads = yield cx.expression(bound["grads"])
+    rate = (yield cx.expression(bound["lr"])) if "lr" in bound else None
+    bindings: list[Binding] = []
+    if optimizer is None:
+        assert rate is not None
+        new = _descended(spec, use, (whole, grads, rate), bindings, span)
+    else:
+        named, model = cx.span(bound["optimizer"]), cx.span(bound["model"])
+        cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, model)
+        if use.optimizer is None:
+            # What updates the model is now found; the next translation knows it from the start.
+            return placeholder(span)
+        step = _Step(optimizer.rule, spec, span, bindings)
+        new = step.taken(whole, grads, rate)
+    return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))
+
+
+def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | None, bool]:
+    """Give the optimiser of an update, None for plain descent; and whether it is known."""
+    node = bound.get("optimizer")
+    known = None if node is None else static_value(cx, node)
+    if node is None or (known is not None and known.value is None):
+        return None, True
+    found = optimizer_named(cx, node)
+    return found, found is not None
+
+
+def _descended(
+    spec: ModelSpec,
+    use: ModelUse,
+    operands: tuple[Expr, Expr, Expr],
+    bindings: list[Binding],
+    span: Span,
+) -> Expr:
+    """Give the content of a model's cell after a step of plain descent."""
+    whole, grads, rate = operands
+    if use.optimizer is None:
+        return sgd_tree(spec, whole, grads, rate, span)
+    content = atom(whole, "content", into(bindings))
+    stepped = sgd_tree(spec, field_of(content, 0, span), grads, rate, span)
+    return Tuple((stepped, field_of(content, 1, span)), span=span)
+
+
+class _Step:
+    """The code of one step of an optimiser on all parameters of a model."""
+
+    def __init__(
+        self, rule: OptimizerRule, spec: ModelSpec, span: Span, bindings: list[Binding]
+    ) -> None:
+        self._rule: Final = rule
+        self._spec: Final = spec
+        self._span: Final = span
+        self._bindings: Final = bindings
+        self._bind: Final = into(bindings)
+
+    def taken(self, whole: Expr, grads: Expr, rate: Expr | None) -> Expr:
+        """Give the new content of the cell whose content is `whole`."""
+        span = self._span
+        content = atom(whole, "content", self._bind)
+        tree = atom(grads, "grads", self._bind)
+        given = None if rate is None else atom(rate, "lr", self._bind)
+        params = atom(field_of(content, 0, span), "params", self._bind)
+        memory = atom(field_of(content, 1, span), "memory", self._bind)
+        kept = atom(field_of(memory, 0, span), "lr", self._bind)
+        counts = atom(field_of(memory, 1, span), "counts", self._bind)
+        moments = atom(field_of(memory, 2, span), "moments", self._bind)
+        count = self._rule.moments
+        trees = [atom(field_of(moments, i, span), "moment", self._bind) for i in range(count)]
+        records = (params, tree, counts, *trees)
+        results = self._stepped(records, kept if given is None else given)
+        new = [self._field(results, i) for i in range(2 + count)]
+        memory = Tuple((kept, new[0], Tuple(tuple(new[2:]), span=span)), span=span)
+        return Tuple((new[1], memory), span=span)
+
+    def _stepped(self, records: tuple[Expr, ...], rate: Expr) -> list[tuple[Expr, ...]]:
+        """Return, for each parameter, the number of steps it has taken then, and what a step gives:
+        the parameter and its moments."""
+        found: list[tuple[Expr, ...]] = []
+        count, span = 1 + self._rule.moments, self._span
+
+        def leaf(param: Expr, grad: Expr, taken: Expr, *moments: Expr) -> Expr:
+            one = Constant(1, span=span)
+            step = Var("step", span=span)
+            self._bind(step, Call(add, (taken, one), {}, span=span))
+            stepped = atom(
+                self._call(param, grad, moments, step, again(rate)), "stepped", self._bind
+            )
+            fields = [atom(field_of(stepped, i, span), "new", self._bind) for i in range(count)]
+            found.append((step, *fields))
+            return step
+
+        def kept(param: Expr, _: Expr, taken: Expr, *moments: Expr) -> Expr:
+            found.append(tuple(atom(e, "kept", self._bind) for e in (taken, param, *moments)))
+            return found[-1][0]
+
+        run(map_params(self._spec, records, leaf, self._span, kept))
+        return found
+
+    def _call(
+        self, param: Expr, grad: Expr, moments: tuple[Expr, ...], step: Expr, rate: Expr
+    ) -> Expr:
+        match self._rule:
+            case SGDRule(momentum, weight_decay, nesterov):
+                velocity = moments or (Tuple((), span=self._span),)
+                attrs = {"momentum": momentum, "weight_decay": weight_decay, "nesterov": nesterov}
+                args = (param, grad, rate, *velocity)
+                return Call(momentum_step, args, attrs, span=self._span)
+            case AdamRule((beta1, beta2), eps, weight_decay, decoupled):
+                attrs = {"beta1": beta1, "beta2": beta2, "eps": eps}
+                attrs |= {"weight_decay": weight_decay, "decoupled": decoupled}
+                args = (param, grad, *moments, step, rate)
+                return Call(adam_step, args, attrs, span=self._span)
+            case other:
+                assert_never(other)
+
+    def _field(self, results: list[tuple[Expr, ...]], index: int) -> Expr:
+        """Give the record of one field of each result."""
+        rest = iter(results)
+        return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
+
+
+def started(
+    cx: Context, spec: ModelSpec, params: Expr, optimizer: OptimizerUse, span: Span
+) -> Expr:
+    """Give the content of a model's cell before the first step of an optimiser."""
+    cx.program.started[optimizer] = None
+    bindings: list[Binding] = []
+    tree = atom(params, "params", into(bindings))
+
+    def zeros(param: Expr) -> Expr:
+        return Call(zeros_like, (param,), {}, span=span)
+
+    count = optimizer.rule.moments
+    moments = tuple(run(map_params(spec, (tree,), zeros, span)) for _ in range(count))
+    counts = run(map_params(spec, (), lambda: Constant(0, INT, span=span), span))
+    start = (Constant(optimizer.lr, LR, span=span), counts)
+    memory = Tuple((*start, Tuple(moments, span=span)), span=span)
+    return let(bindings, Tuple((tree, memory), span=span))
+
+
+def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
+    """Let an optimiser that is made here forget all models: each that it updates and that is older
+    starts anew."""
+    seen: dict[Expr, None] = {}
+    for name in sorted(cx.env.names()):
+        entry = cx.env.find(name)
+        if not isinstance(entry, Bound) or entry.model is None or entry.atom is None:
+            continue
+        if entry.model.optimizer != optimizer or entry.atom in seen:
+            continue
+        seen[entry.atom] = None
+        params = field_of(RefRead(model_field(cx, name, 0, span), span=span), 0, span)
+        spec = cx.program.spec(use_instance(cx, entry.model, span))
+        content = started(cx, spec, params, optimizer, span)
+        code.bind(Var("_", span=span), RefWrite(model_field(cx, name, 0, span), content, span=span))
+
+
+def makes_optimizer(cx: Context, node: ast.expr) -> bool:
+    """Tell whether an expression is a call of a function of `relay.optim`."""
+    known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
+    return known is not None and isinstance(meaning(known.value), Maker)

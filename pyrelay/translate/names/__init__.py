@@ -1,0 +1,1 @@
+"""What each name stands for at each place of a function."""

@@ -1,0 +1,194 @@
+"""Which names may hold one list or one tensor, for `xs.append(y)` and `x[i] = e`.
+
+`x[i] = e` rebinds `x` to a new value, and so does `xs.append(y)`, which is what Python does as long
+as nothing else holds the tensor or the list. Where another name, a tuple or a view may, the two
+differ, and the change is refused. The rule looks at the text only (`sharing.py`), through the
+functions that it calls.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, final
+
+from ...ir.traverse import run
+from ..context import Context
+from .environment import Bound, Holder
+from .flow import all_statements, bound_by, changed_list, statements_in
+from .scope import MISSING
+from .sharing import Called, Share, Sharing, shares, stored_by_call
+from .static import static_value
+from .summaries import called, calls_in, summary, units_called
+
+
+def writes_items(body: Sequence[ast.stmt]) -> bool:
+    """Tell whether a body assigns to an item anywhere, nested functions included."""
+    for stmt in all_statements(body):
+        targets = getattr(stmt, "targets", None) or [getattr(stmt, "target", None)]
+        if any(isinstance(n, ast.Subscript) for t in targets if t for n in ast.walk(t)):
+            return True
+    return False
+
+
+@final
+class _Here:
+    """The names of a function at the place that is translated; a name shares with itself."""
+
+    def __init__(self, cx: Context, *, lists: bool) -> None:
+        self._cx: Final = cx
+        self.lists: Final = lists
+
+    def sharing(self, name: str) -> Sharing:
+        return frozenset({Share(name)})
+
+    def known(self, node: ast.expr) -> Any:
+        found = static_value(self._cx, node)
+        return MISSING if found is None else found.value
+
+    def called(self, node: ast.Call) -> Sequence[Called]:
+        function = node.func.value if isinstance(node.func, ast.Subscript) else node.func
+        known, cx = self.known(function), self._cx
+        seen = cx.program.namespace(cx.definition)
+        units = units_called(cx.program, cx.definition, node, known, seen, lists=self.lists)
+        return [called(u, node, known, summary(cx.program, u)) for u in units]
+
+
+def lists_shared(cx: Context, node: ast.expr) -> Sharing:
+    """Return how the value of an expression may share lists with names."""
+    return run(shares(_Here(cx, lists=True), node))
+
+
+def shared_by(cx: Context, node: ast.expr) -> Iterator[ast.Name]:
+    """Return the local names whose tensors the value of an expression may hold."""
+    found = run(shares(_Here(cx, lists=False), node))
+    local = {s.name for s in found if cx.env.find(s.name) is not None}
+    return mentions(node, local)
+
+
+class Origin(NamedTuple):
+    """Where the tensors of an assigned value may come from: names, and what shows that another
+    value may hold those of the target too."""
+
+    names: Sequence[ast.Name]
+    of_target: ast.expr | None
+
+
+def origin(cx: Context, value: ast.expr, target: ast.expr) -> Origin:
+    """Return where the tensors of a value may come from that a target gets."""
+    here, names = _Here(cx, lists=False), list(shared_by(cx, value))
+    if isinstance(target, ast.Tuple | ast.List):
+        found = here.called(value) if isinstance(value, ast.Call) else ()
+        repeats = not all(f.summary.distinct for f in found)
+        return Origin(names, value if repeats else next(iter(names), None))
+    own = {s.name for s in run(shares(here, value)) if not s.inside}
+    return Origin(names, next((n for n in names if n.id in own), None))
+
+
+def lists_stored(cx: Context, nodes: Iterable[ast.Call]) -> Iterator[ast.Name]:
+    """Return the mentions of names whose lists calls store in cells."""
+    here = _Here(cx, lists=True)
+    for node in nodes:
+        stored = run(stored_by_call(here, node))
+        yield from mentions(node, {s.name for s in stored if not s.part})
+
+
+def mentions(node: ast.expr, names: set[str]) -> Iterator[ast.Name]:
+    """Return the first mention of each name in an expression, in the order of the text; one at the
+    expression itself for a name that only a function mentions which it calls."""
+    left = set(names)
+    pending: list[ast.AST] = [node]
+    while pending and left:
+        current = pending.pop()
+        if isinstance(current, ast.Name) and current.id in left:
+            left.remove(current.id)
+            yield current
+        pending += reversed(list(ast.iter_child_nodes(current)))
+    for name in sorted(left):
+        yield ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+def held_in_loop(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+    """Return the names whose tensors another name or a list may hold when the next round of a loop
+    finds them. A list itself is not its elements: `lists_held` looks at lists."""
+    found: dict[str, Holder] = {}
+    for stmt in statements_in(body):
+        value = stored_by(cx, stmt)
+        own = _items_assigned(stmt)
+        shared = [] if value is None else [n for n in shared_by(cx, value) if n.id not in own]
+        for name in shared:
+            found.setdefault(name.id, Holder(cx.span(name), "its tensor goes elsewhere here"))
+        for target in bound_by(stmt, items=False) if shared else ():
+            found.setdefault(target, Holder(cx.span(shared[0]), "it comes from here"))
+    return {name: holder for name, holder in found.items() if name not in cx.grown}
+
+
+def _items_assigned(stmt: ast.stmt) -> set[str]:
+    """Return the names of which a statement assigns items and nothing else: an item that comes from
+    another of these names goes nowhere else."""
+    targets = stmt.targets if isinstance(stmt, ast.Assign) else []
+    each = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple | ast.List) else [t])]
+    if not all(isinstance(e, ast.Subscript) for e in each):
+        return set()
+    bases = [e.value for e in each if isinstance(e, ast.Subscript)]
+    return {b.id for b in bases if isinstance(b, ast.Name)}
+
+
+def lists_held(cx: Context, body: Sequence[ast.stmt]) -> dict[str, Holder]:
+    """Return the grown names whose lists another value may hold when the next round of a loop finds
+    them: those that a round puts into a value or a cell, and those that it takes out of one."""
+    found: dict[str, Holder] = {}
+    for stmt in statements_in(body):
+        for name in lists_stored(cx, calls_in(stmt)):
+            found.setdefault(name.id, Holder(cx.span(name), ELSEWHERE))
+        value = stored_by(cx, stmt)
+        if value is None:
+            continue
+        targets = [n for n in bound_by(stmt, items=False) if n in cx.grown]
+        for name in lists_in(cx, value):
+            if [name.id] != targets:
+                found.setdefault(name.id, Holder(cx.span(name), ELSEWHERE))
+        for name in targets:
+            if not is_fresh(cx, value, name):
+                found.setdefault(name, Holder(cx.span(value), "the list comes from here"))
+    return {name: holder for name, holder in found.items() if name in cx.grown}
+
+
+ELSEWHERE: Final = "it goes to another value here"
+
+
+def lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:
+    """Return the grown names whose very list a value may be or hold."""
+    whole = {s.name for s in lists_shared(cx, value) if not s.part}
+    return mentions(value, {n for n in whole if n in cx.grown})
+
+
+def is_fresh(cx: Context, value: ast.expr, target: str) -> bool:
+    """Tell whether a value that a name gets is a list that nothing else holds; its own list is as
+    long as nothing else holds that."""
+    entry = cx.env.find(target)
+    is_own = isinstance(entry, Bound) and entry.holder is None
+    own = {Share(target)} if is_own else set[Share]()
+    return not {s for s in lists_shared(cx, value) if not s.inside} - own
+
+
+def stored_by(cx: Context, stmt: ast.stmt) -> ast.expr | None:
+    """Return the value that a name, a list or an item holds after a simple statement, if any."""
+    match stmt:
+        case ast.Assign(value=value) | ast.AnnAssign(value=value):
+            return value
+        case ast.Expr(ast.Call(func=ast.Attribute(attr="extend"), args=[value])) if copied(
+            cx, value
+        ):
+            return None
+        case ast.Expr(ast.Call(args=[*_, value])) if changed_list(stmt) is not None:
+            return value
+        case ast.AugAssign(target=ast.Name(), value=ast.List() as value):
+            return value
+        case _:
+            return None
+
+
+def copied(cx: Context, value: ast.expr) -> bool:
+    """Tell whether what extends a list is a list whose elements alone go there."""
+    return isinstance(value, ast.Name) and value.id in cx.grown

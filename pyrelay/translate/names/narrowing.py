@@ -1,0 +1,221 @@
+"""What tests tell of names: the class of a value, that it is not None, and what it is not.
+
+A test of a name, or of a part of one (`x.left`, `x[0]`), makes its fields variables in the branch
+where it holds, so `x.left` needs no projection there. Values do not change, so what a test has told
+of a part stays true as long as the name stands for the same value; only the content of a cell may
+change, and is no such part.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from ...diagnostics.source import Span
+from ...ir.expr import BindPattern, ConstructorPattern, Pattern, Var, Wildcard
+from ...ir.types import UNKNOWN
+from ...prelude.library import OPTION
+from ..context import Context
+from ..data.data import DataConstructor
+from ..types.declared_types import field_type, may_be_none
+from .environment import Bound, Holder
+from .known_parts import entry_of, part_of
+
+Path: TypeAlias = tuple[str, ...]
+"""A name, and the parts on the way to a part of its value."""
+Facts: TypeAlias = Mapping[Path, tuple[DataConstructor, ...]]
+"""The classes that values are not of."""
+
+
+def value_at(cx: Context, node: ast.expr) -> Bound | None:
+    """Give the variable that tests have made of a part of a name; None if there is none."""
+    found = entry_of(cx, node)
+    return None if found is None or (found.atom is None and found.static is None) else found
+
+
+def testable(cx: Context, node: ast.expr) -> Bound | None:
+    """Give what is known of what is tested, where what the test tells can be kept; None else."""
+    known = entry_of(cx, node)
+    if known is not None:
+        return known
+    step = part_of(node)
+    owner = None if step is None else testable(cx, step[0])
+    if step is None or owner is None or owner.model is not None:
+        return None
+    # Where a class has told the fields, all are known; else `value` may be the content of a cell.
+    return None if owner.parts is not None or step[1] == "value" else Bound(holder=owner.holder)
+
+
+def note(cx: Context, node: ast.expr, entry: Bound) -> None:
+    """Make a name, or a part of one, stand for what a test has told."""
+    step = part_of(node)
+    while step is not None:
+        node, key = step
+        owner = testable(cx, node)
+        assert owner is not None
+        if owner.parts is not None and key in owner.parts:
+            entry = replace(owner, parts={**owner.parts, key: entry})
+        else:
+            entry = replace(owner, told={**(owner.told or {}), key: entry})
+        step = part_of(node)
+    assert isinstance(node, ast.Name)
+    cx.env.set(node.id, entry)
+
+
+def note_class(
+    cx: Context,
+    node: ast.expr,
+    found: DataConstructor,
+    fields: Sequence[Pattern],
+    content: Var | None = None,
+) -> None:
+    """Note that a value is of a class, and which variables hold its fields; `content` is the value
+    itself, where it was an optional."""
+    entry = testable(cx, node)
+    if entry is not None:
+        known = parts(cx, found, fields, entry.holder)
+        if content is not None:
+            entry = Bound(atom=content, holder=entry.holder)
+        note(cx, node, replace(entry, constructor=found, parts=known))
+
+
+def content_of(cx: Context, node: ast.expr) -> Var | None:
+    """Return a variable for the content of what is declared as an optional, where a test tells that
+    it is there; None for any other value."""
+    if not may_be_none(cx, node) or testable(cx, node) is None:
+        return None
+    return Var(node.id if isinstance(node, ast.Name) else "content", span=cx.span(node))
+
+
+def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
+    """Return a pattern that binds what it matches."""
+    return pattern if content is None else BindPattern(content, pattern, span=pattern.span)
+
+
+def parts(
+    cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
+) -> dict[str, Bound]:
+    """Give what the fields of a value of a class stand for, which a pattern has bound."""
+    return {
+        name: Bound(atom=field.var, holder=holder, declared=field_type(cx, found, name))
+        for name, field in zip(found.field_names, fields, strict=True)
+        if isinstance(field, BindPattern)
+    }
+
+
+def note_not(cx: Context, node: ast.expr, classes: Sequence[DataConstructor]) -> None:
+    """Note that a value is of none of these classes."""
+    entry = testable(cx, node)
+    if entry is not None:
+        note(cx, node, replace(entry, excluded=(*entry.excluded, *classes)))
+
+
+def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
+    """Give the classes that tests have told a value is not of."""
+    if entry.constructor is None:
+        return entry.excluded
+    union = cx.program.data.members(entry.constructor)
+    return tuple(c for c in union if c != entry.constructor)
+
+
+def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
+    """Give what is known of the classes of a name and of its parts."""
+    found: dict[Path, tuple[DataConstructor, ...]] = {}
+    pending: list[tuple[Path, Bound]] = [((name,), entry)]
+    while pending:
+        path, known = pending.pop()
+        others = not_of(cx, known)
+        if others:
+            found[path] = others
+        inside = {**(known.parts or {}), **(known.told or {})}
+        pending += (((*path, key), part) for key, part in inside.items())
+    return found
+
+
+def both(left: Facts, right: Facts) -> Facts:
+    """Give what is known in both of two cases."""
+    found: dict[Path, tuple[DataConstructor, ...]] = {}
+    for path, classes in left.items():
+        shared = tuple(c for c in classes if c in right.get(path, ()))
+        if shared:
+            found[path] = shared
+    return found
+
+
+def node_of(path: Path, place: ast.expr) -> ast.expr:
+    """Give the expression that a path is, as if it stood at a place."""
+    found: ast.expr = ast.Name(path[0], ast.Load())
+    for key in path[1:]:
+        if key.startswith("["):
+            found = ast.Subscript(found, ast.Constant(int(key[1:-1])), ast.Load())
+        else:
+            found = ast.Attribute(found, key, ast.Load())
+    for node in ast.walk(found):
+        ast.copy_location(node, place)
+    return found
+
+
+def classes_left(cx: Context, node: ast.expr) -> tuple[DataConstructor, ...]:
+    """Return the classes of its union that a value may be of, where tests have excluded others;
+    none where no test has. A value that is declared as an optional may be None, too."""
+    entry = entry_of(cx, node)
+    if entry is None or not entry.excluded or may_be_none(cx, node):
+        return ()
+    union = cx.program.data.members(entry.excluded[0])
+    return tuple(c for c in union if c not in entry.excluded)
+
+
+def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
+    """Give the class of a value of which tests have excluded all others of its union."""
+    left = classes_left(cx, node)
+    return left[0] if len(left) == 1 else None
+
+
+def fields_bound(found: DataConstructor, span: Span) -> tuple[Pattern, ...]:
+    """Give a pattern for each field of a class, which binds it under its own name."""
+    return tuple(BindPattern(Var(n, span=span), span=span) for n in found.field_names)
+
+
+def of_class(
+    found: DataConstructor, span: Span, fields: tuple[Pattern, ...] | None = None
+) -> ConstructorPattern:
+    """Give the pattern for the values of a class."""
+    if fields is None:
+        fields = tuple(Wildcard(span=span) for _ in found.field_names)
+    return ConstructorPattern(found.adt, found.name, fields, span=span)
+
+
+def shared_params(names: Sequence[str], span: Span) -> tuple[Var, ...]:
+    """Give the parameters of a function that is called from several places. They are marked as
+    inferred, so that inference does not take it for a function to copy for each call."""
+    return tuple(Var(n, UNKNOWN, span=span) for n in names)
+
+
+def some(pattern: Pattern, span: Span) -> ConstructorPattern:
+    """Give the pattern for an optional that is not None."""
+    return ConstructorPattern(OPTION, "Some", (pattern,), span=span)
+
+
+def none(span: Span) -> ConstructorPattern:
+    """Give the pattern for None."""
+    return ConstructorPattern(OPTION, "None", (), span=span)
+
+
+def is_some(pattern: Pattern) -> bool:
+    """Tell whether a pattern is that of an optional that is not None."""
+    return _is_optional(pattern, "Some")
+
+
+def is_none(pattern: Pattern) -> bool:
+    """Tell whether a pattern is that of None."""
+    return _is_optional(pattern, "None")
+
+
+def _is_optional(pattern: Pattern, name: str) -> bool:
+    match pattern:
+        case ConstructorPattern(adt, found):
+            return adt == OPTION and found == name
+        case _:
+            return False

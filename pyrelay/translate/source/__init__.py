@@ -1,0 +1,1 @@
+"""The text, the signature and the guards of a decorated function."""

@@ -1,0 +1,287 @@
+"""Definitions: the Python functions that programs are made of.
+
+A decorated function carries its `Definition` in the attribute `__relay__`; what a script makes of
+it with `relay.grad` carries a `DerivedFunction`. Both are compared by identity and read nothing
+until they are asked: names are resolved when a program is translated, not when it is written.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from pickle import PicklingError
+from types import CodeType, FrameType, FunctionType, GenericAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from ...diagnostics.diagnostic import CheckError
+from ...ir.expr import Rule
+from ...ir.op import Op
+from ..data.unions import names_data
+from ..names.flow import all_statements, bound_by, locals_of, nested_in, parameters_of
+from ..subset.constructs import mistakes
+from .rewriting import rewritten
+from .source import FunctionSource, load_source
+
+if TYPE_CHECKING:
+    from ..models.optimizers import OptimizerUse
+
+StaticValue: TypeAlias = "int | float | bool | str | tuple[StaticValue, ...] | OptimizerUse | None"
+"""What a static parameter may be."""
+
+
+class Kind(Enum):
+    """What a decorated function is."""
+
+    FUNCTION = "function"
+    MODEL = "model"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Owner:
+    """The frozen dataclass that a function is a method of."""
+
+    name: str
+    """The name of the class, or that of the union among whose classes the instance chooses."""
+    cls: type
+    names: Mapping[str, Any]
+    """What annotations in the class may mention besides the names around the function."""
+    takes_self: bool
+    """Whether the first parameter is an instance, whose type needs no annotation."""
+    takes_class: bool
+    """Whether the first parameter is the class."""
+    choices: tuple[tuple[type, Definition | None], ...] = ()
+    """The classes among which the instance chooses, each with its method, or with None where a
+    field stands for a property."""
+
+
+@final
+class Definition:
+    """A Python function that was decorated with `@relay` or `@relay_model`, or a method of a frozen
+    dataclass."""
+
+    def __init__(self, function: FunctionType, kind: Kind, owner: Owner | None = None) -> None:
+        self.function: Final = function
+        self.kind: Final = kind
+        self.owner: Final = owner
+        name = function.__name__
+        self.name: Final = name if owner is None else f"{owner.name}.{name}"
+        self.around: Final = self._annotation_names() if owner is None else owner.names
+        """Names of the enclosing function that only annotations mention, so it captures none."""
+
+    def __repr__(self) -> str:
+        return f"<relay {self.kind.value} {self.name}>"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The module and the name by which it is pickled, as functions are. Raises PicklingError
+        where they lead to something else."""
+        module, name = self.function.__module__, self.function.__qualname__
+        if meaning(named(module, name)) is not self:
+            raise PicklingError(
+                f"`{name}` of {module} is pickled by its name, which means something else there: "
+                "define it at the top of a module, or pickle `relay.export_model(model)`"
+            )
+        return module, name
+
+    def __reduce__(self) -> Any:
+        return _definition_named, self.place
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """The text and the syntax tree, checked to be the language.
+
+        Raises CheckError when it cannot be found, has changed, or holds what is not allowed.
+        """
+        source = load_source(self.function, is_method=self.owner is not None)
+        node = rewritten(source.node)
+        found = mistakes(source.file, node)
+        if found:
+            raise CheckError(*found)
+        return replace(source, node=node)
+
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """The names local to the function or to one nested in it."""
+        node = self.source.node
+        return frozenset[str]().union(*map(locals_of, (node, *nested_in(node))))
+
+    @cached_property
+    def local_functions(self) -> dict[str, ast.FunctionDef]:
+        """The nested functions that are all that their names ever mean."""
+        node = self.source.node
+        counts = Counter(n for s in all_statements(node.body) for n in bound_by(s))
+        counts.update(p for f in (node, *nested_in(node)) for p in parameters_of(f))
+        return {f.name: f for f in nested_in(node) if counts[f.name] == 1}
+
+    def _annotation_names(self) -> dict[str, Any]:
+        """Give the names that annotations mention and the enclosing function binds, and the classes
+        and aliases there, which belong to data types.
+
+        Where a function is defined inside another one, Python keeps no reference to what only its
+        annotations name; the frame that runs the `def` still has them.
+        """
+        frame = _frame_of(self.function) if "<locals>" in self.function.__qualname__ else None
+        if frame is None:
+            return {}
+        try:
+            words = _annotation_words(self.source.node)
+        except CheckError:  # told where the source is read
+            return {}
+        return {n: v for n, v in frame.f_locals.items() if n in words or names_data(v)}
+
+
+def named(module: str, name: str) -> Any:
+    """Give what a module has under a name, None if it has nothing."""
+    found: Any = importlib.import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _definition_named(module: str, name: str) -> Any:
+    return meaning(named(module, name))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivedFunction:
+    """A function that a transform makes of another, such as `relay.grad(f, wrt="x")`.
+
+    `wrt` names parameters of the innermost definition; None means all that hold floats. `single`
+    says that one name was given bare, so the gradient is bare too.
+    """
+
+    rule: Rule
+    base: Definition | DerivedFunction
+    wrt: tuple[str, ...] | None = None
+    single: bool = True
+    has_aux: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the function in a module."""
+        rules: list[str] = []
+        base: Definition | DerivedFunction = self
+        while isinstance(base, DerivedFunction):
+            rules.append(base.rule.value)
+            base = base.base
+        return ".".join((*rules, base.name))
+
+    @property
+    def definition(self) -> Definition:
+        """The definition at the bottom."""
+        base: Definition | DerivedFunction = self
+        while isinstance(base, DerivedFunction):
+            base = base.base
+        return base
+
+
+def bottom(meant: Definition | DerivedFunction) -> Definition:
+    """Return the definition that a function is, or that its transforms are of."""
+    return meant if isinstance(meant, Definition) else meant.definition
+
+
+def signature_of(meant: Definition | DerivedFunction) -> inspect.Signature:
+    """Return the signature of a function, with the annotations of its definition.
+
+    A transform takes the parameters of its function. The type of its result is annotated where the
+    annotations name it: a gradient has the types of the parameters it is taken in.
+    """
+    if isinstance(meant, Definition):
+        return inspect.signature(meant.function)
+    base = signature_of(meant.base)
+    gradient = _gradient_annotation(meant, base)
+    match meant.rule:
+        case Rule.GRAD if not meant.has_aux:
+            result = gradient
+        case Rule.VALUE_AND_GRAD if _NONE not in (base.return_annotation, gradient):
+            result = GenericAlias(tuple, (base.return_annotation, gradient))
+        case _:
+            result = _NONE
+    return base.replace(return_annotation=result)
+
+
+def _gradient_annotation(meant: DerivedFunction, base: inspect.Signature) -> Any:
+    """Return the annotation of a gradient; none where its parameters are found by inference."""
+    names = meant.wrt or tuple(base.parameters)
+    if (meant.wrt is None and len(names) != 1) or not base.parameters.keys() >= set(names):
+        return _NONE
+    found = tuple(base.parameters[n].annotation for n in names)
+    return found[0] if meant.single else GenericAlias(tuple, found)
+
+
+_NONE: Final = inspect.Signature.empty
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """Which model a name stands for, in which mode, and with which static arguments; `optimizer` is
+    what updates it anywhere in the program, `frozen` the names of the parameters that stay."""
+
+    definition: Definition
+    training: bool = False
+    statics: tuple[tuple[str, StaticValue], ...] = ()
+    optimizer: OptimizerUse | None = None
+    frozen: frozenset[str] = frozenset()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a relay function means, in place of a Python object that carries it."""
+
+    __relay__: Any
+
+
+def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
+    """Give the relay function or operator that a Python object is; None if it is none, or a model
+    definition, which is called with its parameters only."""
+    found = meaning(value)
+    if isinstance(found, Definition) and found.kind is Kind.MODEL:
+        return None
+    return found if isinstance(found, Definition | DerivedFunction | Op) else None
+
+
+def meaning(value: object) -> Any:
+    """Give what a Python object means to the compiler, None for an object that says nothing."""
+    return getattr(value, "__relay__", None)
+
+
+def _frame_of(function: FunctionType) -> FrameType | None:
+    """Give the frame that runs the `def` of a function."""
+    frame = inspect.currentframe()
+    while frame is not None and not _defines(frame.f_code, function.__code__):
+        frame = frame.f_back
+    return frame
+
+
+def _defines(around: CodeType, code: CodeType) -> bool:
+    """Tell whether a `def` stands in some code. One with type parameters, `def f[T](...)`, stands
+    in code of its own, which binds them."""
+    inside = [c for c in around.co_consts if isinstance(c, CodeType)]
+    return code in inside or any(
+        code in c.co_consts for c in inside if c.co_name.startswith("<generic parameters of")
+    )
+
+
+def _annotation_words(node: ast.FunctionDef) -> frozenset[str]:
+    """Give the names in the annotations of a function and of what is inside it."""
+    found: set[str] = set()
+    for part in ast.walk(node):
+        for field in ("annotation", "returns"):
+            annotation = getattr(part, field, None)
+            if isinstance(annotation, ast.expr):
+                found.update(_WORD.findall(ast.unparse(annotation)))
+    return frozenset(found)
+
+
+_WORD: Final = re.compile(r"[^\W\d]\w*")

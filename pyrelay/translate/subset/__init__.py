@@ -1,0 +1,1 @@
+"""Which Python is the language, and what to write instead of the rest."""

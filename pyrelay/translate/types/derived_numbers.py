@@ -1,0 +1,53 @@
+"""Where Python's own numbers stand in what a transform makes of a function.
+
+A gradient has the form of the parameter that it belongs to, a value that of the function's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from ...ir.expr import Expr, Rule, Transform
+from ...ir.traverse import post_order
+from .number_places import Numbers, gradient_of, parts_of, together
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FunctionNumbers:
+    """The numbers in the parameters of a function, and in its result."""
+
+    params: tuple[Numbers, ...]
+    result: Numbers
+
+
+def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
+    """Give the numbers of a function whose body calls transforms of a base, the innermost first;
+    the transforms are typed, so they say in which parameters they are."""
+    found = base
+    for node in post_order(body):
+        if isinstance(node, Transform):
+            given = [gradient_of(base.params[i]) for i in node.wrt or ()]
+            made = _made(node.rule, found.result, given, node.single, node.has_aux)
+            found = FunctionNumbers(base.params, made)
+    return found
+
+
+def of_models(rule: Rule, result: Numbers, *, has_aux: bool) -> Numbers:
+    """Give the numbers in a transform in the parameters of models, which hold tensors."""
+    return _made(rule, result, [None], single=True, has_aux=has_aux)
+
+
+def _made(
+    rule: Rule, result: Numbers, wrt: Sequence[Numbers], single: bool, has_aux: bool
+) -> Numbers:
+    gradient = wrt[0] if single else together(wrt)
+    match rule:
+        case Rule.GRAD:
+            return together((gradient, parts_of(result, 2)[1])) if has_aux else gradient
+        case Rule.VALUE_AND_GRAD:
+            return together((result, gradient))
+        case Rule.VJP:
+            return together((result, together((result, gradient))))

@@ -1,0 +1,152 @@
+"""Where in a value Python's own numbers stand: what an annotation says and its type does not.
+
+`int` and `Int` are one type. A result is a Python number where the annotation said `int`, `float`
+or `bool`, also in a tuple, behind a type parameter (`Tree[int]`), in a cell or in what a function
+gives. The annotation is read twice, the second time with marks in place of these three; `places_of`
+keeps the marks and what is around them. `Params[net]` is a tuple in the program, so where records
+of parameters stand is kept in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias, cast, final
+
+from ...annotations import ParamsAnnotation
+from ...ir.dims import Dim
+from ...ir.types import AdtType, FnType, RefType, TupleType, Type, TypeParam, TypeVar
+
+MARKS: Final[dict[Any, Type]] = {n: AdtType(f"python.{n.__name__}") for n in (float, int, bool)}
+"""What stands for Python's number types while an annotation is read for its numbers."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The numbers in the parts of a value: the fields of a tuple, the type arguments of data, the
+    content of a cell, the parameters and then the result of a function."""
+
+    parts: tuple[Numbers, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The numbers in what a type parameter stands for."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A record of the parameters of a model, or the gradient of one. It belongs to the model of
+    the argument for `parameter`; without one, to that of an argument that fits."""
+
+    of: ParamsAnnotation
+    parameter: str | None = None
+    is_gradient: bool = False
+
+
+Numbers: TypeAlias = type | Parts | Argument | Recorded | None
+"""Where in a value numbers are Python's own, and tuples are records; None: nowhere."""
+
+_BY_MARK: Final[dict[Type, type]] = {mark: number for number, mark in MARKS.items()}
+_BY_NAME: Final[dict[str, type]] = {number.__name__: number for number in _BY_MARK.values()}
+
+
+def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({})) -> Numbers:
+    """Give the numbers in values of a type in which marks stand, among them those of `records`."""
+    if ty in _BY_MARK:
+        return _BY_MARK[ty]
+    if ty in records:
+        return records[ty]
+    match ty:
+        case TypeVar(name):
+            return Argument(name)
+        case TupleType(fields):
+            return together(places_of(f, records) for f in fields)
+        case AdtType(_, args):
+            return together(None if isinstance(a, Dim) else places_of(a) for a in args)
+        case RefType(value):
+            return together((places_of(value),))
+        case FnType(params, result):
+            return together(places_of(p) for p in (*params, result))
+        case _:
+            return None
+
+
+def together(parts: Iterable[Numbers]) -> Numbers:
+    """Give the numbers in a value of these parts."""
+    found = tuple(parts)
+    return Parts(found) if any(p is not None for p in found) else None
+
+
+def parts_of(numbers: Numbers, count: int) -> tuple[Numbers, ...]:
+    """Give the numbers in the parts of a value, of which there are as many as said."""
+    fits = isinstance(numbers, Parts) and len(numbers.parts) == count
+    return cast("Parts", numbers).parts if fits else (None,) * count
+
+
+def arguments(params: Iterable[TypeParam], numbers: Numbers) -> dict[str, Numbers]:
+    """Give the numbers in what each type parameter of data stands for."""
+    names = [p.name for p in params]
+    return dict(zip(names, parts_of(numbers, len(names)), strict=True))
+
+
+def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
+    """Give the numbers with the type parameters replaced by what they stand for."""
+    match numbers:
+        case Argument(name):
+            return given.get(name)
+        case Parts(parts):
+            return together(filled(p, given) for p in parts)
+        case _:
+            return numbers
+
+
+def gradient_of(numbers: Numbers) -> Numbers:
+    """Return the numbers in the gradient of a value."""
+    return replace(numbers, is_gradient=True) if isinstance(numbers, Recorded) else numbers
+
+
+def without_records(numbers: Numbers) -> Numbers:
+    """Return the numbers alone."""
+    if isinstance(numbers, Parts):
+        return together(without_records(p) for p in numbers.parts)
+    return None if isinstance(numbers, Recorded) else numbers
+
+
+def records_in(numbers: Numbers) -> Numbers:
+    """Return the records alone."""
+    if isinstance(numbers, Parts):
+        return together(records_in(p) for p in numbers.parts)
+    return numbers if isinstance(numbers, Recorded) else None
+
+
+def described(numbers: Numbers) -> Any:
+    """Give the numbers as JSON has them; a record is a tuple there."""
+    match numbers:
+        case Argument(name):
+            return {"argument": name}
+        case Parts(parts):
+            return [described(p) for p in parts]
+        case None | Recorded():
+            return None
+        case _:
+            return numbers.__name__
+
+
+def restored(described: Any) -> Numbers:
+    """Give the numbers that `described` gave as JSON. Raises KeyError, TypeError."""
+    match described:
+        case None:
+            return None
+        case {"argument": str(name)}:
+            return Argument(name)
+        case list():
+            return together(restored(p) for p in cast("list[Any]", described))
+        case _:
+            return _BY_NAME[described]
