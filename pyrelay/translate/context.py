@@ -353,6 +353,8 @@ class Context:
     """The local names that are seen to hold users' data, so no lists, with its types."""
     opened: frozenset[str] = frozenset()
     """The local names whose attributes are read."""
+    list_names: frozenset[str] = frozenset()
+    """Names that hold lists, as their bindings show: an item that they get is not copied."""
     writes_items: bool = False
     """Whether the function assigns to items, so who holds a tensor matters."""
     captured: dict[str, Span] = field(default_factory=dict[str, Span])

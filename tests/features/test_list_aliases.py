@@ -115,6 +115,14 @@ def tensor_assigned_to_an_element(x: Pair) -> Pair:
     return ys[0]
 
 
+def tensor_assigned_to_an_element_of_a_display(x: Pair) -> Pair:
+    y = x + 1.0
+    ys = [x, x]
+    ys[0] = y
+    y[0] = 9.0
+    return ys[0]
+
+
 def tensor_that_a_round_finds_under_another_name(x: Pair) -> Pair:
     y, z = x + 1.0, x + 2.0
     for _ in range(2):
@@ -143,6 +151,7 @@ TENSORS = [
     tensor_in_a_list_that_grows,
     tensors_that_extend_a_list,
     tensor_assigned_to_an_element,
+    tensor_assigned_to_an_element_of_a_display,
     tensor_that_a_round_finds_under_another_name,
     element_of_a_reversed_list,
     element_of_an_enumerated_list,

@@ -221,8 +221,10 @@ def _assign_each(
 
 
 def _is_element(cx: Context, target: ast.expr) -> bool:
-    """Tell whether a target is an element of a grown name's list."""
-    return isinstance(target, ast.Subscript) and _is_grown(cx, target.value)
+    """Return whether a target is an element of a name's list, which holds what it gets."""
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        return False
+    return target.value.id in cx.grown or target.value.id in cx.list_names
 
 
 def _is_grown(cx: Context, target: ast.expr) -> bool:

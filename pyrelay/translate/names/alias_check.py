@@ -31,6 +31,20 @@ def writes_items(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
+def list_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """Return the names that a body binds to list displays and comprehensions."""
+    found: set[str] = set()
+    for stmt in statements_in(body):
+        match stmt:
+            case ast.Assign(targets=targets, value=ast.List() | ast.ListComp()):
+                found.update(t.id for t in targets if isinstance(t, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.List() | ast.ListComp()):
+                found.add(name)
+            case _:
+                pass
+    return frozenset(found)
+
+
 @final
 class _Here:
     """The names of a function at the place that is translated; a name shares with itself."""
