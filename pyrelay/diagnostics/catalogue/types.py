@@ -10,8 +10,7 @@ from ..source import Span
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A way out: an operand, as it is written, cast to a dtype; `place` is where it stands, if that
-    is known."""
+    """A way out: an operand, as written, cast to a dtype; `place` is where it stands, if known."""
 
     operand: str
     dtype: str
@@ -367,10 +366,8 @@ class NarrowedNumber:
             code="RL226",
             title=f"{self.actual} does not become {self.wanted} by itself",
             primary=Label(self.span, f"this is {self.actual}, and used as {self.wanted}"),
-            help=(
-                "start the names that it is made of from literals of the dtype that they shall "
-                f"have, such as `0.0`, or cast: relay.cast(x, relay.{self.wanted})"
-            ),
+            help="start the names that it is made of from literals of the dtype that they shall "
+            f"have, such as `0.0`, or cast: relay.cast(x, relay.{self.wanted})",
         )
 
 
