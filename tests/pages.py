@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from pyrelay.diagnostics.catalogue import by_code
 from pyrelay.diagnostics.diagnostic import Problem
 from pyrelay.ir.declaration.op_signature import signature
 from pyrelay.ir.op import Missing, Op, Param
+from pyrelay.ir.verify.scene import Invariant
+from pyrelay.ir.verify.stages import INVARIANTS, Stage
 from pyrelay.kernels.pipeline import CUT, all_passes
 from pyrelay.operators.table import ALIASES, ALL
 from pyrelay.passes.base import Pass
+from pyrelay.passes.manager import Pipeline
 from pyrelay.passes.pipeline import DEBUGGED, EVALUATED, called
 from pyrelay.runtime.compile.lowerings import OWN_BACKENDS
 
@@ -81,13 +85,23 @@ _PASSES = (
     "# Passes",
     "",
     "A pass maps a module to a module. It needs a stage, and preserves it or brings the module to",
-    "another: [inside.md](../inside.md) says what holds at each stage. Any of them runs on a text:",
+    "another: the [architecture](../architecture.md#stages) lists the invariants of each. Any of",
+    "them runs on a text:",
     "",
     "    python -m pyrelay opt FILE.relay -p infer,anf,simplify --verify --time --diff",
     "",
     "| pass | needs | brings to | what it does |",
     "|---|---|---|---|",
 )
+
+
+TARGETS: Final[Mapping[str, Pipeline]] = {
+    "evaluator": EVALUATED,
+    "torch": called(),
+    "debugger": DEBUGGED,
+    "backends": CUT,
+}
+"""The pipelines, by what runs the programs."""
 
 
 def _given(step: Pass) -> str:
@@ -98,13 +112,7 @@ def _targets() -> Iterator[str]:
     yield "## Pipelines"
     yield ""
     yield "What `f.show(STAGE)` prints is the module behind the phase of that name."
-    named = {
-        "evaluator": EVALUATED,
-        "torch": called(),
-        "debugger": DEBUGGED,
-        "backends": CUT,
-    }
-    for name, pipeline in named.items():
+    for name, pipeline in TARGETS.items():
         yield from ("", f"### {name}", "", "| phase | passes |", "|---|---|")
         for phase in pipeline:
             yield f"| {phase.name} | {_names(phase.passes)} |"
@@ -112,6 +120,24 @@ def _targets() -> Iterator[str]:
     for backend in OWN_BACKENDS:
         if backend.passes:
             yield f"The backend `{backend.name}` adds a phase `launched`: {_names(backend.passes)}."
+
+
+def stages_table() -> str:
+    """Return the stages as a table: which pass brings a module there, and which invariants hold
+    beyond those of the stage it extends."""
+    lines = ["| stage | pass | extends | invariants |", "|---|---|---|---|"]
+    seen: dict[Stage, frozenset[Invariant]] = {}
+    for stage, invariants in INVARIANTS.items():
+        below = [s for s, known in seen.items() if known <= set(invariants)]
+        base = max(below, key=lambda s: len(seen[s]), default=None)
+        extended = "" if base is None else base.value
+        new = [i for i in invariants if base is None or i not in seen[base]]
+        made = [p for p in all_passes().values() if p.gives is stage and p.needs is not stage]
+        brings = "translation" if base is None else _names(made)
+        stated = "; ".join(i.name for i in new) or "no others"
+        lines.append(f"| {stage.value} | {brings} | {extended} | {stated} |")
+        seen[stage] = frozenset(invariants)
+    return "\n".join(lines)
 
 
 def _names(passes: Iterable[Pass]) -> str:

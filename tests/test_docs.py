@@ -12,11 +12,20 @@ import pytest
 
 from pyrelay.config import Options
 from tests.golden import Golden
-from tests.pages import errors_page, operators_page, passes_page
+from tests.pages import errors_page, operators_page, passes_page, stages_table
+from tests.picture import architecture_picture
 from tests.tolerances import table
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
+PACKAGES = sorted((ROOT / "pyrelay").rglob("README.md"))
+CODE_PAGES = [
+    *PACKAGES,
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs" / "architecture.md",
+    ROOT / "docs" / "glossary.md",
+]
+"""The pages about the code, which mention its files."""
 DOCS = [page for page in PAGES if "```python" in page.read_text("utf-8")]
 BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```\n(.*?)```)?", re.DOTALL)
 
@@ -34,11 +43,32 @@ def test_the_programs_of_a_page_run_in_order_and_print_what_stands_below_them(
     assert done.stdout == "".join(output for _, output in blocks)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def named(page: Path) -> str:
+    """Return the name of a page in the repository."""
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES, *CODE_PAGES}), ids=named)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    text = re.sub(r"`[^`]*`", "", page.read_text(encoding="utf-8"))
-    for link in re.findall(r"\]\(([\w./-]+)\)", text):
-        assert (page.parent / link).exists(), link
+    text = re.sub(r"`[^`\n]*`", "", page.read_text(encoding="utf-8"))
+    for link, heading in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", text):
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not heading or heading in headings(target), heading
+
+
+def headings(page: Path) -> list[str]:
+    """Return the anchors of the headings of a page."""
+    found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found]
+
+
+@pytest.mark.parametrize("page", CODE_PAGES, ids=named)
+def test_files_that_a_page_mentions_exist(page: Path) -> None:
+    """A file is mentioned from the folder of the page, from the package or from the root."""
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`([\w./-]+(?:\.py|\.relay|/))`", text):
+        assert any((start / path).exists() for start in (page.parent, ROOT / "pyrelay", ROOT)), path
 
 
 def test_the_reference_is_what_the_declarations_say(*, update_golden: bool) -> None:
@@ -46,6 +76,7 @@ def test_the_reference_is_what_the_declarations_say(*, update_golden: bool) -> N
     reference("operators.md", operators_page())
     reference("errors.md", errors_page())
     reference("passes.md", passes_page())
+    Golden(ROOT / "docs", update=update_golden)("architecture.svg", architecture_picture())
 
 
 def test_every_option_is_told() -> None:
@@ -62,5 +93,15 @@ def test_every_page_can_be_found() -> None:
         assert name == "README.md" or f"]({name})" in index
 
 
-def test_the_page_about_the_inside_shows_the_tolerances_of_lowerings() -> None:
-    assert table() in (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")
+def test_every_package_has_a_place_in_the_architecture() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for page in PACKAGES:
+        assert f"](../{page.relative_to(ROOT).as_posix()})" in text
+
+
+def test_the_architecture_has_the_table_of_stages() -> None:
+    assert stages_table() in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_the_runtime_has_the_tolerances_of_lowerings() -> None:
+    assert table() in (ROOT / "pyrelay" / "runtime" / "README.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 The reference is the evaluator, or torch called operator by operator. Ints, bools and texts are
 equal everywhere. Where a test compares with a formula of its own, or must allow more, it says so.
-docs/inside.md shows the table.
+pyrelay/runtime/README.md shows the table.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Stage(Enum):
-    """How far a module has come; `docs/inside.md` describes each stage."""
+    """How far a module has come; `docs/architecture.md` has the table of stages."""
 
     TRANSLATED = "translated"
     TYPED = "typed"

@@ -1,6 +1,6 @@
 """Updates of models in place, where nobody can tell.
 
-A program updates a model by writing new parameters into its cell (docs/inside.md, Models). Where
+A program updates a model by writing new parameters into its cell (pyrelay/runtime/README.md). Where
 nothing reads the old ones afterwards (`held`), the tensors themselves are written: all the steps
 `param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
 matrices, which that of every linear layer is, is then not computed at all: its factors are
