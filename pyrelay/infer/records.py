@@ -61,7 +61,13 @@ def chosen(call: Call, ty: Type) -> Function:
     if isinstance(ty, TypeHole):
         raise Stuck(ty)
     choices, types = call.args[0], call.attrs["types"]
-    assert isinstance(choices, Tuple)
+    # A text may write anything; translation writes a function for each type.
+    if not isinstance(choices, Tuple) or not isinstance(types, tuple):
+        raise Clash("`choices` are functions, one for each of `types`")
+    if not types or len(choices.fields) < len(types):
+        raise Clash("there is a function for each type")
+    if not all(isinstance(f, Function) for f in choices.fields):
+        raise Clash("`choices` are functions")
     is_known = isinstance(ty, AdtType) and ty.name in types
     place = types.index(ty.name) if isinstance(ty, AdtType) and is_known else len(types)
     if place == len(choices.fields):
@@ -73,7 +79,8 @@ def chosen(call: Call, ty: Type) -> Function:
 
 def explain_method(call: Call, ty: Type) -> Problem:
     """Return the mistake of a method or property that a value does not have."""
-    name, holders = str(call.attrs["name"]), call.attrs["types"]
+    name, types = str(call.attrs["name"]), call.attrs["types"]
+    holders = types if isinstance(types, tuple) else ()
     match ty:
         case AdtType(name=owner, args=(inner,)) if owner == OPTION and not isinstance(inner, Dim):
             instead = f"it may be None: test `is not None` first, which leaves {show(inner)}"

@@ -315,6 +315,8 @@ UNLISTED: Final = frozenset(
         derivatives.softmax_grad,
         derivatives.log_softmax_grad,
         reduce.sum_to,
+        stretch.stretch,
+        stretch.unstretch,
         scan.recurrence,
         join.pad_fold,
         index.index,

@@ -46,6 +46,8 @@ CALLED: Final = {
     "conv2d_input_grad": "the libraries' convolutions win",
     "conv2d_weight_grad": "the libraries' convolutions win",
     "conv_transpose2d": "the libraries' convolutions win",
+    "stretch": "the running program alone knows whether its operand has size 1",
+    "unstretch": "the running program alone knows whether its operand has size 1",
     "to_bool": "steers the program, on the host",
     "to_int": "steers the program, on the host",
     "next_element": "takes what a caller's iterator gives",

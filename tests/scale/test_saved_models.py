@@ -13,9 +13,11 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.types import UNIT
 from pyrelay.runtime.calls.arguments import Parameter
 from pyrelay.runtime.calls.call_signature import Argument, Interface
+from pyrelay.runtime.calls.open_program import OpenProgram
 from pyrelay.runtime.compile.program import Program
 from pyrelay.runtime.interop.export import EvalProgram, Exported
 from pyrelay.runtime.interop.loading import load_bytes
+from pyrelay.runtime.values.representation import NO_DATA
 from tests.scale.programs import chain, nested, var
 
 X = torch.tensor([0.3, -0.7], dtype=torch.float64)
@@ -29,7 +31,8 @@ def exported(module: Module) -> Exported:
     arguments = tuple(Argument(p.name) for p in main.params)
     parameters = tuple(Parameter(p.name, type_of(p), p.span) for p in params)
     interface = Interface("main", arguments, None, {}, (), ())
-    return Exported(EvalProgram(interface, program, parameters, NOWHERE), (), ())
+    opened = OpenProgram(program.translated, "main", NO_DATA)
+    return Exported(EvalProgram(interface, program, parameters, NOWHERE, opened), (), ())
 
 
 @pytest.mark.parametrize(

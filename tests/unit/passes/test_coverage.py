@@ -317,11 +317,11 @@ def tangled(rest: Sequence[Clause]) -> Match:
 
 def test_a_question_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     match = tangled(())
-    monkeypatch.setattr("pyrelay.passes.coverage.PER_PATTERN", 0)
+    monkeypatch.setattr("pyrelay.analysis.coverage.PER_PATTERN", 0)
     found: list[Coverage] = []
 
     def calls(budget: int) -> int:
-        monkeypatch.setattr("pyrelay.passes.coverage.BUDGET", budget)
+        monkeypatch.setattr("pyrelay.analysis.coverage.BUDGET", budget)
         return calls_of(lambda: found.append(coverage(match, {})))
 
     assert calls(20_000) < 3 * calls(10_000)
