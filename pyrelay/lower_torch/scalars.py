@@ -149,6 +149,15 @@ class TorchScalars:
     def atan(self, a: TorchValue, /) -> TorchValue:
         return self._torch(torch.atan, a)
 
+    def asinh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.asinh, a)
+
+    def acosh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.acosh, a)
+
+    def atanh(self, a: TorchValue, /) -> TorchValue:
+        return self._torch(torch.atanh, a)
+
     def erf(self, a: TorchValue, /) -> TorchValue:
         return self._torch(torch.erf, a)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pytest
 import torch
@@ -77,3 +78,22 @@ def test_a_kernel_computes_what_its_arithmetic_is_made_of(op: Op) -> None:
         actual = op.lowering.body(scalars, *operands, *call.attrs.values())
         expected = program.run(result, tensors(sample))
         assert_equal(actual, expected, dtype=False, rtol=1e-5, atol=1e-6)
+
+
+_AT_ENDS: Final = {
+    "asinh": [-math.inf, -3e38, -1e12, -9e7, -2.0, -1e-6, 0.0, 1e-6, 0.5, 1.1e8, 3e38, math.nan],
+    "acosh": [-math.inf, -1e30, -2.0, 0.5, 1.0, 1.000001, 2.0, 9e7, 1.1e8, 3e38, math.nan],
+    "atanh": [-math.inf, -2.0, -1.0, -0.999999, -1e-6, 0.0, 1e-6, 0.5, 1.0, 1e30, math.nan],
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", _AT_ENDS)
+def test_composed_inverse_hyperbolic_functions_are_exact_at_their_ends(
+    name: str, dtype: torch.dtype
+) -> None:
+    x = torch.tensor(_AT_ENDS[name], dtype=dtype)
+    actual = getattr(composed_scalars(dtype), name)(x)
+    expected = getattr(torch, name)(x.double()).to(dtype)
+    rtol = 4 * torch.finfo(dtype).eps
+    torch.testing.assert_close(actual, expected, rtol=rtol, atol=0.0, equal_nan=True)

@@ -59,6 +59,9 @@ UNARY = {
     "asin": torch.asin,
     "acos": torch.acos,
     "atan": torch.atan,
+    "acosh": torch.acosh,
+    "asinh": torch.asinh,
+    "atanh": torch.atanh,
     "erf": torch.erf,
     "floor": torch.floor,
     "ceil": torch.ceil,
@@ -100,7 +103,8 @@ BINARY = {
 
 @pytest.mark.parametrize("name", UNARY)
 def test_operators_of_one_operand(name: str) -> None:
-    x = UNIT if name in {"asin", "acos"} else POSITIVE
+    x = UNIT if name in {"asin", "acos", "atanh"} else POSITIVE
+    x = POSITIVE + 1.0 if name == "acosh" else x
     torch.testing.assert_close(value(f"{name}(%x)", x), UNARY[name](x))
 
 

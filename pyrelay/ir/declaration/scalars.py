@@ -17,6 +17,8 @@ from ..types import UNIT, DType, SizeType, Type, float32, int64, is_float, known
 _ROOT_HALF: Final = math.sqrt(0.5)
 _ROOT_TWO_OVER_PI: Final = math.sqrt(2.0 / math.pi)
 _CUBIC: Final = 0.044715
+_FAR: Final = 1e8
+"""Above this a number and the root of its square plus or minus 1 are equal, in every float."""
 
 
 class Scalars(Protocol):
@@ -103,6 +105,30 @@ class Scalars(Protocol):
         soft = self.div(self.log1p(self.exp(scaled)), self.const(beta))
         return self.where(self.gt(scaled, self.const(threshold)), a, soft)
 
+    def asinh(self, a: Any, /) -> Any:
+        """Return the inverse of `sinh`, exact near 0."""
+        size = self.abs(a)
+        square = self.mul(size, size)
+        one = self.const(1.0)
+        rest = self.div(square, self.add(one, self.sqrt(self.add(square, one))))
+        near = self.log1p(self.add(size, rest))
+        found = self.where(self.gt(size, self.const(_FAR)), _log_of_double(self, size), near)
+        return self.where(self.lt(a, self.const(0.0)), self.neg(found), found)
+
+    def acosh(self, a: Any, /) -> Any:
+        """Return the inverse of `cosh`, exact near 1; not-a-number below."""
+        above = self.sub(a, self.const(1.0))
+        root = self.mul(self.sqrt(above), self.sqrt(self.add(a, self.const(1.0))))
+        near = self.log1p(self.add(above, root))
+        return self.where(self.gt(a, self.const(_FAR)), _log_of_double(self, a), near)
+
+    def atanh(self, a: Any, /) -> Any:
+        """Return the inverse of `tanh`, exact near 0; not-a-number outside of -1 to 1."""
+        size = self.abs(a)
+        ratio = self.div(self.add(size, size), self.sub(self.const(1.0), size))
+        found = self.mul(self.const(0.5), self.log1p(ratio))
+        return self.where(self.lt(a, self.const(0.0)), self.neg(found), found)
+
     def tanh_grad(self, g: Any, y: Any, /) -> Any:
         """Give `g` times the derivative of `tanh` where its value is `y`."""
         return self.mul(g, self.sub(self.const(1.0), self.mul(y, y)))
@@ -156,6 +182,11 @@ def compute_dtype(types: Sequence[Type]) -> DType:
     given = [t for t in types if t != UNIT]  # the empty tuple stands for an omitted operand
     dtypes = [int64 if isinstance(t, SizeType) else known_dtype(t) for t in given]
     return next((d for d in dtypes if is_float(d)), dtypes[-1] if dtypes else float32)
+
+
+def _log_of_double(k: Scalars, a: Any) -> Any:
+    """Return the logarithm of twice the value, which need not be finite."""
+    return k.add(k.log(a), k.const(math.log(2.0)))
 
 
 def _normal_share(k: Scalars, a: Any, approximate: str) -> Any:

@@ -74,6 +74,19 @@ def _inside_quarter_turn() -> Iterable[Sample]:
     yield Sample((TensorSpec((3,), "int64", -1, 2),))
 
 
+def _from_far() -> Iterable[Sample]:
+    yield from real_samples()
+    yield Sample((TensorSpec((6,), low=-1e-4, high=1e-4),))
+    yield Sample((TensorSpec((6,), "float64", -1e12, 1e12),), smooth=False)
+
+
+def _above_one() -> Iterable[Sample]:
+    yield from floats_between(1.25, 9.0)
+    yield Sample((TensorSpec((3,), "int64", 2, 9),))
+    yield Sample((filled(1.0, 2),), smooth=False)
+    yield Sample((TensorSpec((6,), "float64", 1e7, 1e12),), smooth=False)
+
+
 _LOG_OF_TWO: Final = scalar_math.log(2.0)
 _LOG_OF_TEN: Final = scalar_math.log(10.0)
 
@@ -227,6 +240,31 @@ atan: Final = _function(
     body=lambda k, x: k.atan(x),
     grad=lambda p: (p.g / (1.0 + p.args[0] * p.args[0]),),
     samples=real_samples,
+)
+
+asinh: Final = _function(
+    name="asinh",
+    doc="Number whose hyperbolic sine is each element.",
+    body=lambda k, x: k.asinh(x),
+    grad=lambda p: (p.g * rsqrt(p.args[0] * p.args[0] + 1.0),),
+    samples=_from_far,
+)
+
+acosh: Final = _function(
+    name="acosh",
+    doc="Number, not negative, whose hyperbolic cosine is each element, which is 1 or more.",
+    body=lambda k, x: k.acosh(x),
+    # The factors are exact near 1, where the square less 1 is not.
+    grad=lambda p: (p.g * rsqrt((p.args[0] - 1.0) * (p.args[0] + 1.0)),),
+    samples=_above_one,
+)
+
+atanh: Final = _function(
+    name="atanh",
+    doc="Number whose hyperbolic tangent is each element, which lies between -1 and 1.",
+    body=lambda k, x: k.atanh(x),
+    grad=lambda p: (p.g / ((1.0 - p.args[0]) * (1.0 + p.args[0])),),
+    samples=_inside_one,
 )
 
 erf: Final = _function(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ...ir.op import Op
 from ...ir.types import DTYPES, DType
-from ...operators.composite import einsum, masking, measure, softmax
+from ...operators.composite import einsum, lerp, masking, measure, softmax
 from ...operators.host import conversions, loop, sizes
 from ...operators.primitive import (
     activation,
@@ -65,8 +65,11 @@ BUILTINS: Final[dict[Callable[..., Any], Op]] = {
     int: conversions.to_int,
     pow: arithmetic.power,
     math.acos: math_ops.acos,
+    math.acosh: math_ops.acosh,
     math.asin: math_ops.asin,
+    math.asinh: math_ops.asinh,
     math.atan: math_ops.atan,
+    math.atanh: math_ops.atanh,
     math.cos: math_ops.cos,
     math.cosh: math_ops.cosh,
     math.erf: math_ops.erf,
@@ -90,6 +93,7 @@ METHODS: Final[dict[str, Op]] = {
     "abs": arithmetic.abs_,
     "absolute": arithmetic.abs_,
     "acos": math_ops.acos,
+    "acosh": math_ops.acosh,
     "add": arithmetic.add,
     "all": reduce.all_,
     "amax": extrema.amax,
@@ -99,7 +103,9 @@ METHODS: Final[dict[str, Op]] = {
     "argmin": extrema.argmin,
     "argsort": sort.argsort,
     "asin": math_ops.asin,
+    "asinh": math_ops.asinh,
     "atan": math_ops.atan,
+    "atanh": math_ops.atanh,
     "bitwise_and": masks.bitwise_and,
     "bitwise_not": masks.bitwise_not,
     "bitwise_or": masks.bitwise_or,
@@ -140,6 +146,7 @@ METHODS: Final[dict[str, Op]] = {
     "isinf": compare.isinf,
     "isnan": compare.isnan,
     "le": compare.less_equal,
+    "lerp": lerp.lerp,
     "less": compare.less,
     "less_equal": compare.less_equal,
     "log": math_ops.log,
