@@ -300,6 +300,7 @@ def collected_refusals() -> Generator[Mapping[Definition, CheckError]]:
         _REFUSED.reset(token)
 
 
+_LINALG: Final = ("det", "inv", "matmul", "slogdet", "solve", "solve_triangular")
 _RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
 
 
@@ -390,6 +391,7 @@ def _members() -> dict[str, Any]:
     random = {name: operators[name] for name in _RANDOM}
     random |= {"key": operators["key"], "split": operators["random_split"]}
     found["random"] = Group("random", random)
+    found["linalg"] = Group("linalg", {name: operators[name] for name in _LINALG})
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
     found["operator"] = _operator
     found["parse"], found["function"], found["show"] = _parse, _function, _show

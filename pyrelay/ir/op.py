@@ -101,8 +101,7 @@ def attribute(
     convert: Callable[[Any], Any] | None = None,
     infer: Callable[[RuleCall], Any] | None = None,
 ) -> Param:
-    """Give a static attribute; required unless a default is given. `infer` finds the value of one
-    that is None."""
+    """Return a static attribute, required without a default; `infer` finds it where it is None."""
     return Param(name, Role.ATTRIBUTE, default, convert=convert, infer=infer)
 
 
@@ -396,13 +395,14 @@ class Expansion:
 @final
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A random tensor to make for a sample: shape, dtype name, and the range of its elements."""
+    """A random tensor for a sample: shape, dtype, range of elements, what its diagonal is above."""
 
     shape: tuple[int, ...]
     dtype: str = "float32"
     low: float = -2.0
     high: float = 2.0
     contiguous: bool = True
+    diagonal: float = 0.0
 
 
 SampleArg: TypeAlias = "TensorSpec | tuple[SampleArg, ...] | float | int | bool | str | None"

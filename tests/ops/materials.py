@@ -38,11 +38,13 @@ def tensor(spec: TensorSpec, generator: torch.Generator) -> torch.Tensor:
     rank = len(spec.shape)
     stored = spec.shape if spec.contiguous else (*spec.shape[::-1], 2)
     found = _elements(spec, stored, generator)
-    if spec.contiguous:
-        return found
-    strided = found[..., 1].permute(tuple(reversed(range(rank))))
-    assert not strided.is_contiguous() or strided.numel() <= 1
-    return strided
+    if not spec.contiguous:
+        found = found[..., 1].permute(tuple(reversed(range(rank))))
+        assert not found.is_contiguous() or found.numel() <= 1
+    if spec.diagonal:
+        # The tensor's own version stays 0, by which a test sees that nothing writes to it.
+        found.data.diagonal(dim1=-2, dim2=-1).add_(spec.diagonal)
+    return found
 
 
 def _elements(spec: TensorSpec, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:

@@ -9,15 +9,17 @@ from typing import Any, Final
 
 from ...ir.op import Op
 from ...ir.types import DTYPES, DType
-from ...operators.composite import einsum, lerp, masking, measure, softmax
+from ...operators.composite import einsum, lerp, masking, measure, softmax, trace
 from ...operators.host import conversions, loop, sizes
 from ...operators.primitive import (
     activation,
     arithmetic,
     compare,
     create,
+    determinant,
     extrema,
     gathering,
+    inverse,
     join,
     linalg,
     masks,
@@ -120,6 +122,7 @@ METHODS: Final[dict[str, Op]] = {
     "cosh": math_ops.cosh,
     "cumprod": scan.cumprod,
     "cumsum": scan.cumsum,
+    "det": determinant.det,
     "detach": activation.stop_gradient,
     "diagonal": linalg.diagonal,
     "div": arithmetic.divide,
@@ -142,6 +145,7 @@ METHODS: Final[dict[str, Op]] = {
     "gt": compare.greater,
     "index_add": parts.index_add,
     "index_select": gathering.index_select,
+    "inverse": inverse.inv,
     "isfinite": compare.isfinite,
     "isinf": compare.isinf,
     "isnan": compare.isnan,
@@ -155,6 +159,7 @@ METHODS: Final[dict[str, Op]] = {
     "log2": math_ops.log2,
     "log_softmax": softmax.log_softmax,
     "logaddexp": arithmetic.logaddexp,
+    "logdet": determinant.logdet,
     "logical_and": compare.logical_and,
     "logical_not": compare.logical_not,
     "logical_or": compare.logical_or,
@@ -201,6 +206,7 @@ METHODS: Final[dict[str, Op]] = {
     "sign": arithmetic.sign,
     "sin": math_ops.sin,
     "sinh": math_ops.sinh,
+    "slogdet": determinant.slogdet,
     "softmax": softmax.softmax,
     "sort": sort.sort,
     "split": join.split,
@@ -219,6 +225,7 @@ METHODS: Final[dict[str, Op]] = {
     "tile": join.tile,
     "to": compare.cast,
     "topk": sort.topk,
+    "trace": trace.trace,
     "transpose": view.transpose,
     "tril": create.tril,
     "triu": create.triu,
