@@ -300,7 +300,10 @@ def collected_refusals() -> Generator[Mapping[Definition, CheckError]]:
         _REFUSED.reset(token)
 
 
-_LINALG: Final = ("det", "inv", "matmul", "slogdet", "solve", "solve_triangular")
+_LINALG: Final = (
+    *("cholesky", "det", "eigh", "inv", "matmul", "pinv", "qr", "slogdet", "solve"),
+    *("solve_triangular", "svd"),
+)
 _RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
 
 

@@ -1,13 +1,15 @@
-"""Operators on matrices: what their type rules refuse, and what stops the program."""
+"""Operators on matrices: what their type rules refuse, what stops the program, and derivatives of
+functions that read one triangle."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
 
-from pyrelay import Float, RunError, Tensor, relay
+from pyrelay import CheckError, Float, RunError, Tensor, float64, relay
 from pyrelay.ir.op import Clash, Op
 from pyrelay.ir.types import Type, bfloat16, float32, int64, tensor_type
 from pyrelay.operators.primitive import determinant, inverse
@@ -96,3 +98,58 @@ def test_linalg_has_the_operators_by_the_names_of_torch() -> None:
     assert relay.linalg.inv is relay.inv
     x = torch.eye(3, dtype=torch.float64) * 2.0
     torch.testing.assert_close(relay.linalg.inv(x), torch.linalg.inv(x))
+
+
+@relay
+def root(a: Tensor[Float, (2, 2)]) -> Tensor[Float, (2, 2)]:
+    return relay.linalg.cholesky(a)
+
+
+def test_a_matrix_that_is_not_positive_definite_stops_the_program() -> None:
+    with pytest.raises(RunError) as caught:
+        root(-torch.eye(2))
+    assert "positive-definite" in str(caught.value)
+    assert "return relay.linalg.cholesky(a)" in str(caught.value)
+
+
+@relay
+def lower(a: Tensor[float64, (4, 4)], by: Tensor[float64, (4, 4)]) -> float64:
+    return (relay.linalg.cholesky(a + a.T) * by).sum()
+
+
+@relay
+def upper(a: Tensor[float64, (4, 4)], by: Tensor[float64, (4, 4)]) -> float64:
+    return (relay.linalg.cholesky(a + a.T, upper=True) * by).sum()
+
+
+@relay
+def spectrum(a: Tensor[float64, (4, 4)], by: Tensor[float64, (4, 4)]) -> float64:
+    values, vectors = relay.linalg.eigh(a + a.T)
+    return (relay.exp(values) * (vectors * vectors * by).sum(0)).sum()
+
+
+@relay
+def slopes_of_spectrum(a: Tensor[float64, (4, 4)], by: Tensor[float64, (4, 4)]) -> float64:
+    return (relay.grad(spectrum)(a, by)[0] * by).sum()
+
+
+@relay
+def slopes_of_lower(a: Tensor[float64, (4, 4)], by: Tensor[float64, (4, 4)]) -> float64:
+    return (relay.grad(lower)(a, by)[0] * by).sum()
+
+
+@pytest.mark.parametrize("function", [lower, upper, spectrum, slopes_of_spectrum, slopes_of_lower])
+def test_the_gradient_by_a_symmetric_matrix_is_the_slope(function: Callable[..., Any]) -> None:
+    generator = torch.Generator().manual_seed(0)
+    draws = [torch.rand(4, 4, generator=generator, dtype=torch.float64) for _ in range(3)]
+    by, along = draws[1], draws[2]
+    a = draws[0] + torch.diag(torch.arange(3.0, 7.0, dtype=torch.float64))
+    step = 1e-6
+    expected = (function(a + step * along, by) - function(a - step * along, by)) / (2 * step)
+    actual = (relay.grad(function)(a, by)[0] * along).sum()
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_the_full_decomposition_is_refused() -> None:
+    with pytest.raises(CheckError, match="write full_matrices=False"):
+        relay.linalg.svd(torch.eye(2), full_matrices=True)
