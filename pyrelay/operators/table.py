@@ -10,6 +10,7 @@ from typing import Final
 
 from ..ir.op import Op
 from .composite import (
+    attention,
     classes,
     combined,
     cross_entropy,
@@ -17,6 +18,7 @@ from .composite import (
     distance,
     dropout,
     einsum,
+    instance_norm,
     lerp,
     loss,
     masking,
@@ -263,6 +265,8 @@ ALL: Final[tuple[Op, ...]] = (
     norm.layer_norm,
     norm.rms_norm,
     norm.group_norm,
+    instance_norm.instance_norm,
+    attention.scaled_dot_product_attention,
     embedding.embedding,
     embedding.embedding_grad,
     dropout.dropout,

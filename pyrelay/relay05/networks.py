@@ -9,6 +9,7 @@ from ..ir.expr import Expr
 from ..ir.op import Op
 from ..ir.types import DType
 from ..operators.composite import norm
+from ..operators.composite.instance_norm import instance_norm
 from ..operators.host import sizes
 from ..operators.primitive import (
     activation,
@@ -212,6 +213,20 @@ def _layer_norm(e: Emit, x: Expr, gamma: Expr, beta: Expr, **attrs: Any) -> Expr
     return _at_axis(e, x, attrs["axis"], body)
 
 
+def _instance_norm(e: Emit, x: Expr, gamma: Expr, beta: Expr, **attrs: Any) -> Expr:
+    axis = attrs["axis"]
+    if axis != 1:
+        x = e.call(view.swapaxes, x, axis0=axis, axis1=1)
+    out = e.call(
+        instance_norm,
+        x,
+        gamma if attrs["scale"] else None,
+        beta if attrs["center"] else None,
+        eps=attrs["epsilon"],
+    )
+    return out if axis == 1 else e.call(view.swapaxes, out, axis0=axis, axis1=1)
+
+
 def _dropout(e: Emit, x: Expr, *, rate: Any) -> Expr:
     """Relay's dropout is the identity; the second field is the mask, of which all is kept."""
     del rate
@@ -329,6 +344,12 @@ NETWORKS: Final = (
         operands=("data", "gamma", "beta"),
         attributes={**_NORM, "axis": Attribute(attributes.integer, -1)},
         build=_layer_norm,
+    ),
+    Imported(
+        name="nn.instance_norm",
+        operands=("data", "gamma", "beta"),
+        attributes=_NORM,
+        build=_instance_norm,
     ),
     Imported(
         name="nn.dropout",

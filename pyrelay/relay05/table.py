@@ -28,7 +28,7 @@ multinomial ndarray_size nll_loss nn.adaptive_avg_pool1d nn.adaptive_avg_pool3d
 nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d nn.avg_pool3d
 nn.batch_to_space_nd nn.bitpack nn.bitserial_conv2d nn.bitserial_dense nn.conv1d_transpose
 nn.conv3d nn.conv3d_transpose nn.correlation nn.cross_entropy nn.deformable_conv2d
-nn.depth_to_space nn.fast_softmax nn.fifo_buffer nn.group_norm nn.instance_norm
+nn.depth_to_space nn.fast_softmax nn.fifo_buffer nn.group_norm
 nn.l2_normalize nn.lrn nn.max_pool3d nn.mirror_pad nn.nll_loss nn.space_to_batch_nd
 nn.space_to_depth nn.sparse_add nn.sparse_dense nn.sparse_transpose nn.upsampling
 nn.upsampling3d on_device qnn.add qnn.batch_matmul qnn.concatenate qnn.conv2d

@@ -210,6 +210,7 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     "nn.adaptive_avg_pool2d": ("%I", {"output_size": ("[1, 2]", "[2, 1]"), **LAYOUT}),
     "nn.batch_norm": ("%S, %V, %V, %V, %V", NORMAL),
     "nn.layer_norm": ("%S, %V, %V", NORMAL),
+    "nn.instance_norm": ("%S, %V, %V", NORMAL),
 }  # fmt: skip
 
 AGREE: Final[dict[tuple[str, str], str]] = {

@@ -408,6 +408,16 @@ NETWORKS: list[Case] = [
         (X, draw(3), draw(3)),
         lambda x, g, b: functional.layer_norm(x.mT, (3,), g, b).mT,
     ),
+    (
+        "nn.instance_norm(%x, %y, %z)",
+        (X, draw(3), draw(3)),
+        lambda x, g, b: functional.instance_norm(x, weight=g, bias=b),
+    ),
+    (
+        "nn.instance_norm(%x, %y, %z, axis=2)",
+        (X, draw(4), draw(4)),
+        lambda x, g, b: functional.instance_norm(x.mT, weight=g, bias=b).mT,
+    ),
     ("nn.dropout(%x, rate=0.5f).0", (X,), torch.clone),
     (
         "nn.cross_entropy(%x, %y)",
