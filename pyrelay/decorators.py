@@ -304,7 +304,9 @@ _LINALG: Final = (
     *("cholesky", "det", "eigh", "inv", "matmul", "pinv", "qr", "slogdet", "solve"),
     *("solve_triangular", "svd"),
 )
-_RANDOM: Final = ("fold_in", "normal", "uniform", "bernoulli")
+_RANDOM: Final = (
+    *("bernoulli", "categorical", "exponential", "fold_in", "gumbel", "normal", "uniform"),
+)
 
 
 def _operator(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrelay.ir.op import Init, Library, Op
+from pyrelay.operators.composite import draws as made
 from pyrelay.operators.composite import dropout, model
 from pyrelay.operators.primitive import random as draws
 from pyrelay.operators.shared import philox
@@ -117,6 +118,37 @@ def test_bernoulli_is_true_as_often_as_its_chance() -> None:
     assert found.tolist() == pytest.approx(chance.tolist(), abs=0.01)
     assert found[0] == 0
     assert found[3] == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_exponential_and_gumbel_numbers_have_their_moments(dtype: torch.dtype) -> None:
+    found = run(made.exponential, key(0), (300, 1001), dtype)
+    assert found.dtype == dtype
+    assert found.min() >= 0
+    assert found.double().mean() == pytest.approx(1.0, abs=0.01)
+    assert found.double().var() == pytest.approx(1.0, abs=0.02)
+    found = run(made.gumbel, key(1), (300, 1001), dtype)
+    assert bool(torch.isfinite(found).all())
+    assert found.double().mean() == pytest.approx(0.5772, abs=0.01)
+    assert found.double().var() == pytest.approx(math.pi**2 / 6, abs=0.02)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_gumbel_number_is_finite_where_the_uniform_one_is_0(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(philox, "uniform", lambda t, k, n, d: torch.zeros(n, dtype=d))
+    found = run(made.gumbel, key(0), (2,), dtype)
+    assert bool(torch.isfinite(found).all())
+    assert found[0] > 17
+
+
+def test_categorical_positions_are_drawn_by_their_weights() -> None:
+    logits = torch.tensor([0.0, -math.inf, 1.0, -1.0])
+    found = run(made.categorical, key(0), logits.expand(100_000, 4), -1)
+    shares = torch.bincount(found, minlength=4) / 100_000
+    assert shares.tolist() == pytest.approx(logits.softmax(0).tolist(), abs=0.01)
+    assert shares[1] == 0
 
 
 def test_dropout_keeps_the_mean_and_depends_on_its_key_alone() -> None:
