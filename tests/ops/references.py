@@ -358,6 +358,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "softplus_grad": _slope(functional.softplus),
     "tanh_grad": lambda g, output: g * (1 - output * output),
     "kl_div": _without_warnings(functional.kl_div),
+    "searchsorted": _without_warnings(torch.searchsorted),
     "set_at": partial(_written, add=False),
     "softmax_cross_entropy": _cross_entropy,
     "split": lambda x, **rest: tuple(torch.split(x, **rest)),
