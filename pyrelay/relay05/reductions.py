@@ -12,6 +12,7 @@ from ..ir.types import DType, DTypeKind, int32
 from ..operators.composite import measure, rounding
 from ..operators.composite import softmax as softmaxes
 from ..operators.primitive import arithmetic, compare, extrema, join, reduce, scan, sort, view
+from ..operators.primitive.searchsorted import searchsorted
 from . import attributes
 from .attributes import Attribute, optional, refuse, word
 from .imported import Emit, Imported, always
@@ -155,6 +156,10 @@ def _argsort(e: Emit, x: Expr, *, axis: int, is_ascend: bool, dtype: DType) -> E
     return e.call(compare.cast, found, dtype=dtype)
 
 
+def _searchsorted(e: Emit, rows: Expr, values: Expr, *, right: bool, dtype: DType) -> Expr:
+    return e.call(compare.cast, e.call(searchsorted, rows, values, right=right), dtype=dtype)
+
+
 def _sort(e: Emit, x: Expr, *, axis: int, is_ascend: bool) -> Expr:
     return e.get(e.call(sort.sort, x, dim=axis, descending=not is_ascend), 0)
 
@@ -207,6 +212,15 @@ REDUCTIONS: Final = (
             "dtype": _POSITIONS,
         },
         build=_argsort,
+    ),
+    Imported(
+        name="searchsorted",
+        operands=("sorted_sequence", "values"),
+        attributes={
+            "right": Attribute(attributes.flag, default=False),
+            "dtype": _POSITIONS,
+        },
+        build=_searchsorted,
     ),
     Imported(
         name="sort",

@@ -35,7 +35,7 @@ nn.upsampling3d on_device qnn.add qnn.batch_matmul qnn.concatenate qnn.conv2d
 qnn.conv2d_transpose qnn.dense qnn.dequantize qnn.mul qnn.quantize qnn.requantize
 qnn.simulated_dequantize qnn.simulated_quantize qnn.subtract random.multinomial random.normal
 random.threefry_generate random.threefry_split random.uniform reinterpret reverse_sequence
-right_shift scatter_add scatter_elements scatter_nd searchsorted sequence_mask shape_of
+right_shift scatter_add scatter_elements scatter_nd sequence_mask shape_of
 shape_func slice_like sliding_window sparse_fill_empty_rows sparse_reshape sparse_to_dense
 stft tensor_array_read tensor_array_write threefry_generate topk unique unravel_index
 vision.all_class_non_max_suppression vision.get_valid_counts vision.multibox_prior

@@ -107,6 +107,7 @@ CASES: Final[dict[str, tuple[str, dict[str, Values]]]] = {
     **dict.fromkeys(("cumsum", "cumprod"), ("%X", SCANNED)),
     **dict.fromkeys(("nn.softmax", "nn.log_softmax"), ("%X", {"axis": (None, "0")})),
     "argsort": ("%X", {**SORTED, "dtype": (None, '"int64"')}),
+    "searchsorted": ("%V, %V", {"right": (None, "True"), "dtype": (None, '"int64"')}),
     "sort": ("%X", SORTED),
     "topk": (
         "%X",

@@ -194,6 +194,11 @@ SHAPES: list[Case] = [
     ("take(%x, %y, axis=1)", (X, torch.tensor([2, 0])), lambda x, y: x[:, y]),
     ("take(%x, %y)", (X, torch.tensor([[2, 0]])), torch.take),
     (
+        "searchsorted(%x, %y, right=True)",
+        (torch.tensor([1.0, 2.0, 2.0, 4.0]), torch.tensor([[2.0, 0.0, 4.0]])),
+        lambda x, y: torch.searchsorted(x, y, right=True, out_int32=True),
+    ),
+    (
         "gather(%x, %y, axis=1)",
         (X, torch.zeros(2, 1, 4, dtype=torch.int64)),
         lambda x, y: x.gather(1, y),
