@@ -266,7 +266,7 @@ class Value:
         return negative(self)
 
     def __matmul__(self, other: Value) -> Value:
-        from .primitive.linalg import matmul
+        from .matrices.products import matmul
 
         return matmul(self, other)
 

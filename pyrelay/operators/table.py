@@ -31,9 +31,11 @@ from .composite import (
     rounding,
     softmax,
     statistics,
-    trace,
 )
 from .host import conversions, debugging, failing, field, loop, shadow, sizes, stream, text, whole
+from .matrices import determinant, factor, inverse, trace
+from .matrices import named_products as products
+from .matrices import products as linalg
 from .primitive import (
     activation,
     arithmetic,
@@ -43,20 +45,15 @@ from .primitive import (
     conv_transpose,
     create,
     derivatives,
-    determinant,
     embedding,
     extrema,
-    factor,
     gathering,
     index,
-    inverse,
     join,
-    linalg,
     masks,
     math,
     parts,
     pool,
-    products,
     random,
     reduce,
     rows,

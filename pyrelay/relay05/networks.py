@@ -11,6 +11,7 @@ from ..ir.types import DType
 from ..operators.composite import norm
 from ..operators.composite.instance_norm import instance_norm
 from ..operators.host import sizes
+from ..operators.matrices import products as linalg
 from ..operators.primitive import (
     activation,
     arithmetic,
@@ -18,7 +19,6 @@ from ..operators.primitive import (
     conv,
     conv_transpose,
     create,
-    linalg,
     math,
     view,
 )

@@ -12,7 +12,7 @@ import torch
 from pyrelay import CheckError, Float, RunError, Tensor, float64, relay
 from pyrelay.ir.op import Clash, Op
 from pyrelay.ir.types import Type, bfloat16, float32, int64, tensor_type
-from pyrelay.operators.primitive import determinant, inverse
+from pyrelay.operators.matrices import determinant, inverse
 from tests.ops.programs import Program
 
 WIDE = tensor_type(float32, 3, 4)

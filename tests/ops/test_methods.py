@@ -13,8 +13,8 @@ from pyrelay.ir.declaration.attributes import bind_attrs
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.op import Contraction, Library, Method, Op, Sample, TensorSpec
 from pyrelay.ir.types import DTYPES, UNIT, TensorType, Type
+from pyrelay.operators.matrices.products import linear, matmul
 from pyrelay.operators.primitive.conv import conv1d, conv2d, conv2d_backward
-from pyrelay.operators.primitive.linalg import linear, matmul
 from pyrelay.operators.primitive.pool import max_pool2d, max_pool2d_with_indices
 from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, operands_of, samples

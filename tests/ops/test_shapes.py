@@ -24,6 +24,7 @@ from pyrelay.ir.types import (
 )
 from pyrelay.operators.composite import cross_entropy, distance, einsum, norm
 from pyrelay.operators.host import conversions
+from pyrelay.operators.matrices import products as linalg
 from pyrelay.operators.primitive import (
     conv,
     conv_transpose,
@@ -31,7 +32,6 @@ from pyrelay.operators.primitive import (
     embedding,
     index,
     join,
-    linalg,
     pool,
     view,
 )

@@ -12,7 +12,8 @@ from pyrelay.ir.declaration.storage import makes_storage, overwritten_operand
 from pyrelay.ir.op import Library, Op
 from pyrelay.lower_torch.apply import run_time_attr
 from pyrelay.operators.composite import einsum, optim
-from pyrelay.operators.primitive import activation, compare, linalg, reduce, view
+from pyrelay.operators.matrices import products as linalg
+from pyrelay.operators.primitive import activation, compare, reduce, view
 from pyrelay.operators.table import ALL
 from tests.ops.checks import assert_equal, operands_of, samples
 from tests.ops.materials import tensors

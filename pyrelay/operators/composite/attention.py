@@ -24,11 +24,11 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, floating
 from ...ir.types import TensorType, Type, bool_, is_float, show
+from ..matrices.rules import swapped
 from ..primitive import math
 from ..primitive.compare import equal, greater_equal, where
 from ..primitive.create import arange
 from ..primitive.extrema import amax
-from ..shared.matrices import swapped
 from ..shared.operands import is_given
 from ..shared.precision import widened
 from .softmax import softmax

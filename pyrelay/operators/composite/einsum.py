@@ -26,8 +26,8 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_dims, common_dtype, told_dim
 from ...ir.types import TensorType, TupleType, Type, show
+from ..matrices.products import diagonal
 from ..primitive import create, reduce, view
-from ..primitive.linalg import diagonal
 from ..shared.operands import as_tensors, fields
 from ..shared.pairing import count, left_labels, order_of
 

@@ -26,7 +26,7 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, floating
 from ...ir.types import TensorType, Type, show
-from ..primitive.linalg import parameter_dtype
+from ..matrices.products import parameter_dtype
 from ..shared.operands import is_given
 from .norm import group_norm
 

@@ -34,8 +34,8 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, floating
 from ...ir.types import TensorType, TupleType, Type, show
+from ..matrices.products import parameter_dtype
 from ..primitive import activation, math
-from ..primitive.linalg import parameter_dtype
 from ..shared.operands import is_given
 from ..shared.precision import widened
 from .statistics import (

@@ -26,6 +26,7 @@ from ...ir.op import (
 )
 from ...ir.rules import expect, with_rank
 from ...ir.types import TensorType, Type
+from ..matrices.products import parameter_dtype
 from ..shared.convolving import (
     batched,
     check_channels,
@@ -36,7 +37,6 @@ from ..shared.convolving import (
 )
 from ..shared.operands import is_given
 from .conv import conv2d, conv2d_weight_grad
-from .linalg import parameter_dtype
 
 if TYPE_CHECKING:
     from ..builder import Value

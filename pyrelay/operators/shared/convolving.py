@@ -14,7 +14,7 @@ from ...ir.dims import Dim
 from ...ir.op import Clash, Pullback, RuleCall
 from ...ir.rules import expect, with_rank
 from ...ir.types import TensorType, Type, show
-from ..primitive.linalg import parameter_dtype
+from ..matrices.products import parameter_dtype
 from .window import check_count, known, same_padding, window_count
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from ...ir.dims import ONE, Dim
 from ...ir.expr import Call, Expr, Var, type_of
 from ...ir.op import Op, View
 from ...ir.types import Substitution, TensorType, Type
+from ...operators.matrices.products import matmul
 from ...operators.primitive.arithmetic import add
 from ...operators.primitive.embedding import embedding_grad
-from ...operators.primitive.linalg import matmul
 from ...operators.primitive.reduce import sum_
 from ...operators.primitive.view import flatten, transpose
 

@@ -38,11 +38,11 @@ from ...ir.traverse import Steps, free_vars, post_order, rewrite, spine
 from ...ir.types import UNIT, FnType, SizeType, TensorType
 from ...ir.verify import Stage
 from ...operators.builder import Builder, Value, bind_attrs
+from ...operators.matrices.products import linear
 from ...operators.primitive.arithmetic import add
 from ...operators.primitive.compare import less
 from ...operators.primitive.embedding import embedding
 from ...operators.primitive.index import index
-from ...operators.primitive.linalg import linear
 from ..base import Context, Opaque, Pass, nothing_opaque
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from ...ir.types import UNIT, TensorType, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place
 from ...operators.composite.optim import sgd_step
-from ...operators.primitive.linalg import matmul
+from ...operators.matrices.products import matmul
 from ..base import Context, Opaque, Pass, nothing_opaque
 from .ref_aliasing import RefAliasing
 

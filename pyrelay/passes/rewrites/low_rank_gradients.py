@@ -32,7 +32,7 @@ from ...ir.op import Op, View
 from ...ir.traverse import post_order
 from ...ir.types import FnType, TensorType, TupleType, Type, is_float
 from ...ir.verify import Stage
-from ...operators.primitive.linalg import matmul
+from ...operators.matrices.products import matmul
 from ..base import Context, Pass
 
 Root: TypeAlias = tuple[Var, int | None]

@@ -17,8 +17,8 @@ from ...ir.traverse import post_order, rewrite
 from ...ir.types import TensorType, is_float
 from ...ir.verify import Stage
 from ...operators.composite.combined import add_product
+from ...operators.matrices.products import matmul
 from ...operators.primitive.arithmetic import add, multiply
-from ...operators.primitive.linalg import matmul
 from ...operators.primitive.view import reshape, unsqueeze
 from ..base import Context, Opaque, Pass, nothing_opaque
 

@@ -9,22 +9,21 @@ from typing import Any, Final
 
 from ...ir.op import Op
 from ...ir.types import DTYPES, DType
-from ...operators.composite import einsum, lerp, masking, measure, softmax, trace
+from ...operators.composite import einsum, lerp, masking, measure, softmax
 from ...operators.host import conversions, loop, sizes
+from ...operators.matrices import determinant, inverse, trace
+from ...operators.matrices import named_products as products
+from ...operators.matrices import products as linalg
 from ...operators.primitive import (
     activation,
     arithmetic,
     compare,
     create,
-    determinant,
     extrema,
     gathering,
-    inverse,
     join,
-    linalg,
     masks,
     parts,
-    products,
     reduce,
     scan,
     sort,

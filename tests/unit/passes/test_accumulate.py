@@ -13,7 +13,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
-from pyrelay.operators.primitive.linalg import matmul
+from pyrelay.operators.matrices.products import matmul
 from pyrelay.passes.accumulate import accumulate_sums
 from pyrelay.passes.simplify.simplify import simplify
 from pyrelay.runtime.compile.evaluator import evaluate

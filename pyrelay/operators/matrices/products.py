@@ -33,10 +33,10 @@ from ...ir.op import (
 )
 from ...ir.rules import axis, broadcast_shapes, expect, with_rank
 from ...ir.types import AnyDType, TensorType, Type, float32, is_float, show
+from ..primitive import create, index, reduce, view
 from ..shared import moving
 from ..shared.operands import is_given
 from ..shared.precision import widened
-from . import create, index, reduce, view
 
 if TYPE_CHECKING:
     from ..builder import Value

@@ -20,7 +20,7 @@ from ...ir.op import (
 )
 from ...ir.rules import with_rank
 from ...ir.types import DType, DTypeKind, TensorType, Type, int64
-from ..primitive.linalg import diagonal
+from .products import diagonal
 
 if TYPE_CHECKING:
     from ..builder import Value

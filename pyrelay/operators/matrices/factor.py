@@ -28,11 +28,11 @@ from ...ir.op import (
     operand,
 )
 from ...ir.types import TensorType, TupleType, Type
-from ..shared.matrices import matrices, regular_samples, square_matrices, swapped
-from .create import eye, tril
+from ..primitive.create import eye, tril
+from ..primitive.join import cat
+from ..primitive.parts import narrow
 from .inverse import solve_triangular
-from .join import cat
-from .parts import narrow
+from .rules import matrices, regular_samples, square_matrices, swapped
 
 if TYPE_CHECKING:
     from ...ir.op import RuleCall

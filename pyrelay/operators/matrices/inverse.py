@@ -25,8 +25,8 @@ from ...ir.op import (
 )
 from ...ir.rules import broadcast_shapes, floating
 from ...ir.types import TensorType, Type, show
-from ..shared.matrices import matrices, regular, regular_samples, square_matrices, swapped
-from .create import tril, triu
+from ..primitive.create import tril, triu
+from .rules import matrices, regular, regular_samples, square_matrices, swapped
 
 if TYPE_CHECKING:
     from ..builder import Value

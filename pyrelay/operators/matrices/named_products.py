@@ -20,7 +20,7 @@ from ...ir.op import (
 )
 from ...ir.rules import with_rank
 from ...ir.types import Type
-from .linalg import matmul, product_of_matrices, product_with_vector
+from .products import matmul, product_of_matrices, product_with_vector
 
 
 def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sample]) -> Op:

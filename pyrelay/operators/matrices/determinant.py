@@ -20,8 +20,8 @@ from ...ir.op import (
     operand,
 )
 from ...ir.types import TensorType, TupleType, Type
-from ..shared.matrices import regular_samples, scaling, square_matrices, swapped
 from .inverse import inv
+from .rules import regular_samples, scaling, square_matrices, swapped
 
 if TYPE_CHECKING:
     from ..builder import Value

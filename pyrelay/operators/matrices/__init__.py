@@ -1,0 +1,1 @@
+"""Products, inverses, determinants and factors of matrices."""
