@@ -39,6 +39,7 @@ from .matrices import products as linalg
 from .primitive import (
     activation,
     arithmetic,
+    bincount,
     collect,
     compare,
     conv,
@@ -172,6 +173,7 @@ ALL: Final[tuple[Op, ...]] = (
     sort.sort,
     sort.argsort,
     sort.topk,
+    bincount.bincount,
     searchsorted.searchsorted,
     view.reshape,
     view.flatten,

@@ -235,6 +235,19 @@ def _cross_entropy(
     return found
 
 
+def _bincount(
+    x: torch.Tensor, weights: torch.Tensor | None = None, minlength: int = 0
+) -> torch.Tensor:
+    """The formula, which torch's own value must equal: it has no derivative by the weights."""
+    fixed = None if weights is None else weights.detach()
+    own = torch.bincount(x, fixed, minlength)
+    if weights is None:
+        return own
+    found = weights.new_zeros(len(own)).index_add(0, x.long(), weights)
+    torch.testing.assert_close(found.detach(), own, check_dtype=False)
+    return found
+
+
 def _arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> torch.Tensor:
     bounds = (0, start) if end is None else (start, end)
     return torch.arange(*bounds, step, dtype=dtype)
@@ -337,6 +350,7 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
     "layer_norm_backward": _layer_backward,
     "layer_norm_with_statistics": _layer_statistics,
     "binary_cross_entropy_with_logits": _binary_cross_entropy,
+    "bincount": _bincount,
     "conv1d": _without_warnings(functional.conv1d),
     "conv2d": _without_warnings(functional.conv2d),
     "einsum": lambda equation, operands: torch.einsum(equation, *operands),

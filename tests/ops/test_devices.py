@@ -75,7 +75,7 @@ def test_a_body_gives_its_result_where_its_operands_are(op: Op) -> None:
             found = op.lowering.body(torch, *operands, *attributes(op, sample.attrs))
         except (NotImplementedError, RuntimeError) as error:
             # Sizes that depend on the values: they have none on this device.
-            if "meta" not in str(error):
+            if "meta" not in str(error).lower():
                 raise
             continue
         assert devices(found) == {"meta"}, sample
