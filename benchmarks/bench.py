@@ -80,7 +80,7 @@ def compare(
 
 
 def _block_size(candidate: Candidate, effort: Effort) -> int:
-    """Give the number of calls that fill a block, after warming up."""
+    """Return the number of calls that fill a block, after warming up."""
     end = time.perf_counter() + effort.warmup
     spent = [_seconds(candidate, 5) / 5 for _ in range(2)]
     while time.perf_counter() < end:
@@ -151,7 +151,7 @@ class Report:
 
 
 def machine() -> dict[str, str]:
-    """Give the processor's name, the platform and Python's version."""
+    """Return the processor's name, the platform and Python's version."""
     cpu = platform.processor()
     info = Path("/proc/cpuinfo")
     if info.exists():
@@ -161,7 +161,7 @@ def machine() -> dict[str, str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Give the versions of packages that are installed."""
+    """Return the versions of packages that are installed."""
     found: dict[str, str] = {}
     for package in packages:
         try:

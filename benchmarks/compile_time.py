@@ -72,12 +72,12 @@ STAGES: dict[str, Callable[[Program], object]] = {
 
 
 def shift(step: int) -> float:
-    """Give what is added at a step: never what is added nearby."""
+    """Return what is added at a step: never what is added nearby."""
     return 0.001 * (step % 97)
 
 
 def chain(length: int, *, gradient: bool) -> Program:
-    """Give the program, untyped, as translation would give it."""
+    """Return the program, untyped, as translation would give it."""
     x = Var("x", MATRIX, span=NOWHERE)
     last: Expr = x
     bindings: list[Binding] = []
@@ -110,7 +110,7 @@ def check(length: int) -> None:
 
 
 def compiling(program: Program) -> dict[str, float]:
-    """Give the seconds of each stage."""
+    """Return the seconds of each stage."""
     found: dict[str, float] = {}
     gc.collect()
     for name, stage in STAGES.items():
@@ -136,12 +136,12 @@ def measure(sizes: Sequence[int]) -> dict[Case, list[dict[str, float]]]:
 
 
 def medians(rounds: Sequence[dict[str, float]]) -> dict[str, float]:
-    """Give the median seconds of each stage."""
+    """Return the median seconds of each stage."""
     return {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
 
 
 def table(found: dict[Case, list[dict[str, float]]]) -> Table:
-    """Give the medians as a table; `growth` compares a binding with one of the smallest size."""
+    """Return the medians as a table; `growth` compares a binding with one of the smallest size."""
     made = Table(title="Compile time of x = tanh(x + c) on (64, 64), seconds")
     for heading in ("program", "bindings", *STAGES, "total", "us a binding", "growth"):
         made.add_column(heading, justify="left" if heading == "program" else "right")

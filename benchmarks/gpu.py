@@ -54,7 +54,7 @@ def arguments() -> argparse.Namespace:
 
 
 def ways(case: Case, modes: Mapping[str, str]) -> dict[str, Callable[[], Any]]:
-    """Give every way of doing a case, that of torch eager first."""
+    """Return every way of doing a case, that of torch eager first."""
     compiled = {name: case.compiled(mode) for name, mode in modes.items()}
     return {"torch eager": case.theirs, **compiled, "pyrelay": case.ours}
 
@@ -83,7 +83,7 @@ def check(name: str, case: Case, found: Mapping[str, Callable[[], Any]]) -> dict
 
 
 def bandwidth(device: torch.device) -> float:
-    """Give the bytes a second that a copy of 1 GiB reads and writes."""
+    """Return the bytes a second that a copy of 1 GiB reads and writes."""
     source = torch.empty(2**28, device=device)
     target = torch.empty_like(source)
     copy = Candidate(lambda: target.copy_(source), finish=lambda: torch.cuda.synchronize(device))
@@ -92,7 +92,7 @@ def bandwidth(device: torch.device) -> float:
 
 
 def matrix_rate(device: torch.device) -> float:
-    """Give the operations a second of a plain product of bfloat16 matrices of 8192 x 8192."""
+    """Return the operations a second of a plain product of bfloat16 matrices of 8192 x 8192."""
     x = torch.randn(8192, 8192, device=device).bfloat16()
     plain = Candidate(lambda: x @ x, finish=lambda: torch.cuda.synchronize(device))
     timing = bench.compare({"product": plain}, bench.Effort(), {"product": 0.0})["product"]
@@ -188,7 +188,7 @@ def measure(chosen: Callable[[str], bool], *, quick: bool, out: Path) -> None:
 
 
 def state() -> str:
-    """Give the driver, the clocks and the temperature of the device, where a tool tells."""
+    """Return the driver, the clocks and the temperature of the device, where a tool tells."""
     asked = "driver_version,clocks.sm,clocks.max.sm,clocks.mem,power.draw,power.limit"
     command = ["nvidia-smi", f"--query-gpu={asked},temperature.gpu", "--format=csv,noheader"]
     if shutil.which(command[0]) is None:

@@ -56,13 +56,13 @@ class Case:
 def scaled_gelu(
     x: Tensor[Float, (N, M)], w: Tensor[Float, (M,)], b: Tensor[Float, (M,)]
 ) -> Tensor[Float, (N, M)]:
-    """Give `gelu(x * w + b)`."""
+    """Return `gelu(x * w + b)`."""
     return relay.gelu(x * w + b)
 
 
 @relay
 def chain(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N, M)]:
-    """Give 20 elementwise operations, one after another."""
+    """Return 20 elementwise operations, one after another."""
     for _ in range(4):
         x = relay.tanh(x * 1.1 + 0.1)
         x = relay.sigmoid(x) * x - 0.05
@@ -71,7 +71,7 @@ def chain(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N, M)]:
 
 @relay
 def softmax(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N, M)]:
-    """Give the softmax of every row."""
+    """Return the softmax of every row."""
     return relay.softmax(x, dim=-1)
 
 
@@ -79,13 +79,13 @@ def softmax(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N, M)]:
 def normed(
     x: Tensor[Float, (N, M)], w: Tensor[Float, (M,)], b: Tensor[Float, (M,)]
 ) -> Tensor[Float, (N, M)]:
-    """Give every row with mean 0 and variance 1, scaled and moved."""
+    """Return every row with mean 0 and variance 1, scaled and moved."""
     return relay.layer_norm(x, (x.shape[1],), w, b)
 
 
 @relay
 def row_sums(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N,)]:
-    """Give the sum of the squares of every row."""
+    """Return the sum of the squares of every row."""
     return (x * x).sum(dim=1)
 
 
@@ -93,12 +93,12 @@ def row_sums(x: Tensor[Float, (N, M)]) -> Tensor[Float, (N,)]:
 def layer(
     x: Tensor[bfloat16, (N, K)], w: Tensor[bfloat16, (M, K)], b: Tensor[bfloat16, (M,)]
 ) -> Tensor[bfloat16, (N, M)]:
-    """Give a linear layer with an activation."""
+    """Return a linear layer with an activation."""
     return relay.gelu(relay.linear(x, w, b))
 
 
 def torch_chain(x: torch.Tensor) -> torch.Tensor:
-    """Give `chain` in torch."""
+    """Return `chain` in torch."""
     for _ in range(4):
         x = torch.tanh(x * 1.1 + 0.1)
         x = torch.sigmoid(x) * x - 0.05
@@ -106,7 +106,7 @@ def torch_chain(x: torch.Tensor) -> torch.Tensor:
 
 
 def case_of(ours: Any, theirs: Any, args: tuple[torch.Tensor, ...], **about: Any) -> Case:
-    """Give the case of a function in both languages."""
+    """Return the case of a function in both languages."""
 
     def compiled(mode: str) -> Callable[[], Any]:
         made = torch.compile(theirs, mode=mode)
@@ -123,7 +123,7 @@ def lie_still(args: tuple[torch.Tensor, ...]) -> None:
 
 
 def functions(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
-    """Give the cases without a model."""
+    """Return the cases without a model."""
     rows, columns, side = (16, 24, 32) if small else (16384, 4096, 4096)
 
     def made(ours: Any, theirs: Any, extra: int, written: int) -> Case:
@@ -162,19 +162,19 @@ def functions(device: torch.device, small: bool) -> dict[str, Callable[[], Case]
 
 @relay
 def mlp_loss(x: Tensor[Float, (N, D)], y: Tensor[Int, (N,)]) -> Float:
-    """Give the loss of the perceptron."""
+    """Return the loss of the perceptron."""
     return relay.softmax_cross_entropy(mlp(x), y)
 
 
 @relay
 def block_loss(x: Tensor[Float, (B, T, C)]) -> Float:
-    """Give the mean square of what a transformer block gives."""
+    """Return the mean square of what a transformer block gives."""
     return (transformer_block(x) ** 2).mean()
 
 
 @relay_model
 def unrolled(xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]) -> Tensor[Float, (B, H)]:
-    """Give the last state of an LSTM that reads `xs`."""
+    """Return the last state of an LSTM that reads `xs`."""
     state = (start, start)
     for x in xs:
         state, _ = lstm_cell(state, x)
@@ -183,7 +183,7 @@ def unrolled(xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]) -> Tens
 
 @relay
 def lstm_loss(xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]) -> Float:
-    """Give the mean square of the last state."""
+    """Return the mean square of the last state."""
     return (unrolled(xs, start) ** 2).mean()
 
 
@@ -191,7 +191,7 @@ def lstm_loss(xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]) -> Flo
 def lenet_step(
     model: Model[lenet], x: Tensor[Float, (N, 1, 28, 28)], y: Tensor[Int, (N,)]
 ) -> Float:
-    """Give the loss, after a step of plain descent."""
+    """Return the loss, after a step of plain descent."""
     value, grads = relay.value_and_grad(model, lenet_loss, (x, y))
     relay.update_model_params(model, grads, lr=RATE)
     return value
@@ -199,7 +199,7 @@ def lenet_step(
 
 @relay
 def mlp_step(model: Model[mlp], x: Tensor[Float, (N, D)], y: Tensor[Int, (N,)]) -> Float:
-    """Give the loss, after a step of plain descent."""
+    """Return the loss, after a step of plain descent."""
     value, grads = relay.value_and_grad(model, mlp_loss, (x, y))
     relay.update_model_params(model, grads, lr=RATE)
     return value
@@ -207,7 +207,7 @@ def mlp_step(model: Model[mlp], x: Tensor[Float, (N, D)], y: Tensor[Int, (N,)]) 
 
 @relay
 def block_step(model: Model[transformer_block], x: Tensor[Float, (B, T, C)]) -> Float:
-    """Give the loss, after a step of plain descent."""
+    """Return the loss, after a step of plain descent."""
     value, grads = relay.value_and_grad(model, block_loss, (x,))
     relay.update_model_params(model, grads, lr=RATE)
     return value
@@ -217,7 +217,7 @@ def block_step(model: Model[transformer_block], x: Tensor[Float, (B, T, C)]) -> 
 def lstm_step(
     model: Model[unrolled], xs: Tensor[Float, (T, B, D)], start: Tensor[Float, (B, H)]
 ) -> Float:
-    """Give the loss, after a step of plain descent."""
+    """Return the loss, after a step of plain descent."""
     value, grads = relay.value_and_grad(model, lstm_loss, (xs, start))
     relay.update_model_params(model, grads, lr=RATE)
     return value
@@ -231,7 +231,7 @@ class Unrolled(nn.Module):
         self.lstm_cell = nn.LSTMCell(inputs, size)
 
     def forward(self, xs: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-        """Give the last state."""
+        """Return the last state."""
         h = c = start
         for x in xs:
             h, c = self.lstm_cell(x, (h, c))
@@ -247,7 +247,7 @@ class LeNet(nn.Module):
         self.fc1, self.fc2 = nn.Linear(800, 500), nn.Linear(500, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Give the scores."""
+        """Return the scores."""
         h = F.max_pool2d(torch.tanh(self.conv1(x)), 2)
         h = F.max_pool2d(torch.tanh(self.conv2(h)), 2)
         return self.fc2(torch.tanh(self.fc1(h.flatten(1))))
@@ -256,7 +256,7 @@ class LeNet(nn.Module):
 def step_of(
     step: Any, model: Any, reference: nn.Module, args: tuple[torch.Tensor, ...], their_loss: Any
 ) -> Case:
-    """Give a training step with plain descent: a program of ours, and a script of torch's."""
+    """Return a training step with plain descent: a program of ours, and a script of torch's."""
     starts = [p.detach().clone() for p in reference.parameters()]
     optimizer = torch.optim.SGD(reference.parameters(), lr=RATE)
     mine = dict(model.named_parameters())
@@ -289,7 +289,7 @@ def step_of(
 
 
 def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
-    """Give the training steps."""
+    """Return the training steps."""
 
     def of_lenet() -> Case:
         torch.manual_seed(0)
@@ -346,5 +346,5 @@ def models(device: torch.device, small: bool) -> dict[str, Callable[[], Case]]:
 
 
 def cases(device: torch.device, *, small: bool) -> dict[str, Callable[[], Case]]:
-    """Give every case by its name; what makes it is called when its turn comes."""
+    """Return every case by its name; what makes it is called when its turn comes."""
     return {**functions(device, small), **models(device, small)}

@@ -57,11 +57,11 @@ class Idle:
         """Start nothing."""
 
     def get_current_device(self) -> int:
-        """Give the device that is not there."""
+        """Return the device that is not there."""
         return 0
 
     def get_current_stream(self, device: int) -> int:
-        """Give its stream."""
+        """Return its stream."""
         return 0
 
 
@@ -78,18 +78,18 @@ def stand_in() -> None:
 
 
 def module_of(text: str) -> Module:
-    """Give the module of a text, as regions are cut from it."""
+    """Return the module of a text, as regions are cut from it."""
     return with_flavours(to_anf(infer(parse_module(text))))
 
 
 def microseconds(call: Callable[[], Any]) -> float:
-    """Give what a call takes of this thread's time."""
+    """Return what a call takes of this thread's time."""
     call()
     return min(repeat(call, number=CALLS, repeat=ROUNDS, timer=thread_time)) / CALLS * 1e6
 
 
 def kernel_with(operands: int) -> Callable[[], Any]:
-    """Give the call of a kernel with so many operands and one result."""
+    """Return the call of a kernel with so many operands and one result."""
     names = [f"%x{i}" for i in range(operands)]
     params = ", ".join(f"{n}: Tensor[(N, 8), float32]" for n in names)
     (function,) = module_of(
@@ -101,7 +101,7 @@ def kernel_with(operands: int) -> Callable[[], Any]:
 
 
 def region_of(kernels: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Give the call of a region of so many kernels, each of which reads what the one before it
+    """Return the call of a region of so many kernels, each of which reads what the one before it
     has made: as a tape, and kernel by kernel."""
     steps = "".join(f"let %v{i + 1} = tanh(matmul(%v{i}, %w)); " for i in range(kernels - 1))
     text = (

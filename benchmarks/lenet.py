@@ -53,7 +53,7 @@ Weights = list[torch.Tensor]
 
 
 def weights() -> Weights:
-    """Give the same starting weights every time: N(0, 1/sqrt(fan in)), biases zero."""
+    """Return the same starting weights every time: N(0, 1/sqrt(fan in)), biases zero."""
     random = np.random.default_rng(0)
     found: Weights = []
     for shape in SHAPES.values():
@@ -74,7 +74,7 @@ def restore(w: Weights) -> None:
 
 
 def batch(size: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give a batch of images and labels."""
+    """Return a batch of images and labels."""
     random = np.random.default_rng(1)
     images = torch.tensor(random.random((size, 1, 28, 28)), dtype=torch.float32)
     return images, torch.tensor(random.integers(0, 10, size))
@@ -84,7 +84,7 @@ def batch(size: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def scores(w: Weights, x: torch.Tensor) -> torch.Tensor:
-    """Give LeNet's scores in torch."""
+    """Return LeNet's scores in torch."""
     h = F.max_pool2d(torch.tanh(F.conv2d(x, w[0], w[1])), 2)
     h = F.max_pool2d(torch.tanh(F.conv2d(h, w[2], w[3])), 2)
     h = torch.tanh(F.linear(h.flatten(1), w[4], w[5]))
@@ -92,12 +92,12 @@ def scores(w: Weights, x: torch.Tensor) -> torch.Tensor:
 
 
 def torch_loss(w: Weights, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Give the loss in torch."""
+    """Return the loss in torch."""
     return F.cross_entropy(scores(w, x), y)
 
 
 def eager_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
-    """Give the step as torch's users write it."""
+    """Return the step as torch's users write it."""
     w = [v.requires_grad_() for v in weights()]
     optimizer = torch.optim.SGD(w, lr=RATE)
 
@@ -112,7 +112,7 @@ def eager_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
 
 
 def compiled_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
-    """Give the whole step, gradient and update included, as one torch.compile graph."""
+    """Return the whole step, gradient and update included, as one torch.compile graph."""
     w = weights()
 
     def whole(w: Weights, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -131,7 +131,7 @@ def compiled_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
 
 
 def eager_scores(x: torch.Tensor) -> Candidate:
-    """Give inference in eager torch."""
+    """Return inference in eager torch."""
     w = weights()
 
     def infer() -> torch.Tensor:
@@ -142,7 +142,7 @@ def eager_scores(x: torch.Tensor) -> Candidate:
 
 
 def compiled_scores(x: torch.Tensor) -> Candidate:
-    """Give inference through torch.compile."""
+    """Return inference through torch.compile."""
     w = weights()
     compiled = torch.compile(scores, dynamic=False, fullgraph=True)
 
@@ -168,7 +168,7 @@ def program() -> Any:
 
 
 def relay_model(lenet: Any) -> Any:
-    """Give an instance with the common weights, which are in the order of its parameters."""
+    """Return an instance with the common weights, which are in the order of its parameters."""
     from pyrelay import relay
 
     model = relay.create_model(lenet, seed=0)
@@ -177,7 +177,7 @@ def relay_model(lenet: Any) -> Any:
 
 
 def relay_script_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
-    """Give the step with its two calls in the script."""
+    """Return the step with its two calls in the script."""
     from pyrelay import relay
 
     lenet = program()
@@ -192,7 +192,7 @@ def relay_script_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
 
 
 def relay_program_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
-    """Give the step inside the program: its training loop over one batch."""
+    """Return the step inside the program: its training loop over one batch."""
     lenet = program()
     model = relay_model(lenet.lenet)
     images, labels = x.unsqueeze(0), y.unsqueeze(0)
@@ -202,7 +202,7 @@ def relay_program_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
 
 
 def relay_scores(x: torch.Tensor) -> Candidate:
-    """Give inference by the exported callable."""
+    """Return inference by the exported callable."""
     from pyrelay import relay
 
     predict = relay.export_model(relay_model(program().lenet).eval())
@@ -213,7 +213,7 @@ def relay_scores(x: torch.Tensor) -> Candidate:
 
 
 def jax_scores(w: Any, x: Any) -> Any:
-    """Give LeNet's scores in JAX."""
+    """Return LeNet's scores in JAX."""
     import jax.numpy as jnp
     from jax import lax
 
@@ -228,7 +228,7 @@ def jax_scores(w: Any, x: Any) -> Any:
 
 
 def jax_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
-    """Give the whole step under jax.jit, the old weights donated."""
+    """Return the whole step under jax.jit, the old weights donated."""
     import jax
     import jax.numpy as jnp
 
@@ -259,7 +259,7 @@ def jax_step(x: torch.Tensor, y: torch.Tensor) -> Candidate:
 
 
 def jax_inference(x: torch.Tensor) -> Candidate:
-    """Give inference under jax.jit."""
+    """Return inference under jax.jit."""
     import jax
     import jax.numpy as jnp
 
@@ -311,7 +311,7 @@ def main() -> None:
 
 
 def wanted(name: str) -> bool:
-    """Tell whether a candidate takes part; the baseline always does."""
+    """Return whether a candidate takes part; the baseline always does."""
     if name.startswith("jax") and importlib.util.find_spec("jax") is None:
         return False
     if name == "torch.compile" and ARGS.quick:
@@ -321,7 +321,7 @@ def wanted(name: str) -> bool:
 
 
 def agreed(case: str, candidates: dict[str, Candidate], steps: int) -> dict[str, float]:
-    """Give the seconds of each candidate's first call, compiling included.
+    """Return the seconds of each candidate's first call, compiling included.
 
     Stops unless all compute the same values in their first steps.
     """

@@ -50,13 +50,13 @@ Weights = dict[str, torch.Tensor]
 
 @relay
 def loss(tree: Tree) -> Float:
-    """Give a number that depends on all weights."""
+    """Return a number that depends on all weights."""
     hidden, memory = binary_tree_lstm(tree, words=WORDS, size=SIZE)
     return relay.sum(hidden * hidden) + relay.sum(memory * memory)
 
 
 def trees(count: int, leaves: int) -> list[Tree]:
-    """Give trees of as many leaves, no two of one shape."""
+    """Return trees of as many leaves, no two of one shape."""
     chance = random.Random(0)
     found: dict[str, Tree] = {}
     while len(found) < count:
@@ -75,7 +75,7 @@ def _random_tree(chance: random.Random, leaves: int) -> tuple[Tree, str]:
 
 
 def torch_states(w: Weights, tree: Tree) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give what the model gives, as torch's users write it."""
+    """Return what the model gives, as torch's users write it."""
     match tree:
         case Leaf(word):
             leaf = torch.nn.functional.linear(w["x.weight"][word], w["leaf.weight"], w["leaf.bias"])
@@ -94,7 +94,7 @@ def torch_states(w: Weights, tree: Tree) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def torch_loss(w: Weights, tree: Tree) -> torch.Tensor:
-    """Give the loss in torch."""
+    """Return the loss in torch."""
     hidden, memory = torch_states(w, tree)
     return (hidden * hidden).sum() + (memory * memory).sum()
 
@@ -103,7 +103,7 @@ Step = Callable[[Tree], torch.Tensor]
 
 
 def weights(model: Any) -> Weights:
-    """Give a copy of the model's weights, requiring gradients."""
+    """Return a copy of the model's weights, requiring gradients."""
     return {k: v.detach().clone().requires_grad_() for k, v in model.named_parameters()}
 
 
@@ -116,7 +116,7 @@ def backward(w: Weights, value: torch.Tensor) -> torch.Tensor:
 
 
 def run(step: Step, trees: list[Tree]) -> tuple[list[float], list[float]]:
-    """Give the losses of trees, and the seconds that each took."""
+    """Return the losses of trees, and the seconds that each took."""
     losses: list[float] = []
     seconds: list[float] = []
     for tree in trees:

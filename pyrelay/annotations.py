@@ -80,7 +80,7 @@ class ElementType(Joinable):
         self.__relay__: Final = dtype
 
     def __getitem__(self, items: Any) -> TensorAnnotation:
-        """Give the tensor annotation in jaxtyping's notation."""
+        """Return the tensor annotation in jaxtyping's notation."""
         given = items if isinstance(items, tuple) else (items,)
         shapes = (tuple(i.split()) if isinstance(i, str) else i for i in given if i is not Tensor)
         return TensorAnnotation((self, *shapes))
@@ -129,7 +129,7 @@ class Optimizer:
     if TYPE_CHECKING:  # `runtime.models.optim` has them, with torch
 
         def state_dict(self, model: Any) -> dict[str, Any]:
-            """Give what it remembers of a model, to be saved."""
+            """Return what it remembers of a model, to be saved."""
             ...
 
         def load_state_dict(self, model: Any, state: Mapping[str, Any]) -> None:
@@ -227,7 +227,7 @@ else:
             return RefAnnotation(content)
 
     def Dim(name: str) -> ir_dims.Dim:  # noqa: N802  reads as a type in annotations
-        """Give a named size, for shapes: `N = Dim("N")`, then `(N, 2 * N + 1)`.
+        """Return a named size, for shapes: `N = Dim("N")`, then `(N, 2 * N + 1)`.
 
         The same name means the same size within one signature.
 

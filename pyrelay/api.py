@@ -56,7 +56,7 @@ Wrt = str | tuple[str, ...] | None
 
 
 def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
-    """Give the gradient of a function, as a function; or of a loss in a model's parameters.
+    """Return the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
     names; by default all that hold floats. One gives a bare gradient, several a tuple. A gradient
@@ -71,14 +71,14 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
 
 
 def value_and_grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
-    """Give the value together with the gradient: `(value, gradient)`. Else as `grad`."""
+    """Return the value together with the gradient: `(value, gradient)`. Else as `grad`."""
     if _is_models(f, Rule.VALUE_AND_GRAD, rest):
         return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
     return _derived(Rule.VALUE_AND_GRAD, f, _named(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux)
 
 
 def vjp(f: Any, wrt: Wrt = None) -> Any:
-    """Give the function `A -> (B, pullback)`: the pullback maps a cotangent of the result to the
+    """Return the function `A -> (B, pullback)`: the pullback maps a cotangent of the result to the
     cotangents of the parameters that `wrt` names, each with the shape and dtype of its value.
 
     The gradient is made as a program: see Pearlmutter and Siskind, "Reverse-mode AD in a functional
@@ -89,7 +89,7 @@ def vjp(f: Any, wrt: Wrt = None) -> Any:
 
 
 def _named(rule: Rule, rest: tuple[Any, ...], wrt: Wrt) -> Wrt:
-    """Give the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
+    """Return the names to differentiate in, which may stand without `wrt=`. Raises RunError."""
     names = (*rest, wrt) if wrt is not None else rest
     if any(isinstance(n, Model) for n in names):
         why = "takes the model first, and then the function that gives the loss"
@@ -114,7 +114,7 @@ def _derived(rule: Rule, f: Any, wrt: Wrt, *, has_aux: bool) -> Any:
 
 
 def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
-    """Tell whether a transform is asked for in parameters of models. Raises RunError where a
+    """Return whether a transform is asked for in parameters of models. Raises RunError where a
     definition stands for one."""
     if isinstance(f, Exported):
         what, way = f"relay.{rule.value} takes a model", "differentiate the model it was made of"
@@ -151,7 +151,7 @@ def create_model(
     device: str | torch.device | None = None,
     **hyper: Any,
 ) -> Model:
-    """Give a model: an instance of a definition with parameters of its own.
+    """Return a model: an instance of a definition with parameters of its own.
 
     Weights start as N(0, 1/sqrt(fan in)), embeddings as N(0, 1), biases at 0, norm scales at 1, the
     same numbers for the same seed. `dims` gives sizes that the definition leaves open; `hyper` its
@@ -224,7 +224,7 @@ def update_model_params(
 
 
 def sgd(params: Any, grads: Any, lr: float) -> Any:
-    """Give parameters after one step of SGD; nothing is changed in place.
+    """Return parameters after one step of SGD; nothing is changed in place.
 
     `params` are a `Params` record, a tensor, or a tuple of these, and `grads` of the same form and
     shapes. Raises ValueError for tuples of different lengths.
@@ -239,14 +239,14 @@ def sgd(params: Any, grads: Any, lr: float) -> Any:
 
 
 def with_params(f: Any) -> Any:
-    """Give a pure function of a model's parameters: `with_params(f)(params, *args)`, where the
+    """Return a pure function of a model's parameters: `with_params(f)(params, *args)`, where the
     first argument is a `Params` record of the one model that `f` mentions. Raises RunError
     for a function that is not decorated with @relay, or, at the call, for other parameters."""
     return PureFunction(f)
 
 
 def export_model(model: Model) -> Exported:
-    """Give the model as a plain callable in eval mode over a frozen copy of its weights. Raises
+    """Return the model as a plain callable in eval mode over a frozen copy of its weights. Raises
     RunError."""
     expect_model(model, "relay.export_model")
     return Exported.of(model, eval_program(model.blueprint))
@@ -255,7 +255,7 @@ def export_model(model: Model) -> Exported:
 def load_model(
     path: str | Path, *, device: str | torch.device | None = None, operators: Sequence[Any] = ()
 ) -> Exported:
-    """Give the model that `export_model(...).save(path)` wrote, as the same callable.
+    """Return the model that `export_model(...).save(path)` wrote, as the same callable.
 
     Needs neither the source nor its packages, and runs no code of the file. `operators` are those
     of `@relay.operator` that the program calls. Raises CheckError for a file that is cut, changed,
@@ -267,12 +267,12 @@ def load_model(
 
 
 def function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
-    """Give a function of a module that was parsed or built, to be called. Raises KeyError."""
+    """Return a function of a module that was parsed or built, to be called. Raises KeyError."""
     return (RelayModule(module) if isinstance(module, Module) else module)[name]
 
 
 def stop_gradient(x: Any) -> Any:
-    """Give the value, the same numbers at the same shape, through which no gradient flows."""
+    """Return the value, the same numbers at the same shape, through which no gradient flows."""
     return x.detach() if isinstance(x, torch.Tensor) else x
 
 
@@ -285,7 +285,7 @@ def tensor(data: Any, dtype: Any = None) -> torch.Tensor:
 
 
 def tree_map(f: Any, *trees: Any) -> Any:
-    """Give a tree of `f` applied to the leaves of trees of one structure: tensors and numbers in
+    """Return a tree of `f` applied to the leaves of trees of one structure: tensors and numbers in
     tuples, `Params` and `Grads`; the tensors in lists and in values of data types. Raises RunError
     or ValueError for trees of different structures."""
     first = trees[0]
@@ -310,7 +310,7 @@ def _expect_equal_trees(trees: tuple[Any, ...]) -> None:
 
 
 def _map_data(f: Any, *trees: Any) -> Any:
-    """Give a list or a value of a data type with its tensors changed, at any depth."""
+    """Return a list or a value of a data type with its tensors changed, at any depth."""
     whole = [List.of(t) if isinstance(t, list) else t for t in trees]
     found = [tensors(t) for t in whole]
     counts = sorted({len(t) for t in found})
@@ -322,12 +322,12 @@ def _map_data(f: Any, *trees: Any) -> Any:
 
 
 def param(*args: Any, **attributes: Any) -> NoReturn:
-    """Give a parameter of a model, `relay.param(shape, init="normal", name="...")`, in the code of
-    its definition; a script has no model to give it to. Raises RunError."""
+    """Return a parameter of a model, `relay.param(shape, init="normal", name="...")`, in the code
+    of its definition; a script has no model to give it to. Raises RunError."""
     why = "gives a parameter to the model in whose definition it stands, under @relay_model"
     raise RunError(WrongCall("relay.param", NOWHERE, why))
 
 
 def layers(count: int) -> Sequence[int]:
-    """Give `range(count)`; in a model definition, each round gets parameters of its own."""
+    """Return `range(count)`; in a model definition, each round gets parameters of its own."""
     return range(count)

@@ -90,7 +90,7 @@ def _count(variable: str, text: str) -> int:
 
 
 def _meta(parse: Callable[[str, str], Any], doc: str) -> dict[str, Any]:
-    """Give what a field knows besides its default: how its text is read, and what it does."""
+    """Return what a field knows besides its default: how its text is read, and what it does."""
     return {"parse": parse, "doc": doc}
 
 
@@ -191,13 +191,13 @@ def warn_of_unknown(environ: Mapping[str, str], *, stacklevel: int = 2) -> None:
 
 
 def current() -> Options:
-    """Give the options in effect here."""
+    """Return the options in effect here."""
     return _override.get() or _environment()
 
 
 def is_debugging() -> bool:
-    """Tell whether programs are compiled for a debugger: the option says so, or one of Python's own
-    is tracing, such as pdb."""
+    """Return whether programs are compiled for a debugger: the option says so, or one of Python's
+    own is tracing, such as pdb."""
     if current().debug:
         return True
     trace = sys.gettrace()
@@ -209,7 +209,7 @@ def is_debugging() -> bool:
 
 
 def cache_folder() -> Path:
-    """Give the folder for what is kept between processes: the option `cache_dir`, else the user's
+    """Return the folder for what is kept between processes: the option `cache_dir`, else the user's
     own cache folder. It may not exist yet."""
     chosen = current().cache_dir
     if chosen is not None:
@@ -291,7 +291,7 @@ def no_compile() -> Generator[None, None, None]:
 
 
 def may_compile() -> bool:
-    """Tell whether compiling is allowed here."""
+    """Return whether compiling is allowed here."""
     return _MAY_COMPILE.get()
 
 

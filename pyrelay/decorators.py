@@ -119,7 +119,7 @@ class OptimizerFunction(Routine):
         self.__wrapped__: Final = maker.make  # where `inspect` finds the signature
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Give an optimiser. Raises ValueError for hyper-parameters that make no sense."""
+        """Return an optimiser. Raises ValueError for hyper-parameters that make no sense."""
         from .runtime.models.optim import optimizer_of  # brings in torch
 
         try:
@@ -132,7 +132,7 @@ class OptimizerFunction(Routine):
 
 
 def _of_call(error: TypeError, name: str) -> TypeError | None:
-    """Give what to say where a call does not fit the signature of a function of the package; None
+    """Return what to say where a call does not fit the signature of a function of the package; None
     for an exception from inside of it."""
     at = error.__traceback__
     if at is None or at.tb_next is not None:
@@ -247,17 +247,17 @@ if TYPE_CHECKING:
 
             @classmethod
             def show(cls, stage: str = "typed") -> str:
-                """Give the program at a stage."""
+                """Return the program at a stage."""
                 ...
 
             @classmethod
             def explain(cls) -> str:
-                """Tell what kernels and regions the definition becomes."""
+                """Return what kernels and regions the definition becomes."""
                 ...
 
             @classmethod
             def diff(cls, before: str, after: str) -> str:
-                """Give what changed between two stages, as a unified diff."""
+                """Return what changed between two stages, as a unified diff."""
                 ...
 
         def relay_model(function: Callable[P, R]) -> type[ModelDefinition[P, R]]:
@@ -290,7 +290,7 @@ _REFUSED: Final = ContextVar["dict[Definition, CheckError] | None"]("refused", d
 
 @contextmanager
 def collected_refusals() -> Generator[Mapping[Definition, CheckError]]:
-    """Give what decorators refuse inside the block, instead of ending it: whoever checks a file
+    """Return what decorators refuse inside the block, instead of ending it: whoever checks a file
     wants to know all that is wrong with it. What is refused raises the same when it is used."""
     refused: dict[Definition, CheckError] = {}
     token = _REFUSED.set(refused)
@@ -337,14 +337,14 @@ def _operator(
 
 
 def _parse(source: str | Path, name: str = "<text>") -> RelayModule:
-    """Give the module of a text; see `api.parse`."""
+    """Return the module of a text; see `api.parse`."""
     from . import api  # brings in the runtime
 
     return api.parse(source, name)
 
 
 def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunction:
-    """Give a function of a module, to be called; see `api.function`."""
+    """Return a function of a module, to be called; see `api.function`."""
     from . import api  # brings in the runtime
 
     return api.function(module, name)
@@ -380,7 +380,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _show(value: Any) -> str:
-    """Give a value as text, like `repr`, at any depth."""
+    """Return a value as text, like `repr`, at any depth."""
     from .runtime.values.written import value_text  # brings in torch
 
     return value_text(value)

@@ -44,7 +44,7 @@ def declare(
     effect: Effect = Effect.NONE,
     fused: Callable[..., Any] | Fused | None = None,
 ) -> Op:
-    """Give the operator that a function of torch tensors is.
+    """Return the operator that a function of torch tensors is.
 
     Positional parameters are operands, keyword-only ones static attributes. `type_rule` gives the
     result's type from the operand types (`ir.rules` has the vocabulary); `grad` one cotangent per

@@ -46,11 +46,11 @@ class Maker(Protocol):
         ...
 
     def floats(self, scope: Any) -> list[Value]:
-        """Give the float tensors that are visible."""
+        """Return the float tensors that are visible."""
         ...
 
     def of_type(self, scope: Any, ty: Type) -> list[Value]:
-        """Give what is visible and has a type."""
+        """Return what is visible and has a type."""
         ...
 
     def closure_of(self, scope: Any, taken: Type, given: Type) -> Value:
@@ -83,7 +83,7 @@ class CellSteps:
         scope.values.append(_made(scope, self._maker.floats(scope)[0]))
 
     def ends(self, scope: Scope) -> list[Value]:
-        """Give the contents of all cells with tensors in them."""
+        """Return the contents of all cells with tensors in them."""
         cells = [v for v in scope.values if isinstance(v.ty, RefType)]
         return [_read(scope, c) for c in cells if isinstance(c.ty.value, TensorType)]
 

@@ -53,7 +53,7 @@ def _are_of_kernels(config: pytest.Config) -> bool:
 
 
 def asks_for_gpu(config: pytest.Config) -> bool:
-    """Tell whether the tests that need a GPU are to run: `-m gpu`, whatever else it says."""
+    """Return whether the tests that need a GPU are to run: `-m gpu`, whatever else it says."""
     return re.search(r"(?<!not )\bgpu\b", str(config.option.markexpr)) is not None
 
 
@@ -116,11 +116,11 @@ def _reads_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture
 def update_golden(request: pytest.FixtureRequest) -> bool:
-    """Tell whether golden files are to be rewritten instead of compared."""
+    """Return whether golden files are to be rewritten instead of compared."""
     return bool(request.config.getoption("--update-golden"))
 
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest, update_golden: bool) -> Golden:
-    """Give the comparison with the golden files of the test's own file."""
+    """Return the comparison with the golden files of the test's own file."""
     return Golden(folder_of(request.path), update=update_golden)

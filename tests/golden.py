@@ -37,6 +37,6 @@ class Golden:
 
 
 def folder_of(test_file: Path) -> Path:
-    """Give the folder of a test file's golden files."""
+    """Return the folder of a test file's golden files."""
     inside = test_file.relative_to(TESTS)
     return GOLDEN / inside.parent / inside.stem.removeprefix("test_")

@@ -65,7 +65,7 @@ class Compared:
         self._in_torch: Final = in_torch
 
     def __call__(self, *operands: Any) -> Any:
-        """Give the results of the function."""
+        """Return the results of the function."""
         key = (id(self), *[tuple(o.shape) for o in operands if isinstance(o, torch.Tensor)])
         if _CALLED[key] < REPEATS and _CALLED.total() < MOST_CALLS:
             _CALLED[key] += 1

@@ -53,7 +53,7 @@ class MatchProgram:
         return to_anf(infer(parse_module(self.text)))
 
     def arguments(self) -> list[Any]:
-        """Give the arguments, the same ones every time."""
+        """Return the arguments, the same ones every time."""
         return [torch.tensor(self.number, dtype=torch.float64), self.count, self.flag]
 
 
@@ -95,7 +95,7 @@ class _Maker:
         return f"%v{self._count}"
 
     def program(self) -> str:
-        """Give the text of a program."""
+        """Return the text of a program."""
         scope = _Scope({"float": ["%x"], "int": ["%n"], "bool": ["%b"]})
         tree = self.value("Tree", scope, 3)
         first = scope.with_([("Tree", "%t")])
@@ -105,7 +105,7 @@ class _Maker:
         return f"{DATA}\ndef @main({PARAMS}) -> float64 {{ {body} }}"
 
     def value(self, ty: str, scope: _Scope, depth: int) -> str:
-        """Give an expression of a type."""
+        """Return an expression of a type."""
         if scope.of(ty) and (depth <= 0 or self._choose(0, 0, 1)):
             return self._choose(*scope.of(ty))
         match ty:
@@ -121,7 +121,7 @@ class _Maker:
                 return f"({', '.join(self.value(f, scope, depth - 1) for f in TUPLES[ty])})"
 
     def number(self, scope: _Scope, depth: int) -> str:
-        """Give an expression of a float."""
+        """Return an expression of a float."""
         known = self._choose(*scope.of("float"))
         trees = scope.of("Tree")
         forms = [known, f"({known} * 0.5f64 + 0.1f64)", f"tanh({known} + 0.3f64)"]
@@ -132,14 +132,14 @@ class _Maker:
         return self._choose(*forms)
 
     def match(self, scope: _Scope, depth: int) -> str:
-        """Give a match whose last clause takes everything."""
+        """Return a match whose last clause takes everything."""
         ty = self._choose("Tree", "Tree", "int", "bool", "pair", "triple")
         clauses = [self.clause(ty, scope, depth) for _ in range(self._choose(1, 2, 3, 4))]
         clauses.append(f"_ => {self.body(scope, depth)}")
         return f"match ({self.value(ty, scope, 2)}) {{ {', '.join(clauses)} }}"
 
     def clause(self, ty: str, scope: _Scope, depth: int) -> str:
-        """Give a clause for values of a type."""
+        """Return a clause for values of a type."""
         bound: list[tuple[str, str]] = []
         pattern = self.pattern(ty, 3, bound)
         inside = scope.with_(bound)
@@ -155,13 +155,13 @@ class _Maker:
         return f"{pattern}{guard} => {self.body(inside, depth)}"
 
     def body(self, scope: _Scope, depth: int) -> str:
-        """Give what a clause gives: a number, or what another match finds."""
+        """Return what a clause gives: a number, or what another match finds."""
         if depth > 0 and self._choose(0, 1):
             return f"{{ {self.match(scope, depth - 1)} }}"
         return self.number(scope, 2)
 
     def pattern(self, ty: str, depth: int, bound: list[tuple[str, str]]) -> str:
-        """Give a pattern for a type, and note what it binds."""
+        """Return a pattern for a type, and note what it binds."""
         kind = self._choose("any", "bind", "inside", "inside", "as")
         if kind == "any" or (depth <= 0 and kind in ("inside", "as")):
             return "_"

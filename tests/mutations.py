@@ -31,7 +31,7 @@ _IN_SOURCE: Final = re.compile(r"^\s*(?:#\[|def @|type \w|free_var)", re.MULTILI
 
 @cache
 def texts() -> tuple[str, ...]:
-    """Give every text of a program that stands in a file of the tests, or in the prelude."""
+    """Return every text of a program that stands in a file of the tests, or in the prelude."""
     found = [path.read_text("utf-8") for path in sorted(FOLDER.rglob("*.relay"))]
     preludes = (Path(holder.__file__).parent / holder.FILE for holder in (library, relay_library))
     found += [path.read_text("utf-8") for path in preludes]
@@ -71,7 +71,7 @@ PIECES: Final = (
 
 
 def changed(text: str, random: Random, times: int) -> str:
-    """Give a text with some words changed."""
+    """Return a text with some words changed."""
     words = WORD.findall(text)
     for _ in range(times):
         if words:
@@ -80,7 +80,7 @@ def changed(text: str, random: Random, times: int) -> str:
 
 
 def changed_document(text: str, random: Random) -> str:
-    """Give a JSON document of a program with values in its nodes replaced by others."""
+    """Return a JSON document of a program with values in its nodes replaced by others."""
     document = json.loads(text)
     places: list[tuple[Any, Any]] = []
     pending: list[Any] = [document["nodes"]]
@@ -134,7 +134,7 @@ def _change(words: list[str], random: Random) -> None:
 
 
 def _others(words: list[str], word: str) -> list[str]:
-    """Give what may stand in the place of a word: others of its kind."""
+    """Return what may stand in the place of a word: others of its kind."""
     if word.startswith(("%", "@")) and len(word) > 1:
         return [w for w in words if w.startswith(word[0]) and len(w) > 1]
     if word in BY_NAME:

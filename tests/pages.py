@@ -25,7 +25,7 @@ ERRORS = Path(__file__).parent / "errors"
 
 
 def operators_page() -> str:
-    """Give the page that lists every operator."""
+    """Return the page that lists every operator."""
     names: dict[str, list[str]] = {}
     for alias, name in ALIASES.items():
         names.setdefault(name, []).append(alias)
@@ -60,7 +60,7 @@ def _parameters(op: Op) -> str:
 
 
 def _shown(parameter: inspect.Parameter) -> inspect.Parameter:
-    """Give a parameter without a default that says nothing: the mode of the model around it."""
+    """Return a parameter without a default that says nothing: the mode of the model around it."""
     is_mode = parameter.default is Missing.MODE
     return parameter.replace(default=None) if is_mode else parameter
 
@@ -145,7 +145,7 @@ def _names(passes: Iterable[Pass]) -> str:
 
 
 def errors_page() -> str:
-    """Give the page that explains every mistake, each with a program that makes it."""
+    """Return the page that explains every mistake, each with a program that makes it."""
     examples = _examples()
     sections = [_section(code, found, examples.get(code)) for code, found in by_code().items()]
     return "\n".join((*_ERRORS, *sections))
@@ -167,7 +167,7 @@ def _section(code: str, found: list[type[Problem]], example: str | None) -> str:
 
 
 def _examples() -> dict[str, str]:
-    """Give the shortest rendering of each code that stands alone in a golden file."""
+    """Return the shortest rendering of each code that stands alone in a golden file."""
     shortest: dict[str, str] = {}
     for path in sorted(ERRORS.glob("*/*.txt")):
         text = path.read_text(encoding="utf-8")

@@ -6,8 +6,8 @@ import torch
 
 
 def move_to_pretended_gpu(model: torch.nn.Module) -> None:
-    """Give a model new parameters and buffers on a GPU, of the same shapes; within a
-    `FakeTensorMode`. `Module.to` would copy elements."""
+    """Put new parameters and buffers of the same shapes on a GPU, inside a
+    `FakeTensorMode`; `Module.to` would copy elements."""
     for module in model.modules():
         _move(module._parameters)
         _move(module._buffers)

@@ -30,7 +30,7 @@ class Scope:
         self._blocks.append((flavour, bindings))
 
     def close(self, result: Value | Expr) -> Expr:
-        """Give the finished body; it may end in a call or a branch, in tail position."""
+        """Return the finished body; it may end in a call or a branch, in tail position."""
         self._flush()
         expr = result.atom if isinstance(result, Value) else result
         for flavour, bindings in reversed(self._blocks):

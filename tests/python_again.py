@@ -61,7 +61,7 @@ def _check(typed: Module, entry: str) -> None:
 
 
 def _is_closed(typed: Module) -> bool:
-    """Tell whether functions quantify all sizes of their parameters; a damaged file's may not."""
+    """Return whether functions quantify all sizes of their parameters; a damaged file's may not."""
     return all(
         dim_names(type_of(p)) <= {t.name for t in f.type_params}
         for f in typed.functions.values()

@@ -57,7 +57,7 @@ from pyrelay.translate.types.annotation import type_names
 
 
 def _plain_patterns(function: Expr, adts: Mapping[str, AdtDef]) -> Expr:
-    """Give a function whose patterns bind what is used, and name the last constructor left."""
+    """Return a function whose patterns bind what is used, and name the last constructor left."""
     used = {node for node in post_order(function) if isinstance(node, Var)}
 
     def plain(pattern: Pattern) -> Pattern:
@@ -102,14 +102,14 @@ def _last_named(adt: AdtDef, patterns: list[Pattern], guards: list[Expr | None])
 
 
 def canonical(module: Module) -> Module:
-    """Give a typed module in the form in which it is compared."""
+    """Return a typed module in the form in which it is compared."""
     module = _with_parameters_in_order(to_anf(module))
     functions = {n: _canonical(f, module.adts) for n, f in module.functions.items()}
     return with_flavours(replace(module, functions=functions))
 
 
 def _with_parameters_in_order(module: Module) -> Module:
-    """Give a module whose functions have their type parameters in order of first mention."""
+    """Return a module whose functions have their type parameters in order of first mention."""
     orders = {n: _order(f) for n, f in module.functions.items()}
 
     def change(node: Expr) -> Expr:
@@ -130,7 +130,7 @@ def _with_parameters_in_order(module: Module) -> Module:
 
 
 def _order(function: Function) -> list[int]:
-    """Give the places of a function's type parameters in the order of their first mention."""
+    """Return the places of a function's type parameters in the order of their first mention."""
     mentioned = type_names([type_of(p) for p in function.params])
     first = {p: i for i, p in enumerate(mentioned)}
     places = range(len(function.type_params))
@@ -138,7 +138,7 @@ def _order(function: Function) -> list[int]:
 
 
 def _equations(function: Function) -> tuple[Assumption, ...]:
-    """Give the assumptions of a function, each once, with the sides of equations in order."""
+    """Return the assumptions of a function, each once, with the sides of equations in order."""
     found: dict[Assumption, None] = {}
     for each in function.assumptions:
         left, right = sorted((each.left, each.right), key=str)
@@ -173,7 +173,7 @@ def _canonical(function: Function, adts: Mapping[str, AdtDef]) -> Function:
 
 
 def _with_fresh_sizes(function: Expr) -> Function:
-    """Give a function with the sizes that it finds while it runs named in order."""
+    """Return a function with the sizes that it finds while it runs named in order."""
     names: dict[str, None] = {}
     bound: set[str] = set()
     for node in post_order(function):
@@ -189,7 +189,7 @@ def _with_fresh_sizes(function: Expr) -> Function:
 
 
 def _with_integers(node: Expr) -> Expr:
-    """Give a call whose literals are integers where it takes integers, not sizes."""
+    """Return a call whose literals are integers where it takes integers, not sizes."""
     if not isinstance(node, Call):
         return node
     if isinstance(node.callee, Op):
@@ -231,7 +231,7 @@ def _blocks(node: Expr) -> Expr:
 
 
 def _named_ends(branch: If | Match) -> Expr:
-    """Give a branch that is bound, with the ends of its arms bound too."""
+    """Return a branch that is bound, with the ends of its arms bound too."""
     first, *arms = children(branch)
     if isinstance(branch, Match):
         guards = [c.guard for c in branch.clauses]

@@ -48,7 +48,7 @@ _NUMBERS = itertools.count()
 
 
 def as_python(typed: Module) -> str:
-    """Give a typed module as Python, as `show` does."""
+    """Return a typed module as Python, as `show` does."""
     nodes = (n for f in typed.functions.values() for n in post_order(f))
     return to_python(to_anf(typed), {v for n in nodes for v in bound_vars(n)})
 
@@ -70,14 +70,14 @@ def load(text: str, folder: Path, given: Mapping[str, Any] | None = None) -> dic
 
 
 def compiled(text: str, entry: str, folder: Path, given: Mapping[str, Any] | None = None) -> Module:
-    """Give the typed module of a function of printed Python."""
+    """Return the typed module of a function of printed Python."""
     function = load(text, folder, given)[entry]
     assert isinstance(function, RelayFunction)
     return function.module
 
 
 def renamed(module: Module, names: Mapping[str, str]) -> Module:
-    """Give a module with its functions under other names."""
+    """Return a module with its functions under other names."""
 
     def change(node: Expr) -> Expr:
         return replace(node, name=names[node.name]) if isinstance(node, GlobalVar) else node
@@ -88,7 +88,7 @@ def renamed(module: Module, names: Mapping[str, str]) -> Module:
 
 
 def with_classes(module: Module) -> Module:
-    """Give a module with data types, constructors and fields called as Python calls them."""
+    """Return a module with data types, constructors and fields called as Python calls them."""
     names = File(module).data
     adts: dict[str, AdtDef] = {}
 
@@ -176,7 +176,7 @@ class _Renaming:
 
 
 def _mentioned(module: Module, entry: str) -> Module:
-    """Give what a function mentions: a file may hold more than it needs."""
+    """Return what a function mentions: a file may hold more than it needs."""
     return Library(lambda: module).link(Module({entry: module.functions[entry]}, {}))
 
 

@@ -40,7 +40,7 @@ def read_back(self: Program, ran: Ran) -> None:
 
 
 def called(module: Module) -> tuple[Op, ...]:
-    """Give the operators that a module calls: a text names them, and whoever reads one with a
+    """Return the operators that a module calls: a text names them, and whoever reads one with a
     user's own says which these are."""
     nodes = (n for f in module.functions.values() for n in post_order(f))
     calls = (n.callee for n in nodes if isinstance(n, Call))

@@ -99,7 +99,7 @@ class Program:
         printer.text(repr(self))
 
     def arguments(self, *, requires_grad: bool = False) -> list[Any]:
-        """Give inputs for `main`; the same ones every time."""
+        """Return inputs for `main`; the same ones every time."""
         generator = torch.Generator().manual_seed(self.seed)
         found: list[Any] = []
         for param in self.module.functions["main"].params:
@@ -180,7 +180,7 @@ class _Maker:
     # Whole programs
 
     def program(self, size: int, *, scalar: bool) -> Module:
-        """Give a module whose `main` has about `size` statements."""
+        """Return a module whose `main` has about `size` statements."""
         types = [self._tensor("N", "M"), self._tensor("M"), self._tensor(), INT, BOOL]
         params = [self._var(n, t) for n, t in zip("avskb", types, strict=True)]
         scope = self._scope((), 2)
@@ -193,7 +193,7 @@ class _Maker:
         return Module({**self._functions, "main": main}, self._adts)
 
     def _summary(self, scope: Scope) -> Value:
-        """Give a number that depends on the last floats, and on the first."""
+        """Return a number that depends on the last floats, and on the first."""
         total = scope.builder.constant(0.0, self._dtype)
         held = [] if self._cells is None else self._cells.ends(scope)
         held = [v for v in held if self._is_float(v)]
@@ -256,7 +256,7 @@ class _Maker:
         return [v for v in scope.values if v.ty == ty]
 
     def _arm(self, scope: Scope, params: Sequence[Var], result: Type, size: int = 2) -> Expr:
-        """Give a body inside a scope that ends in some value of a type visible outside."""
+        """Return a body inside a scope that ends in some value of a type visible outside."""
         inner = self._scope(scope.values, scope.depth - 1)
         inner.values += [inner.builder.value(p) for p in params]
         if scope.depth > 0:
@@ -471,12 +471,12 @@ class _Maker:
 
 
 def _is_plain(ty: Type) -> bool:
-    """Tell whether a value may leave the program to be compared."""
+    """Return whether a value may leave the program to be compared."""
     return not any(isinstance(part, FnType | RefType | AdtType) for part in subtypes(ty))
 
 
 def _broadcast(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> bool:
-    """Tell whether the right shape broadcasts into the left one, whatever the sizes."""
+    """Return whether the right shape broadcasts into the left one, whatever the sizes."""
     if len(right) > len(left):
         return False
     pairs = zip(reversed(left), reversed(right), strict=False)

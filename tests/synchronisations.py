@@ -47,20 +47,20 @@ class Synchronisations(TorchDispatchMode):
 
 
 def _by_mask(name: str, args: tuple[Any, ...]) -> bool:
-    """Tell whether elements are picked by bools, whose number must then be known."""
+    """Return whether elements are picked by bools, whose number must then be known."""
     indices = args[1] if name.startswith("index") and len(args) > 1 else ()
     indices = indices if isinstance(indices, list | tuple) else ()
     return any(isinstance(i, torch.Tensor) and i.dtype is torch.bool for i in indices)
 
 
 def _crosses(args: tuple[Any, ...], result: Any) -> bool:
-    """Tell whether a tensor is copied between the host and a device, either way."""
+    """Return whether a tensor is copied between the host and a device, either way."""
     devices = {t.device.type for t in _tensors([args, result])}
     return "cpu" in devices and len(devices) > 1
 
 
 def _tensors(value: Any) -> list[torch.Tensor]:
-    """Give the tensors in a value of nested lists and tuples, such as the places of an index."""
+    """Return the tensors in a value of nested lists and tuples, such as the places of an index."""
     found: list[torch.Tensor] = []
     pending = [value]
     while pending:

@@ -24,12 +24,12 @@ FORBIDDEN_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "stuf
 
 
 def name_of(path: Path) -> str:
-    """Give a file's name inside the project."""
+    """Return a file's name inside the project."""
     return path.relative_to(ROOT).as_posix()
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Give all functions of a file."""
+    """Return all functions of a file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node

@@ -219,7 +219,7 @@ class _Maker:
         return tuple(self.var() for _ in range(count))
 
     def inside(self, variables: tuple[Var, ...], depth: int) -> Expr:
-        """Give an expression that sees variables."""
+        """Return an expression that sees variables."""
         self._vars += variables
         found = self.expr(depth)
         if variables:

@@ -42,7 +42,7 @@ WHY: Final = {
 
 
 def table() -> str:
-    """Give the tolerances as a table for people."""
+    """Return the tolerances as a table for people."""
     dtypes = tuple(KERNELS)
     names = [str(d).removeprefix("torch.") for d in dtypes]
     lines = [f"| of | {' | '.join(names)} | because |", "|---" * (len(dtypes) + 2) + "|"]

@@ -15,7 +15,7 @@ _TORCH: Final = ("torch", "pyrelay.api", "pyrelay.lower_torch", "pyrelay.models"
 
 @cache
 def needs_torch(file: Path) -> bool:
-    """Tell whether a test file needs torch: it, or a module of the tests that it imports, imports
+    """Return whether a test file needs torch: it, or a module of the tests that it imports, imports
     torch or what runs programs with it."""
     text = file.read_text()
     if "relay.optim." in text:  # optimisers are made of tensors

@@ -15,7 +15,7 @@ from pyrelay.ir.traverse import post_order, rewrite, substitute
 
 
 def as_trees(module: Module) -> Module:
-    """Give a program without effects with every value that is used once put where it is used."""
+    """Return a program without effects with every value that is used once put where it is used."""
     return module.with_functions(
         {name: _tree(function) for name, function in module.functions.items()}
     )

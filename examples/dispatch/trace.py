@@ -22,13 +22,13 @@ def trace(call: dispatch.OperatorCall) -> Any:
 
 
 def shape(value: Any) -> Any:
-    """Give the shape of a tensor, other values as they are."""
+    """Return the shape of a tensor, other values as they are."""
     return list(value.shape) if isinstance(value, torch.Tensor) else value
 
 
 @relay
 def energy(w: Tensor[Float, (K,)], x: Tensor[Float, (N, K)]) -> Float:
-    """Give the mean square of a layer of units."""
+    """Return the mean square of a layer of units."""
     return relay.mean(relay.tanh(x @ w) ** 2)
 
 

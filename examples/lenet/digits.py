@@ -31,18 +31,18 @@ class Digits:
     test_labels: Tensor
 
     def to(self, device: str) -> Digits:
-        """Give the same digits on a device."""
+        """Return the same digits on a device."""
         tensors = (self.train_images, self.train_labels, self.test_images, self.test_labels)
         return Digits(self.name, *(t.to(device) for t in tensors))
 
     def batches(self, size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the training digits in the order of a seed, `size` at a time."""
+        """Return the training digits in the order of a seed, `size` at a time."""
         order = _shuffled(len(self.train_labels), seed).to(self.train_labels.device)
         for rows in order.split(size):
             yield self.train_images[rows], self.train_labels[rows]
 
     def stacked(self, size: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Give the same batches, but only the full ones, as one tensor of each."""
+        """Return the same batches, but only the full ones, as one tensor of each."""
         count = len(self.train_labels) // size
         rows = _shuffled(len(self.train_labels), seed)[: count * size]
         rows = rows.to(self.train_labels.device)
@@ -51,7 +51,7 @@ class Digits:
 
 
 def load(mnist: Path | None = None) -> Digits:
-    """Give MNIST from a directory with its four files, else the digits of scikit-learn."""
+    """Return MNIST from a directory with its four files, else the digits of scikit-learn."""
     return _sklearn() if mnist is None else _mnist(mnist)
 
 

@@ -11,7 +11,7 @@ B, N = Dim("B"), Dim("N")
 
 @relay_model
 def lenet(x: Tensor[Float, (N, 1, 28, 28)]) -> Tensor[Float, (N, 10)]:
-    """Give the scores of the ten digits for images of 28x28."""
+    """Return the scores of the ten digits for images of 28x28."""
     conv1 = relay.conv2d(x, out_channels=20, kernel_size=5)
     pool1 = relay.max_pool2d(relay.tanh(conv1), kernel_size=2)
     conv2 = relay.conv2d(pool1, out_channels=50, kernel_size=5)
@@ -22,7 +22,7 @@ def lenet(x: Tensor[Float, (N, 1, 28, 28)]) -> Tensor[Float, (N, 10)]:
 
 @relay
 def loss(x: Tensor[Float, (N, 1, 28, 28)], y: Tensor[Int, (N,)]) -> Float:
-    """Give the mean cross entropy of a batch."""
+    """Return the mean cross entropy of a batch."""
     return relay.softmax_cross_entropy(lenet(x), y)
 
 

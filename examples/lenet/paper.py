@@ -15,7 +15,7 @@ from pyrelay import Float, Int, Model, Tensor, relay
 def train_lenet(
     images: Tensor[Float, (B, N, 1, 28, 28)], labels: Tensor[Int, (B, N)], epochs: int
 ) -> Model[lenet]:
-    """Give LeNet trained on batches of digits, as a plain callable."""
+    """Return LeNet trained on batches of digits, as a plain callable."""
     model = relay.create_model(lenet)
     for _ in range(epochs):
         for x, y in zip(images, labels):

@@ -12,7 +12,7 @@ from torch import nn
 
 
 def lenet(seed: int) -> nn.Sequential:
-    """Give LeNet with weights drawn as pyrelay draws them; names as in `lenet.py`."""
+    """Return LeNet with weights drawn as pyrelay draws them; names as in `lenet.py`."""
     net = nn.Sequential(
         OrderedDict(
             conv1=nn.Conv2d(1, 20, 5),

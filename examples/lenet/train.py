@@ -30,7 +30,7 @@ def arguments() -> argparse.Namespace:
 
 
 def device(name: str) -> str:
-    """Give the name of a device that is there. Raises ArgumentTypeError for one that is not."""
+    """Return the name of a device that is there. Raises ArgumentTypeError for one that is not."""
     try:
         torch.empty(0, device=name)
     except (AssertionError, RuntimeError) as error:
@@ -40,7 +40,7 @@ def device(name: str) -> str:
 
 
 def accuracy(predict: Callable[..., torch.Tensor], data: digits.Digits) -> float:
-    """Give the share of test digits that are read right."""
+    """Return the share of test digits that are read right."""
     guesses = torch.cat([predict(x).argmax(1) for x in data.test_images.split(500)])
     return (guesses == data.test_labels).float().mean().item()
 

@@ -30,13 +30,13 @@ def arguments() -> argparse.Namespace:
 
 
 def counts(condition: Condition) -> torch.Tensor:
-    """Give how often each word occurs."""
+    """Return how often each word occurs."""
     found = torch.bincount(torch.tensor(words_of(condition.tree)), minlength=len(WORDS))
     return found.float()
 
 
 def accuracy(scores: Callable[[Condition], torch.Tensor], conditions: Sequence[Condition]) -> float:
-    """Give the share of conditions that are told right."""
+    """Return the share of conditions that are told right."""
     right = sum(int(scores(c).argmax()) == c.holds for c in conditions)
     return right / len(conditions)
 

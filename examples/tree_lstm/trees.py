@@ -28,7 +28,7 @@ class Condition:
 
 
 def conditions(count: int, seed: int, most: int = 12) -> list[Condition]:
-    """Give different random conditions of up to `most` operands, as many true as false ones."""
+    """Return different random conditions of up to `most` operands, as many true as false ones."""
     chance = random.Random(seed)
     found: dict[str, Condition] = {}
     wanted = {True: count - count // 2, False: count // 2}
@@ -44,12 +44,12 @@ def conditions(count: int, seed: int, most: int = 12) -> list[Condition]:
 
 
 def tree_of(text: str) -> Tree:
-    """Give the tree of a condition."""
+    """Return the tree of a condition."""
     return _phrase(ast.parse(text, mode="eval").body)
 
 
 def words_of(tree: Tree) -> list[int]:
-    """Give the words of a tree, left to right."""
+    """Return the words of a tree, left to right."""
     found: list[int] = []
     pending = [tree]
     while pending:
@@ -72,7 +72,7 @@ def _text(chance: random.Random, operands: int) -> str:
 
 
 def _phrase(node: ast.expr) -> Tree:
-    """Give the tree of an expression; conditions are shallow, so recursion is enough here."""
+    """Return the tree of an expression; conditions are shallow, so recursion is enough here."""
     match node:
         case ast.Constant(value=constant):
             return _word(str(constant))

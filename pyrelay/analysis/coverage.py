@@ -55,7 +55,7 @@ class Coverage:
 
 
 def coverage(match: Match, adts: Mapping[str, AdtDef]) -> Coverage:
-    """Give what the clauses of a well-typed match cover. A guarded clause covers nothing."""
+    """Return what the clauses of a well-typed match cover. A guarded clause covers nothing."""
     ty = match.value.ty
     if not match.clauses and isinstance(ty, AdtType) and not adts[ty.name].constructors:
         return Coverage((), {})  # there is no value to match
@@ -71,7 +71,7 @@ class _Head:
     arity: int
 
     def of(self, fields: Sequence[Pattern]) -> Pattern:
-        """Give the pattern with this head and these fields."""
+        """Return the pattern with this head and these fields."""
         match self.pattern:
             case ConstructorPattern(adt, name):
                 return ConstructorPattern(adt, name, tuple(fields), span=NOWHERE)
@@ -130,7 +130,7 @@ class _Walk:
         self._budget = BUDGET + PER_PATTERN * size
 
     def coverage(self) -> Coverage:
-        """Give what the clauses cover."""
+        """Return what the clauses cover."""
         rows = tuple((i, self._asked(_ROOT, c.pattern)) for i, c in enumerate(self._clauses))
         pending = [_Matrix(rows, None)]
         while pending and self._budget > 0:
@@ -161,7 +161,7 @@ class _Walk:
         return self._split(_Matrix(rows, matrix.path), asked[0][0])
 
     def _after_guards(self, rows: tuple[_Row, ...]) -> tuple[_Row, ...]:
-        """Give the rows without guarded ones at the top that take everything: they may win."""
+        """Return the rows without guarded ones at the top that take everything: they may win."""
         for number, (clause, asked) in enumerate(rows):
             if asked or self._clauses[clause].guard is None:
                 return rows[number:]
@@ -169,7 +169,7 @@ class _Walk:
         return ()
 
     def _tells_nothing(self, rows: tuple[_Row, ...]) -> bool:
-        """Tell whether all clauses in a matrix are known to win, and what it misses is not asked:
+        """Return whether all clauses in a matrix are known to win, and what it misses is not asked:
         enough is listed, or a row takes everything that is left."""
         useful = self._found.useful
         if any(clause not in useful for clause, _ in rows):
@@ -190,7 +190,7 @@ class _Walk:
         self._found.missing += islice(self._values(matrix.path), max(0, room))
 
     def _values(self, step: _Step | None) -> Iterator[Pattern]:
-        """Give patterns for the values that come to a matrix, from the decisions before it."""
+        """Return patterns for the values that come to a matrix, from the decisions before it."""
         steps: list[_Step] = []
         while step is not None:
             steps.append(step)
@@ -238,7 +238,7 @@ class _Walk:
         ]
 
     def _fields(self, place: int, pattern: _Refutable) -> Iterator[tuple[int, _Refutable]]:
-        """Give what a pattern at a place asks of its fields."""
+        """Return what a pattern at a place asks of its fields."""
         if isinstance(pattern, LiteralPattern):
             return
         key = _key(pattern)
@@ -252,7 +252,7 @@ class _Walk:
         return () if refutable is None else ((place, refutable),)
 
     def _in_order(self, heads: dict[object, _Head]) -> list[tuple[object, _Head]]:
-        """Give heads in the order in which their type declares them."""
+        """Return heads in the order in which their type declares them."""
         first = next(iter(heads.values())).pattern
         if not isinstance(first, ConstructorPattern):
             return list(heads.items())
@@ -260,7 +260,7 @@ class _Walk:
         return [(c.name, heads[c.name]) for c in declared if c.name in heads]
 
     def _missing(self, heads: Sequence[_Head]) -> tuple[_Head, ...]:
-        """Give what else could stand where some patterns do; one literal stands for the rest."""
+        """Return what else could stand where some patterns do; one literal stands for the rest."""
         first = heads[0].pattern
         match first:
             case TuplePattern():
@@ -288,7 +288,7 @@ _ANYTHING: Final = object()
 
 
 def _refutable(pattern: Pattern) -> _Refutable | None:
-    """Give what a pattern asks of a value, without the names it binds; None if nothing."""
+    """Return what a pattern asks of a value, without the names it binds; None if nothing."""
     while isinstance(pattern, BindPattern):
         if pattern.inner is None:
             return None
@@ -301,7 +301,7 @@ def _head(pattern: _Refutable) -> _Head:
 
 
 def _key(pattern: _Refutable) -> object:
-    """Give what tells heads of one type apart."""
+    """Return what tells heads of one type apart."""
     match pattern:
         case ConstructorPattern(name=name):
             return name
@@ -312,7 +312,7 @@ def _key(pattern: _Refutable) -> object:
 
 
 def _other(values: Sequence[Literal]) -> Literal:
-    """Give a literal of the same type that is none of these."""
+    """Return a literal of the same type that is none of these."""
     taken = set(values)
     if any(isinstance(v, str) for v in values):
         texts = ("a" * n for n in range(len(taken) + 1))

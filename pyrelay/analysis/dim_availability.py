@@ -21,7 +21,7 @@ from ..ir.types import RefType, SizeType, TensorType, TupleType, Type, dim_names
 
 
 def shown(ty: Type | None) -> Iterator[Dim]:
-    """Give the dims, other than plain numbers, that a value of a type shows at run time."""
+    """Return the dims, other than plain numbers, that a value of a type shows at run time."""
     pending: list[Type] = [] if ty is None else [ty]
     while pending:
         current = pending.pop()
@@ -39,12 +39,12 @@ def shown(ty: Type | None) -> Iterator[Dim]:
 
 
 def dims_in_attrs(attrs: Mapping[str, Any]) -> Iterator[Dim]:
-    """Give the dims in the attributes of a call."""
+    """Return the dims in the attributes of a call."""
     return (v for v in leaves(tuple(attrs.values())) if isinstance(v, Dim))
 
 
 def needed(node: Expr) -> Iterator[Dim]:
-    """Give the dims, other than plain numbers, whose value a node itself needs."""
+    """Return the dims, other than plain numbers, whose value a node itself needs."""
     if isinstance(node, Call) and node.attrs:
         yield from (d for d in dims_in_attrs(node.attrs) if d.constant is None)
 
@@ -57,7 +57,7 @@ class SizeNames:
         self._functions: Final = tuple(functions)
 
     def fresh(self, hint: str) -> str:
-        """Give a name that no type in the functions mentions."""
+        """Return a name that no type in the functions mentions."""
         return self._names.fresh(hint)
 
     @cached_property
@@ -67,7 +67,7 @@ class SizeNames:
 
 
 def sizes_in(function: Function) -> Iterator[str]:
-    """Give the names of the sizes in the types of a function's variables, repeats included."""
+    """Return the names of the sizes in the types of a function's variables, repeats included."""
     for node in post_order(function):
         for var in bound_vars(node):
             yield from dim_names(type_of(var))

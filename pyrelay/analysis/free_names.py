@@ -35,7 +35,7 @@ class Summary:
 
 
 def names_in(parts: Iterable[Type | Dim]) -> Iterator[str]:
-    """Give the names of sizes in types and dims, in order, repeats included."""
+    """Return the names of sizes in types and dims, in order, repeats included."""
     for part in parts:
         for dim in (part,) if isinstance(part, Dim) else dims(part):
             yield from (a.name for a in dim.atoms() if isinstance(a, DimVar))
@@ -56,7 +56,7 @@ class _Gathered:
     has_type_variables: bool = False
 
     def summary(self) -> Summary:
-        """Give what the function takes from outside."""
+        """Return what the function takes from outside."""
         return Summary(
             tuple(v for v in self.used if v not in self.bound),
             tuple(self.sizes),
@@ -92,7 +92,7 @@ _Step: TypeAlias = "Expr | _Bind | _Leave | tuple[Function]"
 
 
 def summarise(root: Function) -> dict[Function, Summary]:
-    """Give the summaries of a function and of all functions inside it."""
+    """Return the summaries of a function and of all functions inside it."""
     walk = _Walk()
     stack: list[_Step] = [root]
     while stack:

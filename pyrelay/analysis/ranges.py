@@ -27,8 +27,8 @@ _FAR: Final = 8
 
 
 def in_range(module: Module) -> frozenset[Call]:
-    """Give the calls in a module in A-normal form that give integers of 64 bits from such integers
-    whatever these are."""
+    """Return the calls in a module in A-normal form that give integers of 64 bits from such
+    integers whatever these are."""
     found: set[Call] = set()
     for function in module.functions.values():
         found |= _Walk().calls(function.body)
@@ -54,7 +54,7 @@ class _Walk:
         self._bits: Final[dict[Expr, int]] = {}
 
     def calls(self, body: Expr) -> set[Call]:
-        """Give the calls in the body of a function."""
+        """Return the calls in the body of a function."""
         found: set[Call] = set()
         pending: list[tuple[Expr, _Branch | None]] = [(body, None)]
         while pending:
@@ -106,7 +106,7 @@ class _Walk:
         return bits <= _LIMIT or _counts(value, branch)
 
     def _bits_of(self, call: Call) -> int:
-        """Give the most bits of the magnitude of a call's value; 64 if they are not known."""
+        """Return the most bits of the magnitude of a call's value; 64 if they are not known."""
         if call.callee is dim_size:
             return _SIZE
         if call.callee is cast:
@@ -132,7 +132,7 @@ class _Walk:
 
 
 def _counts(call: Call, branch: _Branch | None) -> bool:
-    """Tell whether a call goes a step up from what is below another number, or down from what is
+    """Return whether a call goes a step up from what is below another number, or down from what is
     above one."""
     if call.callee is not add and call.callee is not subtract:
         return False

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def types_in(node: Expr) -> Iterator[Type | Dim]:
-    """Give every type and dim that a node itself mentions, those of what it binds included."""
+    """Return every type and dim that a node itself mentions, those of what it binds included."""
     if node.ty is not None:
         yield node.ty
     yield from (v.ty for v in bound_vars(node) if v.ty is not None)
@@ -60,7 +60,7 @@ class Retyping:
         """The copies of the variables seen so far; what is put here beforehand is used."""
 
     def type(self, ty: Type | None) -> Type | None:
-        """Give a type under the substitution."""
+        """Return a type under the substitution."""
         if ty is None:
             return None
         found = self._types.get(ty)
@@ -69,14 +69,14 @@ class Retyping:
         return found
 
     def attr(self, value: Any) -> Any:
-        """Give an attribute under the substitution."""
+        """Return an attribute under the substitution."""
         return map_nested(value, self._dim)
 
     def _dim(self, value: Any) -> Any:
         return self._change.dim(value) if isinstance(value, Dim) else value
 
     def _attrs(self, call: Call) -> dict[str, Any]:
-        """Give the attributes of a call; a size that became a number is one in normal form."""
+        """Return the attributes of a call; a size that became a number is one in normal form."""
         found = {k: self.attr(v) for k, v in call.attrs.items()}
         for param in call.callee.attributes if isinstance(call.callee, Op) else ():
             if param.convert is not None and found[param.name] != call.attrs[param.name]:
@@ -84,14 +84,14 @@ class Retyping:
         return found
 
     def bind(self, var: Var) -> Var:
-        """Give the copy of a variable that is bound in what is copied."""
+        """Return the copy of a variable that is bound in what is copied."""
         copy = self.vars.get(var)
         if copy is None:
             copy = self.vars[var] = replace(var, ty=self.type(var.ty))
         return copy
 
     def copy(self, expr: Expr) -> Expr:
-        """Give the copy of an expression."""
+        """Return the copy of an expression."""
         for node in _binders(expr):
             for var in bound_vars(node):
                 self.bind(var)

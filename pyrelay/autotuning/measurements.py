@@ -30,17 +30,17 @@ _LOGGER: Final = logging.getLogger("pyrelay.runtime")
 
 
 def key_of(*parts: Any) -> str:
-    """Give the key of a measurement on this machine of what the parts, plain data, describe."""
+    """Return the key of a measurement on this machine of what the parts, plain data, describe."""
     return json.dumps([_VERSION, _machine(), torch.get_num_threads(), *parts])
 
 
 def key_on(device: Sequence[Any], *parts: Any) -> str:
-    """Give the key of a measurement on a device that plain data describes."""
+    """Return the key of a measurement on a device that plain data describes."""
     return json.dumps([_VERSION, torch.__version__, _triton_version(), *device, *parts])
 
 
 def recall(key: str) -> str | None:
-    """Give the winner of a measurement that was made before."""
+    """Return the winner of a measurement that was made before."""
     try:
         found = json.loads(_place(key).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -83,7 +83,7 @@ def _triton_version() -> str | None:
 
 
 def _processor() -> str:
-    """Give the name of the processor, where the system tells."""
+    """Return the name of the processor, where the system tells."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

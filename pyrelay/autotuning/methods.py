@@ -113,18 +113,18 @@ class Site(dict[Any, Function]):
 
 
 def may_choose() -> bool:
-    """Tell whether programs that run here choose methods: not inside transforms of torch, which
+    """Return whether programs that run here choose methods: not inside transforms of torch, which
     have rules for the operators that torch calls itself, and for no others."""
     return current().measure and not is_transformed()
 
 
 def is_transformed() -> bool:
-    """Tell whether torch transforms the calls made now: forward derivatives, `torch.func`."""
+    """Return whether torch transforms the calls made now: forward derivatives, `torch.func`."""
     return forward_ad._current_level >= 0 or _functions_are_transformed()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def rounded(size: int) -> int:
-    """Give a size with the others like it: from 16 on there are four between powers of two."""
+    """Return a size with the others like it: from 16 on there are four between powers of two."""
     step = 1 << max(0, size.bit_length() - 3)
     return size if size <= 16 else -(-size // step) * step
 
@@ -136,7 +136,7 @@ def _has_room(method: Method, operands: Sequence[torch.Tensor | None]) -> bool:
 
 
 def _layout(operand: torch.Tensor) -> list[Any]:
-    """Give what the speed of a call may depend on besides sizes: how the dims lie in memory."""
+    """Return what the speed of a call may depend on besides sizes: how the dims lie in memory."""
     if operand.is_contiguous():
         return []
     order = sorted(range(operand.dim()), key=operand.stride, reverse=True)
@@ -144,7 +144,7 @@ def _layout(operand: torch.Tensor) -> list[Any]:
 
 
 def _are_real(operands: Sequence[Any]) -> bool:
-    """Tell whether operands are tensors of numbers, not those of a tracer that only looks on."""
+    """Return whether operands are tensors of numbers, not those of a tracer that only looks on."""
     kinds = {type(v) for v in operands if v is not None}
     if not kinds <= {torch.Tensor, torch.nn.Parameter} or torch.compiler.is_compiling():
         return False

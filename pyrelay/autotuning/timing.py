@@ -54,7 +54,7 @@ class Stopwatch(Protocol):
     """Takes times."""
 
     def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
-        """Give how long a call of a function takes, of about so many."""
+        """Return how long a call of a function takes, of about so many."""
         ...
 
 
@@ -72,7 +72,7 @@ class ProcessorWatch:
     """Takes times of what this thread does."""
 
     def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
-        """Give how long a call of a function takes, of so many."""
+        """Return how long a call of a function takes, of so many."""
         switches = _switches()
         start = perf_counter()
         for _ in range(calls):
@@ -95,7 +95,7 @@ class DeviceWatch:
         self._before: Final = torch.empty(_BEFORE, dtype=torch.uint8, device=device)
 
     def time(self, function: Callable[..., Any], operands: Sequence[Any], calls: int) -> Taken:
-        """Give how long a call of a function takes on the current stream, of at most so many."""
+        """Return how long a call of a function takes on the current stream, of at most so many."""
         calls = min(calls, _MOST_QUEUED)
         with torch.cuda.device(self._device):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -142,7 +142,7 @@ def fastest(
     operands: Sequence[Any],
     watch: Stopwatch = _PROCESSOR,
 ) -> Fastest:
-    """Give the fastest of functions that have no effect. Of those that take almost as long as the
+    """Return the fastest of functions that have no effect. Of those that take almost as long as the
     first one, it is the first."""
     runners = {name: _Runner(function) for name, function in functions.items()}
     first, *_ = runners
@@ -166,5 +166,5 @@ def fastest(
 
 
 def _switches() -> int:
-    """Give how often another program has taken a processor away from this one."""
+    """Return how often another program has taken a processor away from this one."""
     return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw

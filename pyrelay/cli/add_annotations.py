@@ -13,7 +13,7 @@ from ..diagnostics.diagnostic import ParameterFix
 
 
 def with_annotation(text: str, fix: ParameterFix) -> str | None:
-    """Give the text with the annotation of a parameter; None where there is none to annotate."""
+    """Return the text with the annotation of a parameter; None where there is none to annotate."""
     wrapper = MetadataWrapper(cst.parse_module(text))
     param = _param_at(wrapper, len(text[: fix.span.start].encode()))
     if param is None or param.annotation is not None:
@@ -34,7 +34,7 @@ def _param_at(wrapper: MetadataWrapper, start: int) -> cst.Param | None:
 
 
 def with_imports(text: str, names: Iterable[str]) -> str:
-    """Give the text with names of pyrelay imported."""
+    """Return the text with names of pyrelay imported."""
     context = CodemodContext()
     for name in names:
         AddImportsVisitor.add_needed_import(context, "pyrelay", name)

@@ -16,7 +16,7 @@ _CLASS: Final = re.compile(r"\b([A-Za-z_]\w*)\(")
 
 
 def with_cases(text: str, fix: CaseFix) -> str | None:
-    """Give the text with cases at the end of a `match`, which raise; None where the match is not
+    """Return the text with cases at the end of a `match`, which raise; None where the match is not
     found, or a class that the cases name is not."""
     wrapper = MetadataWrapper(cst.parse_module(text))
     match = _match_at(wrapper, len(text[: fix.span.start].encode()))
@@ -54,7 +54,7 @@ def _case(module: cst.Module, pattern: str, message: str) -> cst.MatchCase:
 
 
 def _home(match: cst.Match) -> str:
-    """Give what stands before the names of classes in the cases there are, such as `shapes.`."""
+    """Return what stands before the names of classes in the cases there are, such as `shapes.`."""
     for node in _inside(match.cases):
         if isinstance(node, cst.MatchClass) and isinstance(node.cls, cst.Attribute):
             return f"{cst.Module([]).code_for_node(node.cls.value)}."
@@ -70,7 +70,7 @@ def _inside(nodes: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
 
 
 def _knows(module: cst.Module, patterns: Sequence[str]) -> bool:
-    """Tell whether a file names all classes in patterns: it defines or imports them."""
+    """Return whether a file names all classes in patterns: it defines or imports them."""
     wanted = {name for pattern in patterns for name in _CLASS.findall(pattern)}
     return not wanted or wanted <= _named(module)
 

@@ -36,7 +36,7 @@ _NUMBERS: Final = ("Float", "Int", "Bool")
 def annotated(
     found: Sequence[Diagnostic], functions: Iterable[RelayFunction[..., object]]
 ) -> list[Diagnostic]:
-    """Give diagnostics, those of parameters without annotations with a fix where one is known."""
+    """Return diagnostics, those of parameters without annotations with a fix where one is known."""
     wanted = {_place(d.primary.span) for d in found if d.code == _CODE and d.primary is not None}
     if not wanted:
         return list(found)
@@ -70,7 +70,7 @@ def _place(span: Span) -> _Place:
 
 
 def _types(definition: Definition, wanted: set[_Place]) -> Iterator[tuple[Span, Type, Module]]:
-    """Give the types that inference finds for parameters at the places that are wanted."""
+    """Return the types that inference finds for parameters at the places that are wanted."""
     typed = _typed(definition)
     if typed is None:
         return
@@ -82,7 +82,8 @@ def _types(definition: Definition, wanted: set[_Place]) -> Iterator[tuple[Span, 
 
 
 def _typed(definition: Definition) -> Module | None:
-    """Give the typed program of a function; None if it has mistakes beside missing annotations."""
+    """Return the typed program of a function; None if it has mistakes beside missing
+    annotations."""
     try:
         return infer(translate(definition).module)
     except TranslationError as error:
@@ -98,7 +99,8 @@ def _typed(definition: Definition) -> Module | None:
 
 
 def _fix(span: Span, ty: Type, module: Module, names: Mapping[str, Any]) -> ParameterFix | None:
-    """Give the annotation for a type in the names of a file; None where it has no words for it."""
+    """Return the annotation for a type in the names of a file; None where it has no words for
+    it."""
     node = File(module).annotation(ty)
     if node is None:
         return None
@@ -146,7 +148,7 @@ class _Sizes(ast.NodeTransformer):
 
 
 def _of_defaults(definition: Definition) -> dict[_Place, ParameterFix]:
-    """Give the annotations that default values tell: those of numbers, bools and strings."""
+    """Return the annotations that default values tell: those of numbers, bools and strings."""
     source, args = definition.source, definition.source.node.args
     positional = [*args.posonlyargs, *args.args]
     values = definition.function.__defaults__ or ()

@@ -82,7 +82,7 @@ def _all_checked(folder: Path, *, fix: bool, strict: bool) -> tuple[list[_Checke
 
 
 def _is_program(file: Path, folder: Path) -> bool:
-    """Tell whether a file is a text, or Python that mentions pyrelay. What is hidden is not."""
+    """Return whether a file is a text, or Python that mentions pyrelay. What is hidden is not."""
     if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
         return False
     if file.suffix != ".py":
@@ -158,8 +158,8 @@ def _with_note(d: Diagnostic, left: Mapping[_Key, str]) -> Diagnostic:
 
 
 def _mistakes(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[str]]:
-    """Give mistakes and warnings of a file, each once, the number of functions looked at, and those
-    that cannot be looked at alone."""
+    """Return mistakes and warnings of a file, each once, the number of functions looked at, and
+    those that cannot be looked at alone."""
     if is_text(file):
         return _mistakes_of_text(file, strict=strict)
     with collected_refusals() as refused:
@@ -184,7 +184,7 @@ def _mistakes(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[
 
 
 def _is_unsaid(function: RelayFunction[..., object], d: Diagnostic) -> bool:
-    """Tell whether a mistake is that a function alone lacks a static argument."""
+    """Return whether a mistake is that a function alone lacks a static argument."""
     definition = function.__relay__
     if not isinstance(definition, Definition) or d.primary is None:
         return False
@@ -249,7 +249,7 @@ def _write_json(checked: Sequence[_Checked]) -> None:
 
 
 def as_data(d: Diagnostic) -> dict[str, Any]:
-    """Give a diagnostic as JSON data. Lines and columns count from 1, ends are exclusive."""
+    """Return a diagnostic as JSON data. Lines and columns count from 1, ends are exclusive."""
     return {
         "code": d.code,
         "severity": d.severity.value,

@@ -27,7 +27,7 @@ def explain(file: Path, name: str | None) -> int:
 
 
 def is_code(text: str) -> bool:
-    """Tell whether an argument of the command line is the code of an error."""
+    """Return whether an argument of the command line is the code of an error."""
     return re.fullmatch(r"RL\d+", text.upper()) is not None
 
 

@@ -60,7 +60,7 @@ def _fix_file(path: Path, diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]
 
 
 def replaced(text: str, fix: Fix | CaseFix | ParameterFix) -> str | None:
-    """Give the text with one fix applied, None if it would not parse."""
+    """Return the text with one fix applied, None if it would not parse."""
     match fix:
         case CaseFix():
             return with_cases(text, fix)
@@ -93,7 +93,7 @@ def _with_replacement(text: str, fix: Fix) -> str | None:
 def _with_parentheses_of(
     old: cst.BaseExpression, candidates: Iterable[cst.BaseExpression]
 ) -> Iterable[cst.BaseExpression]:
-    """Give the candidates inside the parentheses that the old expression has outside its span."""
+    """Return the candidates inside the parentheses that the old expression has outside its span."""
     for new in candidates:
         yield new.with_changes(lpar=[*old.lpar, *new.lpar], rpar=[*new.rpar, *old.rpar])
 
@@ -101,7 +101,7 @@ def _with_parentheses_of(
 def _expression(
     text: str, start: int, end: int
 ) -> tuple[MetadataWrapper, cst.BaseExpression] | None:
-    """Give the expression that a span covers exactly, the outermost of several."""
+    """Return the expression that a span covers exactly, the outermost of several."""
     wrapper = MetadataWrapper(cst.parse_module(text))
     first, length = len(text[:start].encode()), len(text[start:end].encode())
     for node, span in wrapper.resolve(ByteSpanPositionProvider).items():
@@ -111,7 +111,7 @@ def _expression(
 
 
 def _reads_as(tree: cst.Module) -> bool:
-    """Tell whether the text of a tree parses to that very tree."""
+    """Return whether the text of a tree parses to that very tree."""
     text = _parsing(tree.code)
     return text is not None and cst.parse_module(text).deep_equals(tree)
 

@@ -54,7 +54,7 @@ def forget(file: Path) -> None:
 
 
 def functions(module: ModuleType) -> Mapping[str, RelayFunction[..., object]]:
-    """Give the compiled functions and models among a module's names, each object once."""
+    """Return the compiled functions and models among a module's names, each object once."""
     found: dict[str, RelayFunction[..., object]] = {}
     seen: set[int] = set()
     for name, value in vars(module).items():
@@ -65,7 +65,7 @@ def functions(module: ModuleType) -> Mapping[str, RelayFunction[..., object]]:
 
 
 def function(target: str) -> RelayFunction[..., object]:
-    """Give the function that `FILE:NAME` means. Raises LoadError."""
+    """Return the function that `FILE:NAME` means. Raises LoadError."""
     file, _, name = target.rpartition(":")
     if not file:
         file, name = target.rstrip(":"), ""
@@ -95,7 +95,7 @@ def _existing(file: Path) -> Path:
 
 
 def _root_and_name(path: Path) -> tuple[Path, str]:
-    """Give the folder to import from, and the module's dotted name there."""
+    """Return the folder to import from, and the module's dotted name there."""
     parts = [path.stem]
     folder = path.parent
     while (folder / "__init__.py").is_file():
@@ -127,7 +127,7 @@ def _script(path: Path, name: str) -> ModuleType:
 
 
 def _of_the_user(error: BaseException, path: Path) -> TracebackType | None:
-    """Give the part of a traceback that starts in the user's file; nothing if none does, as where
+    """Return the part of a traceback that starts in the user's file; nothing if none does, as where
     the file is no Python."""
     frame = error.__traceback__
     while frame is not None and frame.tb_frame.f_code.co_filename != str(path):

@@ -49,7 +49,7 @@ class _Arguments:
         self._generator: Final = torch.Generator().manual_seed(seed)
 
     def read(self, texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
-        """Give arguments by position and by name. Raises LoadError."""
+        """Return arguments by position and by name. Raises LoadError."""
         types = {p.name: p.ty for p in self._params}
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
@@ -101,7 +101,7 @@ class _Arguments:
 
 
 def _dtype(ty: object) -> torch.dtype:
-    """Give the dtype of a parameter; float32 where it is not a tensor."""
+    """Return the dtype of a parameter; float32 where it is not a tensor."""
     import torch
 
     from ..lower_torch.constants import torch_dtype
@@ -112,7 +112,7 @@ def _dtype(ty: object) -> torch.dtype:
 
 
 def _array(file: Path, key: str) -> Any:
-    """Give an array from a file; the one it holds where `key` is empty. Raises LoadError."""
+    """Return an array from a file; the one it holds where `key` is empty. Raises LoadError."""
     try:
         found = _arrays(file)
     except Exception as error:  # each library has its own errors for a file that is not its own

@@ -16,12 +16,12 @@ SUFFIXES: Final = (".relay", ".rly", ".json")
 
 
 def is_text(file: str | Path) -> bool:
-    """Tell whether a file is read as text instead of imported."""
+    """Return whether a file is read as text instead of imported."""
     return str(file).endswith(SUFFIXES)
 
 
 def load_text(file: Path) -> RelayModule:
-    """Give the module that a file holds. Raises LoadError and CheckError."""
+    """Return the module that a file holds. Raises LoadError and CheckError."""
     from ..api import parse  # brings in the runtime
 
     if file.suffix == ".py":
@@ -35,7 +35,7 @@ def load_text(file: Path) -> RelayModule:
 
 
 def entry_of(module: RelayModule, name: str | None) -> str:
-    """Give the function that a command means: the one named, else `main`, else the first.
+    """Return the function that a command means: the one named, else `main`, else the first.
 
     Raises LoadError for a name that the module has not, or a module without functions.
     """

@@ -46,7 +46,7 @@ def print_coloured(
 
 
 def render_ansi(diagnostics: Sequence[Diagnostic]) -> str:
-    """Give diagnostics as text with terminal colour codes, as IPython shows tracebacks."""
+    """Return diagnostics as text with terminal colour codes, as IPython shows tracebacks."""
     console = Console(file=io.StringIO(), force_terminal=True, color_system="standard")
     with console.capture() as capture:
         console.print(_text(lay_out(diagnostics)), soft_wrap=True)
@@ -54,14 +54,14 @@ def render_ansi(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def render_html(diagnostics: Sequence[Diagnostic]) -> str:
-    """Give diagnostics as an HTML fragment, as notebooks show values."""
+    """Return diagnostics as an HTML fragment, as notebooks show values."""
     console = Console(file=io.StringIO(), record=True, force_terminal=True)
     console.print(_text(lay_out(diagnostics)), soft_wrap=True)
     return console.export_html(inline_styles=True, code_format=_NOTEBOOK)
 
 
 def render_traceback(error: RelayError) -> list[str]:
-    """Give the calls in the user's files that led to an error, then the error, for IPython."""
+    """Return the calls in the user's files that led to an error, then the error, for IPython."""
     frames = traceback.extract_tb(error.__traceback__)
     kept = of_users(frames)
     theirs = [f for f in kept if "IPython" not in Path(f.filename).parts]

@@ -74,7 +74,7 @@ class Problem(Protocol):
     """A catalogue entry: any frozen dataclass that can describe itself as a `Diagnostic`."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         ...
 
 
@@ -98,13 +98,14 @@ class RelayError(Exception):
         return render_text(self.diagnostics)
 
     def _repr_html_(self) -> str:
-        """Give the coloured rendering that notebooks show for a value."""
+        """Return the coloured rendering that notebooks show for a value."""
         from .colour import render_html
 
         return render_html(self.diagnostics)
 
     def _render_traceback_(self) -> list[str]:
-        """Give what IPython shows when the error ends a cell: the user's frames, then the error."""
+        """Return what IPython shows when the error ends a cell: the user's frames, then the
+        error."""
         from .colour import render_traceback
 
         return render_traceback(self)

@@ -40,7 +40,7 @@ Line: TypeAlias = tuple[Piece, ...]
 
 
 def plain(lines: list[Line]) -> str:
-    """Give lines of pieces as text, without trailing blanks."""
+    """Return lines of pieces as text, without trailing blanks."""
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in lines)
 
 
@@ -55,14 +55,14 @@ class Displayed:
     columns: tuple[int, ...]
 
     def column(self, index: int) -> int:
-        """Give the display column of character `index`; past the end, each counts one."""
+        """Return the display column of character `index`; past the end, each counts one."""
         if index < len(self.columns):
             return self.columns[index]
         return self.columns[-1] + index - len(self.columns) + 1
 
 
 def displayed(line: str) -> Displayed:
-    """Give a source line with tabs expanded and unprintable characters replaced."""
+    """Return a source line with tabs expanded and unprintable characters replaced."""
     if line.isascii() and line.isprintable():
         return Displayed(line, tuple(range(len(line) + 1)))
     shown: list[str] = []
@@ -79,12 +79,12 @@ def displayed(line: str) -> Displayed:
 
 
 def text_width(text: str) -> int:
-    """Give the number of terminal columns that a text without tabs takes."""
+    """Return the number of terminal columns that a text without tabs takes."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
 def _width(char: str) -> int:
-    """Give the number of terminal columns of a character."""
+    """Return the number of terminal columns of a character."""
     if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1

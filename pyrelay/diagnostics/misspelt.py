@@ -22,5 +22,5 @@ def nearest(
 
 
 def did_you_mean(near: str | None) -> str | None:
-    """Give the question whether a name was meant, for a help; None for no name."""
+    """Return the question whether a name was meant, for a help; None for no name."""
     return None if near is None else f"did you mean `{near}`?"

@@ -25,12 +25,12 @@ SHOWN: Final = 5
 
 
 def render_text(diagnostics: Sequence[Diagnostic]) -> str:
-    """Give diagnostics as plain text, a blank line between two."""
+    """Return diagnostics as plain text, a blank line between two."""
     return plain(lay_out(diagnostics))
 
 
 def lay_out(diagnostics: Sequence[Diagnostic], limit: int | None = SHOWN) -> list[Line]:
-    """Give the lines of diagnostics; of more than `limit` the rest is only counted."""
+    """Return the lines of diagnostics; of more than `limit` the rest is only counted."""
     lines: list[Line] = []
     for diagnostic in diagnostics[:limit]:
         if lines:
@@ -43,7 +43,8 @@ def lay_out(diagnostics: Sequence[Diagnostic], limit: int | None = SHOWN) -> lis
 
 
 def file_name(file: SourceFile) -> str:
-    """Give a file's name as shown: `In[3]`, or relative to the current directory when inside it."""
+    """Return a file's name as shown: `In[3]`, or relative to the current directory when inside
+    it."""
     cell = _cell(file.name)
     if cell is not None:
         return cell
@@ -56,7 +57,7 @@ def file_name(file: SourceFile) -> str:
 
 
 def _cell(name: str) -> str | None:
-    """Give IPython's name for one of its cells, whose file is a name that IPython made up."""
+    """Return IPython's name for one of its cells, whose file is a name that IPython made up."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is None:
@@ -92,7 +93,7 @@ def _one(diagnostic: Diagnostic) -> list[Line]:
 
 
 def _labels(diagnostic: Diagnostic) -> list[tuple[Label, Role]]:
-    """Give the labels that stand in a text, the primary first."""
+    """Return the labels that stand in a text, the primary first."""
     found = [] if diagnostic.primary is None else [(diagnostic.primary, Role.PRIMARY)]
     found += [(label, Role.SECONDARY) for label in diagnostic.secondary]
     return [(label, role) for label, role in found if label.span.file.text]
@@ -101,7 +102,7 @@ def _labels(diagnostic: Diagnostic) -> list[tuple[Label, Role]]:
 def _by_file(
     labels: Iterable[tuple[Label, Role]],
 ) -> list[tuple[SourceFile, list[tuple[Label, Role]]]]:
-    """Give the labels file by file, in order of first mention."""
+    """Return the labels file by file, in order of first mention."""
     groups: list[tuple[SourceFile, list[tuple[Label, Role]]]] = []
     for label, role in labels:
         for file, group in groups:
@@ -117,7 +118,7 @@ def _by_file(
 
 
 def _remarks(diagnostic: Diagnostic) -> Iterable[tuple[str, str, Role]]:
-    """Give what is said below the source: notes, then the way out."""
+    """Return what is said below the source: notes, then the way out."""
     primary = diagnostic.primary
     if primary is not None and not primary.span.file.text and primary.text:
         yield "note", primary.text, Role.NOTE
@@ -132,7 +133,7 @@ def _remarks(diagnostic: Diagnostic) -> Iterable[tuple[str, str, Role]]:
 
 
 def _remark(word: str, text: str, role: Role, gutter: int) -> list[Line]:
-    """Give a note or help; further lines of its text stand below its first."""
+    """Return a note or help; further lines of its text stand below its first."""
     first, *more = text.splitlines() or [""]
     head = f"{'':>{gutter}} = "
     lines: list[Line] = [

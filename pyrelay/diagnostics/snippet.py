@@ -48,7 +48,7 @@ class _Snippet:
     gutter: int
 
     def line(self, number: int) -> list[Line]:
-        """Give a source line and everything drawn below it."""
+        """Return a source line and everything drawn below it."""
         shown = displayed(self.file.line(number))
         head = [Piece(f"{number:>{self.gutter}} | ", Role.GUTTER)]
         rows: list[Line] = [(*head, *self._lanes(number, shown), Piece(shown.text, Role.SOURCE))]
@@ -63,13 +63,13 @@ class _Snippet:
         return rows
 
     def elision(self, after: int) -> Line:
-        """Give the row that stands for the lines left out after `after`."""
+        """Return the row that stands for the lines left out after `after`."""
         open_lanes = self._lanes(after + 1, displayed(""), source=False)
         dots = Piece(f"{'...':<{self.gutter + 3}}", Role.GUTTER)
         return (dots, *open_lanes)
 
     def _lanes(self, number: int, shown: Displayed, *, source: bool = True) -> Iterable[Piece]:
-        """Give the lanes left of a line: a bar inside a mark, a slash where it opens the line."""
+        """Return the lanes left of a line: a bar inside a mark, a slash where it opens the line."""
         for mark in self.lanes:
             if mark.first < number <= mark.last:
                 yield Piece("| ", mark.role)
@@ -79,7 +79,7 @@ class _Snippet:
                 yield Piece("  ", mark.role)
 
     def _below(self, number: int, row: Line) -> Line:
-        """Give a row below line `number`: the gutter and the lanes that are still open."""
+        """Return a row below line `number`: the gutter and the lanes that are still open."""
         shown = displayed(self.file.line(number))
         lanes = [
             m.first < number <= m.last or (m.first == number and _opens_line(m, shown))
@@ -92,7 +92,7 @@ class _Snippet:
         return (Piece(f"{'':>{self.gutter}} | ", Role.GUTTER), *bars, *row)
 
     def _connector(self, number: int, mark: _Mark, *, is_end: bool) -> Line:
-        """Give the row that joins a mark's lane to its start or end in the line above."""
+        """Return the row that joins a mark's lane to its start or end in the line above."""
         index = self.lanes.index(mark)
         pieces = [Piece(f"{'':>{self.gutter}} | ", Role.GUTTER)]
         pieces += [
@@ -108,7 +108,7 @@ class _Snippet:
 
 
 def snippet(file: SourceFile, labels: Sequence[tuple[Label, Role]], gutter: int) -> list[Line]:
-    """Give the lines of a file that its labels touch, with the labels drawn in."""
+    """Return the lines of a file that its labels touch, with the labels drawn in."""
     marks = tuple(_mark(label, role) for label, role in labels)
     lanes = tuple(sorted((m for m in marks if m.is_multiline), key=lambda m: (m.first, -m.last)))
     drawing = _Snippet(file, marks, lanes, gutter)
@@ -125,7 +125,7 @@ def snippet(file: SourceFile, labels: Sequence[tuple[Label, Role]], gutter: int)
 
 
 def last_line(labels: Iterable[Label]) -> int:
-    """Give the largest line number that labels touch."""
+    """Return the largest line number that labels touch."""
     return max((_extent(label)[1][0] for label in labels), default=0)
 
 
@@ -140,7 +140,7 @@ def _shown_lines(marks: Iterable[_Mark]) -> list[int]:
 
 
 def _extent(label: Label) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Give the first and the last position of a label, the last exclusive, columns from 1.
+    """Return the first and the last position of a label, the last exclusive, columns from 1.
 
     A line end at the end of the span belongs to the line that it ends.
     """
@@ -169,12 +169,12 @@ def _mark(label: Label, role: Role) -> _Mark:
 
 
 def _opens_line(mark: _Mark, shown: Displayed) -> bool:
-    """Tell whether nothing but blanks stands before the mark's start."""
+    """Return whether nothing but blanks stands before the mark's start."""
     return not shown.text[: mark.start].strip()
 
 
 def _underlines(marks: Sequence[_Mark]) -> list[Line]:
-    """Give the rows below a line for the marks within it: underlines, then hanging texts."""
+    """Return the rows below a line for the marks within it: underlines, then hanging texts."""
     if not marks:
         return []
     ordered = sorted(marks, key=lambda m: (m.start, m.end, m.role is Role.PRIMARY))
@@ -206,7 +206,7 @@ def _hang(marks: Sequence[_Mark], canvas: _Canvas, row: int) -> None:
 
 
 def _beside(ordered: Sequence[_Mark]) -> _Mark | None:
-    """Give the mark whose text stands beside the underlines: the last, if it also ends last."""
+    """Return the mark whose text stands beside the underlines: the last, if it also ends last."""
     last = ordered[-1]
     if not last.text or any(m.end > last.end for m in ordered):
         return None
@@ -239,7 +239,7 @@ class _Canvas:
             column += width
 
     def lines(self) -> list[Line]:
-        """Give the rows, neighbours of one role joined."""
+        """Return the rows, neighbours of one role joined."""
         return [_joined(cells) for cells in self._rows]
 
 

@@ -38,25 +38,26 @@ class SourceFile:
         return starts
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Give the line and column, both from 1, of a character offset."""
+        """Return the line and column, both from 1, of a character offset."""
         line = bisect.bisect_right(self._line_starts, offset)
         line = min(line, max(1, len(self._line_starts) - 1))
         return line, offset - self._line_starts[line - 1] + 1
 
     def byte_position(self, offset: int) -> tuple[int, int]:
-        """Give the line (from 1) and the UTF-8 byte column (from 0) of a character offset."""
+        """Return the line (from 1) and the UTF-8 byte column (from 0) of a character offset."""
         line, column = self.position(offset)
         before = self.text[offset - column + 1 : offset]
         return line, column - 1 if before.isascii() else len(before.encode())
 
     def line(self, number: int) -> str:
-        """Give the text of line `number` (from 1) without its line end; empty if there is none."""
+        """Return the text of line `number` (from 1) without its line end; empty if there is
+        none."""
         if not 1 <= number < len(self._line_starts):
             return ""
         return self.text[self._line_starts[number - 1] : self._line_starts[number]].rstrip("\r\n")
 
     def offset(self, line: int, byte_column: int) -> int:
-        """Give the character offset of a line (from 1) and a UTF-8 byte column (from 0)."""
+        """Return the character offset of a line (from 1) and a UTF-8 byte column (from 0)."""
         start = self._line_starts[min(line, len(self._line_starts)) - 1]
         text = self.text[start:].split("\n", 1)[0] if line >= len(self._line_starts) else ""
         text = text or self.line(line)
@@ -65,7 +66,7 @@ class SourceFile:
         return start + len(text.encode()[:byte_column].decode(errors="replace"))
 
     def span_of_ast(self, node: ast.expr | ast.stmt | ast.arg | ast.pattern | ast.keyword) -> Span:
-        """Give the span of an `ast` node that was parsed from this whole file."""
+        """Return the span of an `ast` node that was parsed from this whole file."""
         end_line = node.lineno if node.end_lineno is None else node.end_lineno
         end_column = node.col_offset if node.end_col_offset is None else node.end_col_offset
         return Span(
@@ -83,11 +84,11 @@ class Span:
     because: str = field(default="", compare=False)
 
     def derived(self, because: str) -> Span:
-        """Give the same place with a reason, such as `gradient of`, for generated code."""
+        """Return the same place with a reason, such as `gradient of`, for generated code."""
         return self if self.because else Span(self.file, self.start, self.end, because)
 
     def to(self, other: Span) -> Span:
-        """Give the range from the start of this span to the end of `other`."""
+        """Return the range from the start of this span to the end of `other`."""
         return Span(self.file, self.start, max(self.end, other.end), self.because)
 
     @property

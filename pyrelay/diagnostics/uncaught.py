@@ -39,7 +39,7 @@ _LIBRARY: Final = str(Path(os.__file__).parent)
 
 
 def of_users(frames: Sequence[FrameSummary]) -> list[FrameSummary]:
-    """Give the frames that are not the package's, nor the library's that it called."""
+    """Return the frames that are not the package's, nor the library's that it called."""
     found: list[FrameSummary] = []
     inside = False
     for frame in frames:
@@ -71,7 +71,7 @@ def hide_own_frames() -> None:
 
 
 def _is_inside(at: TracebackType | None) -> bool:
-    """Tell whether an exception went through the package."""
+    """Return whether an exception went through the package."""
     while at is not None:
         if at.tb_frame.f_code.co_filename.startswith(_OURS):
             return True
@@ -80,7 +80,7 @@ def _is_inside(at: TracebackType | None) -> bool:
 
 
 def _is_told(error: BaseException, at: TracebackType | None) -> bool:
-    """Tell whether the package itself raises an exception of Python's, to say in a sentence what
+    """Return whether the package itself raises an exception of Python's, to say in a sentence what
     is wrong with a call. What goes wrong in the package is shown whole."""
     if not isinstance(error, AttributeError | LookupError | TypeError | ValueError) or at is None:
         return False

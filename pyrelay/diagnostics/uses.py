@@ -17,8 +17,8 @@ _PIECES: Final = re.compile(
 
 
 def use_of(name: str, within: Span) -> Span | None:
-    """Give the place where a name is an operand or argument of an expression itself; None where it
-    is none, or several."""
+    """Return the place where a name is an operand or argument of an expression itself; None where
+    it is none, or several."""
     head, text = "(", within.text
     try:
         node = ast.parse(f"{head}{text})", mode="eval").body
@@ -55,7 +55,7 @@ def _operands(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def argument_place(name: str, call: Span) -> tuple[Span, Span] | None:
-    """Give the places of the name and the value of a named argument in the text of a call; None
+    """Return the places of the name and the value of a named argument in the text of a call; None
     where it has none, or the call is not written as one."""
     depth, found = 0, None
     for piece in _PIECES.finditer(call.text):
@@ -73,7 +73,7 @@ def argument_place(name: str, call: Span) -> tuple[Span, Span] | None:
 
 
 def _trimmed(span: Span) -> Span:
-    """Give a place without the space around its text."""
+    """Return a place without the space around its text."""
     text = span.text
     start = span.start + len(text) - len(text.lstrip())
     return Span(span.file, start, start + len(text.strip()))

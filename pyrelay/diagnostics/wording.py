@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """Give `1 call`, `2 calls`.
+    """Return `1 call`, `2 calls`.
 
     >>> counted(1, "call"), counted(0, "call")
     ('1 call', '0 calls')
@@ -13,5 +13,5 @@ def counted(number: int, noun: str) -> str:
 
 
 def with_article(noun: str) -> str:
-    """Give `a tensor`, `an array`."""
+    """Return `a tensor`, `an array`."""
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

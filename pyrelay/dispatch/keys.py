@@ -47,7 +47,7 @@ class Key:
 
 
 def mode(name: str) -> Key:
-    """Give a new key that calls have where `include` says so.
+    """Return a new key that calls have where `include` says so.
 
     >>> mode("Tracing")
     Tracing
@@ -58,7 +58,7 @@ def mode(name: str) -> Key:
 
 
 def device(name: str) -> Key:
-    """Give the key of a type of devices, under the name it has in torch: `cpu`, `cuda`, `xpu`.
+    """Return the key of a type of devices, under the name it has in torch: `cpu`, `cuda`, `xpu`.
 
     >>> device("cpu") is CPU
     True
@@ -106,19 +106,19 @@ _ORDER: Final = {key: i for i, key in enumerate((*_DTYPES.values(), *_CLASSES.va
 
 @cache
 def _keys_of(dtype: DType) -> tuple[Key, ...]:
-    """Give the keys of a dtype: itself, but for bool, and its class."""
+    """Return the keys of a dtype: itself, but for bool, and its class."""
     own = _DTYPES.get(dtype.name)
     return (_class_of(dtype),) if own is None else (own, _class_of(dtype))
 
 
 def keys_of_dtypes(dtypes: Iterable[DType]) -> tuple[Key, ...]:
-    """Give the keys of dtypes, united, in the order in which they are asked."""
+    """Return the keys of dtypes, united, in the order in which they are asked."""
     found = {key for dtype in dtypes for key in _keys_of(dtype)}
     return tuple(sorted(found, key=_ORDER.__getitem__))
 
 
 def keys_of(given: Any) -> tuple[Key, ...]:
-    """Give the keys that a user means: one or several, each a key, the name of a device, dtype or
+    """Return the keys that a user means: one or several, each a key, the name of a device, dtype or
     class of dtypes, or an element type such as `relay.float16`. Raises CheckError."""
     if isinstance(given, tuple | list | set | frozenset):
         found = [key_of(g) for g in cast("Iterable[Any]", given)]
@@ -127,7 +127,7 @@ def keys_of(given: Any) -> tuple[Key, ...]:
 
 
 def key_of(given: Any) -> Key:
-    """Give one key that a user means. Raises CheckError."""
+    """Return one key that a user means. Raises CheckError."""
     if isinstance(given, Key):
         return given
     dtype = getattr(given, "__relay__", None)

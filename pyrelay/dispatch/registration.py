@@ -94,12 +94,12 @@ def unregister(op: Any, keys: Any) -> None:
 
 
 def table() -> Table:
-    """Give all registrations, in the order in which they were made; printed, they are a table."""
+    """Return all registrations, in the order in which they were made; printed, they are a table."""
     return REGISTRY.table
 
 
 def implementations(op: Any, keys: Any) -> tuple[Registration, ...]:
-    """Give what a call of an operator with exactly these keys would run, first to last. Modes are
+    """Return what a call of an operator with exactly these keys would run, first to last. Modes are
     asked in the order given, the last included first. Raises CheckError."""
     given = keys if isinstance(keys, tuple | list) else (keys,)
     found = dict.fromkeys(key_of(k) for k in given)
@@ -107,7 +107,7 @@ def implementations(op: Any, keys: Any) -> tuple[Registration, ...]:
 
 
 def operator_of(given: Any) -> Op:
-    """Give the operator that a user means. Raises CheckError."""
+    """Return the operator that a user means. Raises CheckError."""
     found = getattr(given, "__relay__", given)
     if isinstance(found, Op):
         return found
@@ -184,7 +184,7 @@ def _check(made: Registration) -> None:
 
 
 def _form(made: Registration) -> tuple[str, Sequence[str], Sequence[str]]:
-    """Give how an implementation is called: as text, its arguments by position, and by name."""
+    """Return how an implementation is called: as text, its arguments by position, and by name."""
     if made.boxed or made.operator is None:
         return "f(call)", ("call",), ()
     operands = [p.name for p in made.operator.operands]
@@ -199,7 +199,7 @@ _UNKNOWN_PLACE: Final = "not written in Python"
 
 
 def _place(implementation: Implementation) -> str:
-    """Give where an implementation was written: the name of the file, and the line."""
+    """Return where an implementation was written: the name of the file, and the line."""
     function = inspect.unwrap(getattr(implementation, "__relay__", implementation))
     code = getattr(getattr(function, "function", function), "__code__", None)
     if code is None:

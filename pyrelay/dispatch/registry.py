@@ -63,7 +63,7 @@ class Registration:
 
 
 def shown(keys: Sequence[Key]) -> str:
-    """Give keys as text."""
+    """Return keys as text."""
     return ", ".join(k.name for k in keys) or "any keys"
 
 
@@ -105,8 +105,8 @@ class Table(Sequence[Registration]):
         return {op: tuple(rs) for op, rs in found.items()}
 
     def chain(self, op: Op, keys: tuple[Key, ...]) -> tuple[Registration, ...]:
-        """Give the implementations for a call whose keys these are, in the order in which they are
-        asked: the first is called, and each may call the next.
+        """Return the implementations for a call whose keys these are, in the order in which they
+        are asked: the first is called, and each may call the next.
 
         The keys of a call are asked one after another. At each, an exact implementation comes
         before a fallback; of two exact ones, that for the key that is asked first, then that for

@@ -30,7 +30,7 @@ class State:
     running: frozenset[Registration] = frozenset()
 
     def inside(self, registration: Registration) -> State:
-        """Give the state in which an implementation runs that was chosen here."""
+        """Return the state in which an implementation runs that was chosen here."""
         return State(self.included, self.excluded, self.running | {registration})
 
 

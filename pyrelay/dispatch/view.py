@@ -39,15 +39,16 @@ class View:
         return bool(self.fallbacks or self.operators)
 
     def concerns(self, op: Op) -> bool:
-        """Tell whether some call of an operator may be dispatched."""
+        """Return whether some call of an operator may be dispatched."""
         return bool(self.fallbacks) or self.names(op)
 
     def names(self, op: Op) -> bool:
-        """Tell whether some call of an operator may have an implementation that is for it alone."""
+        """Return whether some call of an operator may have an implementation that is for it
+        alone."""
         return any(op is other for other, _ in self.operators)
 
     def applies_to(self, call: Call) -> bool:
-        """Tell whether a call of an operator may be dispatched."""
+        """Return whether a call of an operator may be dispatched."""
         op = call.callee
         if not isinstance(op, Op) or not self.concerns(op):
             return False
@@ -61,7 +62,7 @@ NOTHING: Final = View()
 
 
 def view_of(table: Table, state: State, device: Key, calls: Iterable[Signature]) -> View:
-    """Give what of the table can matter to a program on a device that has such calls."""
+    """Return what of the table can matter to a program on a device that has such calls."""
     have = frozenset((device, *state.included)) - state.excluded
     found: dict[Op | None, frozenset[Need]] = {
         op: frozenset(
@@ -81,12 +82,12 @@ def view_of(table: Table, state: State, device: Key, calls: Iterable[Signature])
 
 
 def _can_apply(registration: Registration, have: Need, state: State) -> bool:
-    """Tell whether a call with the right dtypes gets an implementation."""
+    """Return whether a call with the right dtypes gets an implementation."""
     return all(k in have or (k.is_of_dtype and k not in state.excluded) for k in registration.keys)
 
 
 def calls_of(module: Module) -> Iterator[Signature]:
-    """Give the calls of operators in a module: what there is to know of them before they run."""
+    """Return the calls of operators in a module: what there is to know of them before they run."""
     for function in module.functions.values():
         for node in post_order(function):
             if isinstance(node, Call) and isinstance(node.callee, Op):
@@ -94,7 +95,7 @@ def calls_of(module: Module) -> Iterator[Signature]:
 
 
 def dtype_keys(call: Call) -> tuple[Key, ...]:
-    """Give the keys that a call has of the dtypes of all its operands, data included; a factory,
+    """Return the keys that a call has of the dtypes of all its operands, data included; a factory,
     or a call without a tensor, those of its result."""
     op, types = call.callee, [type_of(a) for a in call.args]
     is_factory = isinstance(op, Op) and op.shape is ShapeBehaviour.FACTORY

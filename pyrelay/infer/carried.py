@@ -67,7 +67,7 @@ class Carried:
 
 
 def is_above(dtype: AnyDType, other: AnyDType) -> bool:
-    """Tell whether values of a dtype lose something in another: a dtype of a higher family, or a
+    """Return whether values of a dtype lose something in another: a dtype of a higher family, or a
     known one where the family alone is known."""
     kind, lower = _kind(dtype), _kind(other)
     if kind is None or lower is None:

@@ -65,7 +65,7 @@ class ConditionConstraint:
         solver.unify(ty, BOOL)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         ty = solver.resolve(self.type)
         return ConditionMismatch(self.span, show(ty), self._comparison(ty))
 

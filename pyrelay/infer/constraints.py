@@ -65,7 +65,7 @@ class Constraint(Protocol):
         ...
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user when it cannot hold."""
+        """Return what to tell the user when it cannot hold."""
         ...
 
 
@@ -91,7 +91,7 @@ class OperatorConstraint:
             self.call.attempt(solver)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         if self.call.op is field_op and not isinstance(clash, WrongAttribute):
             return explain_field(self.call.call, solver.resolve(self.call.types[0]), self.adts)
         if self.call.op is by_type and not isinstance(clash, WrongAttribute):
@@ -129,7 +129,7 @@ class FlowConstraint:
         solver.flow(self.actual, self.expected)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         if isinstance(self.expected, TupleType) and self.kind == "let":
             actual = solver.resolve(self.actual)
             value = self.value
@@ -235,8 +235,8 @@ class ApplyConstraint:
                     pass
 
     def _order(self, solver: Solver) -> Sequence[int]:
-        """Give the order in which arguments arrive. Of a list, what is put before optionals is one
-        too, so these come first."""
+        """Return the order in which arguments arrive. Of a list, what is put before optionals is
+        one too, so these come first."""
         order: Sequence[int] = range(len(self.types))
         if self.adapt is not None:  # what functions take is known from the rest
             order = sorted(order, key=lambda i: isinstance(solver.shallow(self.types[i]), FnType))
@@ -252,13 +252,13 @@ class ApplyConstraint:
                 return order
 
     def _is_found(self, position: int) -> bool:
-        """Tell whether the type of a parameter is found from what is passed for it."""
+        """Return whether the type of a parameter is found from what is passed for it."""
         if self.is_open or self.declared is None:
             return self.is_open
         return self.declared.params[position].ty is None
 
     def _waits(self, solver: Solver, actual: Type, wanted: Type) -> bool:
-        """Tell whether to wait until one side is known: what a loop passes to itself is then
+        """Return whether to wait until one side is known: what a loop passes to itself is then
         compared with what came in, and a difference is blamed on the loop."""
         if solver.settling:
             return False
@@ -266,7 +266,7 @@ class ApplyConstraint:
         return actual != wanted and isinstance(actual, TypeHole) and isinstance(wanted, TypeHole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         callee = solver.shallow(self.callee)
         if not isinstance(callee, FnType):
             return NotAFunction(self.span, show(solver.resolve(callee)))
@@ -323,7 +323,7 @@ class JoinConstraint:
             solver.unify(result, hole)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         (first, first_span), (second, second_span) = self.arms[0], self.arms[-1]
         for ty, span in self.arms[1:]:
             if solver.resolve(ty) != solver.resolve(first):
@@ -354,7 +354,7 @@ class FieldConstraint:
         solver.unify(self.result, value.fields[self.index])
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         return NotATuple(self.span, self.index, show(solver.resolve(self.value)))
 
 
@@ -437,7 +437,7 @@ class TransformConstraint:
         return result
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         function = solver.resolve(self.function)
         if not isinstance(function, FnType):
             return NotAFunction(self.transform.function.span, show(function))

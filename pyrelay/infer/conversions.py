@@ -53,7 +53,7 @@ class OutOfRange(Exception):  # noqa: N818  becomes a diagnostic
 
 
 def converted(expr: Expr, wanted: Type | None) -> Expr:
-    """Give a typed expression at the type at which it is used, or at any for None."""
+    """Return a typed expression at the type at which it is used, or at any for None."""
     if wanted is None or not _differs(type_of(expr), wanted):
         return expr
     inner = inner_of(wanted)
@@ -79,7 +79,7 @@ def converted(expr: Expr, wanted: Type | None) -> Expr:
 
 
 def number(expr: Constant, wanted: TensorType) -> Constant:
-    """Give a number literal at a dtype, which its own type stays where it is of another kind."""
+    """Return a number literal at a dtype, which its own type stays where it is of another kind."""
     if not isinstance(wanted.dtype, DType) or wanted.dtype.kind is DTypeKind.BOOL:
         return expr
     value: Any = expr.value
@@ -93,7 +93,7 @@ def number(expr: Constant, wanted: TensorType) -> Constant:
 
 
 def to_dtype(expr: Expr, wanted: TensorType) -> Expr:
-    """Give the cast of a value to the dtype of a type. Raises Narrowed for one of a lower family:
+    """Return the cast of a value to the dtype of a type. Raises Narrowed for one of a lower family:
     no float becomes an integer, and no number a truth value, unless the program says so."""
     actual = expr.ty.dtype if isinstance(expr.ty, TensorType) else INT.dtype
     assert isinstance(actual, DType)
@@ -106,7 +106,7 @@ def to_dtype(expr: Expr, wanted: TensorType) -> Expr:
 
 
 def _differs(actual: Type, wanted: Type) -> bool:
-    """Tell whether a value of a type is converted where another is wanted."""
+    """Return whether a value of a type is converted where another is wanted."""
     if inner_of(wanted) is not None:
         return inner_of(actual) is None
     match actual, wanted:
@@ -147,7 +147,7 @@ def _function(expr: Expr, actual: FnType, wanted: FnType) -> Expr:
 
 
 def _named(expr: Expr) -> tuple[Var, list[Binding]]:
-    """Give a value as a variable, and what binds it."""
+    """Return a value as a variable, and what binds it."""
     if isinstance(expr, Var):
         return expr, []
     var = Var("value", type_of(expr), span=expr.span)

@@ -42,7 +42,7 @@ class DTypes:
         return self._next
 
     def fresh_dtype(self, weak: DTypeKind | None = None) -> DTypeHole:
-        """Give a new unknown dtype; `weak` for that of a number."""
+        """Return a new unknown dtype; `weak` for that of a number."""
         self._next += 1
         return DTypeHole(self._next, weak)
 
@@ -54,7 +54,7 @@ class DTypes:
             self.wide_numbers.append(weak)
 
     def resolve_dtype(self, dtype: AnyDType) -> AnyDType:
-        """Give the dtype, followed through holes."""
+        """Return the dtype, followed through holes."""
         while isinstance(dtype, DTypeHole):
             known = self._dtypes.get(dtype.number)
             if known is None:
@@ -63,7 +63,7 @@ class DTypes:
         return dtype
 
     def carry(self, origin: Origin, weak: DTypeKind) -> AnyDType:
-        """Give the dtype of a carried number, free of the literal it starts from."""
+        """Return the dtype of a carried number, free of the literal it starts from."""
         known = self.carried.known.get(origin)
         if known is not None and _widens(weak, known.kind):
             return known
@@ -117,7 +117,7 @@ class DTypes:
                     risen.append((target, self._above(dtype)))
 
     def _above(self, dtype: AnyDType) -> AnyDType:
-        """Give a dtype for what follows a dtype: this one, if it is known."""
+        """Return a dtype for what follows a dtype: this one, if it is known."""
         if isinstance(dtype, DType):
             return dtype
         free = self.fresh_dtype(dtype.weak)
@@ -125,12 +125,12 @@ class DTypes:
         return free
 
     def kind_of(self, dtype: AnyDType) -> DTypeKind | None:
-        """Give the family of a dtype, None if it is not known."""
+        """Return the family of a dtype, None if it is not known."""
         dtype = self.resolve_dtype(dtype)
         return dtype.weak if isinstance(dtype, DTypeHole) else dtype.kind
 
     def is_weaker(self, dtype: AnyDType, wanted: AnyDType) -> bool:
-        """Tell whether a number's dtype is weak and may become a known one."""
+        """Return whether a number's dtype is weak and may become a known one."""
         dtype, wanted = self.resolve_dtype(dtype), self.resolve_dtype(wanted)
         if not isinstance(dtype, DTypeHole) or dtype.weak is None:
             return False
@@ -145,5 +145,5 @@ _NUMBERS: Final = {
 
 
 def _widens(weak: DTypeKind, kind: DTypeKind) -> bool:
-    """Tell whether a number literal of one family may become an element of another."""
+    """Return whether a number literal of one family may become an element of another."""
     return weak is kind or (weak is DTypeKind.INT and kind is DTypeKind.FLOAT)

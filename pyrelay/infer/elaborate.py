@@ -100,7 +100,7 @@ class Elaborator:
     # Final types.
 
     def final(self, ty: Type) -> Type:
-        """Give a type with what is still open chosen: weak numbers take their default dtype."""
+        """Return a type with what is still open chosen: weak numbers take their default dtype."""
         ty = self._solver.resolve(ty)
         return ty if is_closed(ty) else map_type(ty, self._final_part, self.final_dim)
 
@@ -127,7 +127,7 @@ class Elaborator:
         return frozenset(d.number for d in found if isinstance(d, DTypeHole))
 
     def final_dim(self, dim: Dim) -> Dim:
-        """Give a dim with open sizes named."""
+        """Return a dim with open sizes named."""
         dim = self._solver.resolve_dim(dim)
         return dim.substitute(lambda a: self._name_dim(a) if isinstance(a, DimHole) else None)
 
@@ -150,13 +150,13 @@ class Elaborator:
         map_type(self._solver.resolve(ty), visit, lambda d: d)
 
     def assumption(self, found: Assumption) -> Assumption:
-        """Give an assumption with open sizes named."""
+        """Return an assumption with open sizes named."""
         return replace(found, left=self.final_dim(found.left), right=self.final_dim(found.right))
 
     # Expressions. `wanted` is the type at which the value is used, or None if any will do.
 
     def walk(self, expr: Expr, wanted: Type | None = None) -> Steps[Expr]:
-        """Give the typed expression, converted to `wanted` where that takes a cast."""
+        """Return the typed expression, converted to `wanted` where that takes a cast."""
         inner = None if wanted is None else inner_of(wanted)
         if inner is not None:
             own = self.final(self._found.types[expr])
@@ -299,7 +299,7 @@ class Elaborator:
         return (yield self._with_sizes(found, built))
 
     def _read(self, found: Reading, wanted: Type | None) -> Steps[Expr]:
-        """Give what a call is read as, its operands bound in front."""
+        """Return what a call is read as, its operands bound in front."""
         bindings: list[Binding] = []
         for var, operand in found.operands.items():
             ty = self.final(self._found.vars[var])
@@ -315,7 +315,7 @@ class Elaborator:
         return self.final_dim(value) if isinstance(value, Dim) else value
 
     def _operand(self, arg: Expr, dtype: DType | None) -> Steps[Expr]:
-        """Give an operand, brought to the promoted dtype if there is one."""
+        """Return an operand, brought to the promoted dtype if there is one."""
         if dtype is None:
             return (yield self.walk(arg))
         own = self.final(self._found.types[arg])
@@ -389,7 +389,7 @@ class Elaborator:
         return replace(expr, value=value, ty=value.ty.fields[expr.index])
 
     def function(self, expr: Function) -> Steps[Expr]:
-        """Give the typed function."""
+        """Return the typed function."""
         ty = self.final(self._found.types[expr])
         assert isinstance(ty, FnType)
         params = tuple(self._var(p) for p in expr.params)
@@ -397,7 +397,7 @@ class Elaborator:
         return replace(expr, params=params, body=body, result=ty.result, ty=ty)
 
     def _local(self, expr: Function) -> Steps[Expr]:
-        """Give a local function typed: it has one type, whatever it was written with."""
+        """Return a local function typed: it has one type, whatever it was written with."""
         typed = yield self.function(expr)
         return replace(typed, type_params=())
 
@@ -451,7 +451,7 @@ class Elaborator:
 
 
 def _merge(own: Type, wanted: Type) -> Type:
-    """Give the type that the arms of a branch take: `wanted` where it only changes a number."""
+    """Return the type that the arms of a branch take: `wanted` where it only changes a number."""
     match own, wanted:
         case TupleType(a), TupleType(b) if len(a) == len(b):
             return TupleType(tuple(_merge(x, y) for x, y in zip(a, b, strict=True)))

@@ -138,7 +138,7 @@ class Generator:
         self._unknown: Final = unknown
 
     def declare(self, name: str, function: Function, *, recursive: bool) -> None:
-        """Give the parameters of a global function their annotated types.
+        """Set the types of the parameters of a global function to those annotated.
 
         What a recursive function returns is never a size: its arms may give different ones.
         """
@@ -157,7 +157,7 @@ class Generator:
         self.work.add(self._returns(function, actual, ty.result))
 
     def declare_var(self, var: Var, *, wide: bool = False) -> Type:
-        """Give the type of a variable: annotated, or unknown."""
+        """Return the type of a variable: annotated, or unknown."""
         if var.ty is None or (wide and var.ty == UNKNOWN):
             found: Type = self.solver.fresh_wide(var) if wide else self.solver.fresh()
         else:
@@ -171,26 +171,26 @@ class Generator:
         return with_ranks_open(found, self.solver, self.work, span, name)
 
     def _result(self, function: Function, params: tuple[Type, ...], *, wide: bool) -> Type:
-        """Give an annotated result type; a size that no parameter mentions is one to be found."""
+        """Return an annotated result type; a size that no parameter mentions is one to be found."""
         known = frozenset[str]().union(*(dim_names(p) for p in params))
         found = self._annotated(function, wide=wide)
         sizes = {n: self.solver.fresh_dim_hole() for n in sorted(dim_names(found) - known)}
         return Substitution(sizes, {})(found)
 
     def _annotated(self, function: Function, *, wide: bool) -> Type:
-        """Give the type of a function's result as far as it is annotated."""
+        """Return the type of a function's result as far as it is annotated."""
         if function.result is not None:
             return self._filled(function.result, spine(function.body)[1].span)
         return self.solver.fresh_wide(function, "result") if wide else self.solver.fresh()
 
     def walk(self, expr: Expr) -> Steps[Type]:
-        """Give the type of an expression."""
+        """Return the type of an expression."""
         ty = self._atom(expr) if isinstance(expr, Atom) else (yield self._inner(expr))
         self.types[expr] = ty
         return ty
 
     def _each(self, exprs: tuple[Expr, ...]) -> Steps[tuple[Type, ...]]:
-        """Give the types of expressions, in order."""
+        """Return the types of expressions, in order."""
         types: list[Type] = []
         for expr in exprs:
             # Atoms, the commonest operands, need no step of their own.
@@ -268,7 +268,8 @@ class Generator:
         return replace(FnType(scheme.type.params, scheme.type.result))
 
     def constructor(self, expr: Constructor, *, is_opened: bool = False) -> FnType:
-        """Give the type of a constructor at an instance of its own, for a match if it is opened."""
+        """Return the type of a constructor at an instance of its own, for a match if it is
+        opened."""
         adt = self.adts[expr.adt]
         args = self.instances[expr] = self.solver.fresh_args(expr, adt.type_params)
         constructor = adt.constructor(expr.name)
@@ -401,7 +402,7 @@ class Generator:
         return known
 
     def _instance(self, function: Function, signature: FnType) -> FnType:
-        """Give the one instance of a local function with type parameters: it has a copy a use."""
+        """Return the one instance of a local function with type parameters: it has a copy a use."""
         args = self.solver.fresh_args(function, function.type_params)
         replace = substitution(function.type_params, args)
         self._instances[function] = replace
@@ -423,7 +424,7 @@ class Generator:
         return self._checked(signature, expr)
 
     def _returns(self, function: Function, actual: Type, expected: Type) -> FlowConstraint:
-        """Give the constraint on what a function gives. A result that is annotated has the sizes
+        """Return the constraint on what a function gives. A result that is annotated has the sizes
         that it says."""
         tail = spine(function.body)[1]
         value = None if function.result is None else tail

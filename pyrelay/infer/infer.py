@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def infer(module: Module, *, strict: bool = False) -> Module:
-    """Give the module with every expression typed.
+    """Return the module with every expression typed.
 
     With `strict`, an equation between sizes that the types do not prove is an error instead of an
     assumption checked at entry. Raises CheckError with all mistakes found.
@@ -71,7 +71,7 @@ def infer(module: Module, *, strict: bool = False) -> Module:
 
 
 def find_mistakes(module: Module) -> tuple[Problem, ...]:
-    """Give the mistakes in a module in which translation has found others, and left placeholders:
+    """Return the mistakes in a module in which translation has found others, and left placeholders:
     those that do not just follow from them."""
     found = _Inference(module, strict=False, after_mistakes=True)
     found.run()
@@ -128,7 +128,7 @@ class _Inference:
             self.problems += without_equality(typed, self._adts)
 
     def typed(self) -> Module:
-        """Give the module, all of whose functions are right, with every type written."""
+        """Return the module, all of whose functions are right, with every type written."""
         found = {n: s.function for n, s in self._schemes.items()}
         own: dict[str, Function] = {}
         for name in self._module.functions:
@@ -162,7 +162,7 @@ class _Inference:
     def _typed_with_carried(
         self, functions: Mapping[str, Function], solver: Solver
     ) -> dict[str, Function] | list[Problem]:
-        """Give the functions of a group with their types, or what is wrong with them.
+        """Return the functions of a group with their types, or what is wrong with them.
 
         An operator is typed when its operands are known. Where one was a weak number then and has
         risen above the result since, all is typed again, now with the dtypes that were found: so
@@ -183,7 +183,7 @@ class _Inference:
     def _typed_group(
         self, functions: Mapping[str, Function], solver: Solver
     ) -> dict[str, Function] | list[Problem]:
-        """Give the functions of a group with their types, or what is wrong with them."""
+        """Return the functions of a group with their types, or what is wrong with them."""
         schemes = annotated(functions)
         generator = self._generated(functions, schemes, solver, ())
         found = _infer_group(generator, functions, schemes)
@@ -218,7 +218,8 @@ class _Inference:
         self._schemes.update((n, s) for n, s in types.items() if s is not None)
 
     def _beside(self, members: Mapping[str, Function], unknown: Collection[str]) -> list[Problem]:
-        """Give the mistakes in functions that cannot be typed whole, as far as they stand alone."""
+        """Return the mistakes in functions that cannot be typed whole, as far as they stand
+        alone."""
         solver = self._solver()
         found = self._generated(members, annotated(members), solver, unknown)
         places = {p for f in members.values() for p in doubtful(f, unknown)}
@@ -266,7 +267,7 @@ class _Inference:
 
 
 def _with_models(function: Function, generator: Generator) -> Function:
-    """Give a function whose parameters that hold models have the types that were found for them:
+    """Return a function whose parameters that hold models have the types that were found for them:
     these do not depend on how it calls itself."""
     solver = generator.solver
     models = [p for p in function.params if is_open(p.ty) and not _is_left_out(p.ty)]
@@ -288,7 +289,7 @@ def _with_result(name: str, function: Function, generator: Generator) -> Functio
 def _is_whole(
     functions: Mapping[str, Function], unknown: set[str], *, after_mistakes: bool
 ) -> bool:
-    """Tell whether functions can be typed: translation refused nothing in them, and something is
+    """Return whether functions can be typed: translation refused nothing in them, and something is
     known of all that they call. After mistakes a parameter without a type may have a wrong one."""
     return not any(
         (after_mistakes and (has_placeholder(f) or any(is_open(p.ty) for p in f.params)))
@@ -298,13 +299,13 @@ def _is_whole(
 
 
 def _has_open(functions: Mapping[str, Function]) -> bool:
-    """Tell whether the calls of functions may tell what their parameters are."""
+    """Return whether the calls of functions may tell what their parameters are."""
     return any(is_open(p.ty) for f in functions.values() for p in f.params)
 
 
 @cache
 def _prelude(name: str) -> Mapping[str, Scheme]:
-    """Give a function of the prelude and all that it reaches, checked."""
+    """Return a function of the prelude and all that it reaches, checked."""
     return {n: Scheme(type_of(f), f) for n, f in infer(part(name)).functions.items()}
 
 
@@ -315,7 +316,7 @@ def _is_left_out(annotation: Type | None) -> bool:
 
 
 def _is_recursive(function: Function, group: Collection[str]) -> bool:
-    """Tell whether a function mentions one of its group, or the copy of one."""
+    """Return whether a function mentions one of its group, or the copy of one."""
     return any(isinstance(n, GlobalVar | Var) and n.name in group for n in post_order(function))
 
 
@@ -326,7 +327,7 @@ def _refused(function: Function) -> list[Problem]:
 def _infer_group(
     generator: Generator, functions: Mapping[str, Function], schemes: Mapping[str, Scheme]
 ) -> dict[str, Function] | list[Problem]:
-    """Give the functions of a solved group with their types, or what is wrong with them."""
+    """Return the functions of a solved group with their types, or what is wrong with them."""
     solver = generator.solver
     if generator.work.problems:
         return [plain(p, solver.running) for p in _independent(generator.work.problems)]
@@ -363,8 +364,8 @@ def _infer_group(
 
 
 def _independent(problems: Sequence[Problem]) -> list[Problem]:
-    """Give the mistakes without those of branches whose condition is wrong already: `and` and `or`
-    have both where they are used on tensors. A test for `None` is two patterns."""
+    """Return the mistakes without those of branches whose condition is wrong already: `and` and
+    `or` have both where they are used on tensors. A test for `None` is two patterns."""
     problems = list(dict.fromkeys(problems))
     otherwise = [p for p in problems if isinstance(p, ShapeMismatch) and p.name is not None]
     if otherwise:
@@ -381,7 +382,7 @@ def _independent(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _is_about(problem: Problem, types: Collection[str]) -> bool:
-    """Tell whether a mistake is about a value of one of some types: where a condition tests an
+    """Return whether a mistake is about a value of one of some types: where a condition tests an
     optional wrongly, nothing is known of it afterwards."""
     found = problem.diagnostic()
     texts = [found.title, *(x.text for x in (found.primary, *found.secondary) if x is not None)]
@@ -396,8 +397,8 @@ def _is_around(branches: BranchMismatch, condition: Span) -> bool:
 
 
 def _untold(generator: Generator, functions: Mapping[str, Function], span: Span) -> Problem:
-    """Give what to say of an expression whose type nothing tells: a use of the function may, where
-    the type of a parameter or of the result depends on it."""
+    """Return what to say of an expression whose type nothing tells: a use of the function may,
+    where the type of a parameter or of the result depends on it."""
     solver = generator.solver
 
     def is_untold(found: Type) -> bool:

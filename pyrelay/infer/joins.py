@@ -22,7 +22,7 @@ from .solver import Solver
 
 
 def join(solver: Solver, left: Type, right: Type) -> Type:
-    """Give the type of a value that is of one of two types. Raises Clash.
+    """Return the type of a value that is of one of two types. Raises Clash.
 
     They are equal, up to numbers: sizes that differ become an integer. Where dims differ that only
     the running program knows, the value has dims of its own.
@@ -31,8 +31,8 @@ def join(solver: Solver, left: Type, right: Type) -> Type:
 
 
 def takes_none(solver: Solver, ty: Type) -> bool:
-    """Tell whether other values become values of a type where they flow into it: None, tensors with
-    sizes of their own, and tuples with these."""
+    """Return whether other values become values of a type where they flow into it: None, tensors
+    with sizes of their own, and tuples with these."""
     ty = solver.shallow(ty)
     if isinstance(ty, TupleType):
         return any(takes_none(solver, part) for part in ty.fields)
@@ -48,7 +48,7 @@ class _Join:
         self._new: Final[dict[tuple[Dim, Dim], Dim]] = {}
 
     def types(self, left: Type, right: Type) -> Type:
-        """Give the join of two types. They nest as deep as a user writes, so this recurses."""
+        """Return the join of two types. They nest as deep as a user writes, so this recurses."""
         solver = self._solver
         left, right = solver.shallow(left), solver.shallow(right)
         optional = joined_optional(left, right)
@@ -85,7 +85,7 @@ class _Join:
                 return self._same(left, right)
 
     def _same(self, left: Type, right: Type) -> Type:
-        """Give the join of two types that differ at most in dims."""
+        """Return the join of two types that differ at most in dims."""
         left, right = self._solver.shallow(left), self._solver.shallow(right)
         match left, right:
             case TensorType(a, p), TensorType(b, q) if len(a) == len(b):

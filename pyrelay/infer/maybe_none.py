@@ -37,7 +37,7 @@ class Sources:
     """What operators, fields and functions that are not known yet will give."""
 
     def behind(self, hole: TypeHole) -> list[Type]:
-        """Give the types that arrive at an open one, on all ways: known ones, and open ones."""
+        """Return the types that arrive at an open one, on all ways: known ones, and open ones."""
         found: list[Type] = [hole]
         seen, pending = {hole}, [hole]
         while pending:
@@ -52,7 +52,7 @@ class Sources:
 
 
 def sources_of(solver: Solver, stuck: Iterable[Constraint]) -> Sources:
-    """Give what waiting constraints will fill open types with."""
+    """Return what waiting constraints will fill open types with."""
     flows: dict[TypeHole, list[Type]] = {}
     computed: set[TypeHole] = set()
     for each in stuck:
@@ -89,14 +89,14 @@ def _made_by(solver: Solver, constraint: Constraint) -> Type | None:
 
 
 def maybe_none(solver: Solver, join: JoinConstraint, sources: Sources) -> list[TypeHole]:
-    """Give the open types among the arms of a join that get None in one place and a value in
+    """Return the open types among the arms of a join that get None in one place and a value in
     another."""
     heads = (solver.shallow(ty) for ty, _ in join.arms)
     return [h for h in heads if isinstance(h, TypeHole) and _is_optional(sources.behind(h))]
 
 
 def must_wait(solver: Solver, join: JoinConstraint, sources: Sources) -> bool:
-    """Tell whether a join gets None on one way, and on another what is not known yet: it is not
+    """Return whether a join gets None on one way, and on another what is not known yet: it is not
     taken for None while something may tell what it is."""
     heads = [solver.shallow(ty) for ty, _ in join.arms]
     behind = [sources.behind(h) if isinstance(h, TypeHole) else [h] for h in heads]

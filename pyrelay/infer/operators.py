@@ -162,7 +162,7 @@ class OperatorCall:
                 raise StaticNeeded(name, expr, ty)
 
     def _is_hyper(self, name: str) -> bool:
-        """Tell whether an argument shapes parameters, which exist before the program runs."""
+        """Return whether an argument shapes parameters, which exist before the program runs."""
         return any(p.name == name for p in self.op.hyper)
 
     def _project(self, solver: Solver) -> bool:
@@ -295,7 +295,7 @@ class OperatorCall:
 
 
 def is_said(hyper: Param, given: Mapping[str, Any]) -> bool:
-    """Tell whether a call says what a hyper-parameter is, be it by leaving it out."""
+    """Return whether a call says what a hyper-parameter is, be it by leaving it out."""
     return hyper.name in given or hyper.default is not Missing.REQUIRED
 
 
@@ -358,7 +358,7 @@ def _is_floating(dtype: AnyDType) -> bool:
 
 
 def is_literal(expr: Expr) -> bool:
-    """Tell whether an expression is a number that the program states."""
+    """Return whether an expression is a number that the program states."""
     return isinstance(expr, Constant) and not isinstance(expr.value, CAPTURED)
 
 

@@ -15,7 +15,7 @@ from ..prelude.library import OPTION
 
 
 def inner_of(ty: Type) -> Type | None:
-    """Give what an optional is an optional of; None for any other type."""
+    """Return what an optional is an optional of; None for any other type."""
     if isinstance(ty, AdtType) and ty.name == OPTION:
         (inner,) = ty.args
         assert not isinstance(inner, Dim)
@@ -24,7 +24,7 @@ def inner_of(ty: Type) -> Type | None:
 
 
 def joined_optional(left: Type, right: Type) -> Type | None:
-    """Give the optional that two values, of which one may be None, have in common; None where
+    """Return the optional that two values, of which one may be None, have in common; None where
     neither is optional."""
     for one, other in ((left, right), (right, left)):
         if inner_of(one) is not None:

@@ -90,14 +90,15 @@ def adapted(value: Atom, actual: Type, wanted: Type, solver: Solver) -> Expr | N
 
 
 def must_wait(actual: Type, wanted: Type, solver: Solver) -> bool:
-    """Tell whether a value of unknown type may turn out to be one that a tensor is taken out of."""
+    """Return whether a value of unknown type may turn out to be one that a tensor is taken out
+    of."""
     actual, wanted = solver.shallow(actual), solver.shallow(wanted)
     return isinstance(actual, TypeHole) and isinstance(wanted, TensorType) and not solver.settling
 
 
 def may_get_own(call: Call, actual: Type, wanted: Type, solver: Solver) -> bool:
-    """Tell whether a list that gets a tensor may turn out to be one of tensors with sizes of their
-    own. In a display the last element settles it: sizes are compared where all are known."""
+    """Return whether a list that gets a tensor may turn out to be one of tensors with sizes of
+    their own. In a display the last element settles it: sizes are compared where all are known."""
     actual, wanted = solver.shallow(actual), solver.shallow(wanted)
     if not _is_cons(call) or not isinstance(wanted, TypeHole):
         return False

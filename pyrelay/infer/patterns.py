@@ -71,7 +71,7 @@ class PatternConstraint:
             solver.unify(self.value, self.wanted)  # what is tested for None must be an optional
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         value = solver.resolve(self.value)
         is_own = isinstance(value, AdtType) and not value.name.startswith(PRELUDE)
         cases = self.adts[value.name].constructors if isinstance(value, AdtType) and is_own else ()
@@ -124,7 +124,7 @@ class ContentConstraint:
         solver.unify(self.content, value)
 
     def explain(self, solver: Solver, clash: Exception) -> Problem:
-        """Give what to tell the user."""
+        """Return what to tell the user."""
         return PatternMismatch(self.span, "another type", show(solver.resolve(self.value)))
 
 
@@ -132,7 +132,7 @@ _KINDS: Final[dict[type, str]] = {bool: "bool", int: "int", float: "float", str:
 
 
 def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None:
-    """Give the variables of a pattern their types, and add what must hold of the value."""
+    """Set the types of the variables of a pattern, and add what must hold of the value."""
     pending = [(pattern, value)]
     while pending:
         current, ty = pending.pop()
@@ -167,7 +167,7 @@ def declare_pattern(generator: Generator, pattern: Pattern, value: Type) -> None
 
 
 def _may_be_in_an_optional(generator: Generator, pattern: Pattern) -> bool:
-    """Tell whether a pattern is for a value that is there, if it is tried on an optional."""
+    """Return whether a pattern is for a value that is there, if it is tried on an optional."""
     if OPTION not in generator.adts or takes_all(pattern):
         return False
     while isinstance(pattern, BindPattern) and pattern.inner is not None:
@@ -185,7 +185,7 @@ def _parts(
     fields: tuple[Pattern, ...],
     types: tuple[Type, ...],
 ) -> list[tuple[Pattern, Type]]:
-    """Give the patterns of fields with their types; a wrong number of them is reported."""
+    """Return the patterns of fields with their types; a wrong number of them is reported."""
     if len(fields) != len(types):
         problem = PatternArity(pattern.span, pattern.name, len(types), len(fields))
         generator.work.problems.append(problem)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 def with_own_sizes(
     solver: Solver, constructor: ConstructorDef, replace: Substitution, *, is_opened: bool
 ) -> Substitution:
-    """Give the replacement with the sizes in it that the data type does not quantify: a value that
-    is opened has its own, known only to the running program; one that is made may have any."""
+    """Return the replacement with the sizes in it that the data type does not quantify: a value
+    that is opened has its own, known only to the running program; one that is made may have any."""
     own = frozenset[str]().union(*map(dim_names, constructor.fields)) - replace.dims.keys()
     found: dict[str, Dim] = {}
     for name in sorted(own):
@@ -41,7 +41,8 @@ def with_own_sizes(
 
 
 def read_field(call: OperatorCall, value: Expr, solver: Solver, adts: Mapping[str, AdtDef]) -> Expr:
-    """Give what an attribute of a value means. Raises Stuck while its type is not known, Clash."""
+    """Return what an attribute of a value means. Raises Stuck while its type is not known,
+    Clash."""
     name, span = str(call.call.attrs["name"]), call.call.span
     ty = solver.shallow(call.types[0])
     match ty:
@@ -91,7 +92,7 @@ def explain_method(call: Call, ty: Type) -> Problem:
 
 
 def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
-    """Give the mistake of an attribute that a value does not have."""
+    """Return the mistake of an attribute that a value does not have."""
     name = str(call.attrs["name"])
     if not isinstance(ty, AdtType):
         return NoSuchField(call.span, name, show(ty), (), ())
@@ -102,7 +103,8 @@ def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
 
 
 def maker_of(adt: AdtDef, name: str) -> Function | None:
-    """Give a constructor with named fields as a function, for what is said about its arguments."""
+    """Return a constructor with named fields as a function, for what is said about its
+    arguments."""
     found = adt.constructor(name)
     if not found.field_names:
         return None

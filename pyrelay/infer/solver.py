@@ -124,12 +124,12 @@ class Solver(DTypes):
     # Holes.
 
     def fresh(self) -> TypeHole:
-        """Give a new unknown type."""
+        """Return a new unknown type."""
         self._next += 1
         return TypeHole(self._next)
 
     def fresh_wide(self, *origin: object) -> TypeHole:
-        """Give a new unknown type that is never a size: a size that flows in becomes an Int.
+        """Return a new unknown type that is never a size: a size that flows in becomes an Int.
         `origin` names what has the type, the same in each inference of a function."""
         hole = self.fresh()
         self._wide[hole.number] = origin
@@ -144,27 +144,27 @@ class Solver(DTypes):
         )
 
     def fresh_dim_hole(self) -> Dim:
-        """Give a new unknown dim."""
+        """Return a new unknown dim."""
         self._next += 1
         return Dim.atom(DimHole(self._next))
 
     def fresh_dim(self, hint: str) -> Dim:
-        """Give a size that only the running program knows."""
+        """Return a size that only the running program knows."""
         self._next += 1
         name = f"{hint}_{self._next}"
         self.running[name] = Running(self.owner, self.span)
         return Dim.of(name)
 
     def is_existential(self, name: str) -> bool:
-        """Tell whether a dim's name stands for a size found while running."""
+        """Return whether a dim's name stands for a size found while running."""
         return name in self.running
 
     def is_found_running(self, dim: Dim) -> bool:
-        """Tell whether only the running program knows the dim."""
+        """Return whether only the running program knows the dim."""
         return not dim.names().isdisjoint(self.running)
 
     def fill_unknown(self, ty: Type) -> Type:
-        """Give the type with a hole of its own for every `UNKNOWN` part. What a data type is
+        """Return the type with a hole of its own for every `UNKNOWN` part. What a data type is
         applied to is no size."""
 
         def part(inner: Type) -> Type | None:
@@ -182,7 +182,7 @@ class Solver(DTypes):
     # Resolution.
 
     def shallow(self, ty: Type) -> Type:
-        """Give the type with the hole at its head filled in."""
+        """Return the type with the hole at its head filled in."""
         while isinstance(ty, TypeHole):
             known = self._types.get(ty.number)
             if known is None:
@@ -191,7 +191,7 @@ class Solver(DTypes):
         return ty
 
     def resolve(self, ty: Type) -> Type:
-        """Give the type with everything known filled in, at every depth."""
+        """Return the type with everything known filled in, at every depth."""
         ty = self.shallow(ty)
         if is_closed(ty):
             return ty
@@ -216,7 +216,7 @@ class Solver(DTypes):
         return None
 
     def resolve_dim(self, dim: Dim) -> Dim:
-        """Give the dim with everything known filled in."""
+        """Return the dim with everything known filled in."""
         while dim.has_holes():
             new = dim.substitute(self._known_dim)
             if new is dim:
@@ -242,7 +242,7 @@ class Solver(DTypes):
         self.filled.append(("type", hole.number))
 
     def widen(self, ty: Type, origin: Origin = (), way: Way = Way.IN) -> Type:
-        """Give the type with sizes replaced by integers whose dtype is still weak. `origin` names
+        """Return the type with sizes replaced by integers whose dtype is still weak. `origin` names
         what has the type, if it has a name; values go from the old type into the new one, unless
         `way` differs."""
         places = count()
@@ -462,13 +462,13 @@ class Solver(DTypes):
 
 
 def _never_zero(dim: Dim) -> bool:
-    """Tell whether a polynomial in sizes is zero only when sizes vanish: all signs agree."""
+    """Return whether a polynomial in sizes is zero only when sizes vanish: all signs agree."""
     signs = {coefficient > 0 for _, coefficient in dim.terms}
     return len(signs) == 1
 
 
 def is_closed(ty: Type) -> bool:
-    """Tell whether a type is seen to have no holes: one of a tensor or size, where it matters."""
+    """Return whether a type is seen to have no holes: one of a tensor or size, where it matters."""
     match ty:
         case TensorType(shape, DType()):
             return not any(dim.has_holes() for dim in shape)
@@ -483,7 +483,7 @@ def _occurs(hole: TypeHole, ty: Type) -> bool:
 
 
 def holes_of(ty: Type) -> list[Key]:
-    """Give the keys of the holes a resolved type still has."""
+    """Return the keys of the holes a resolved type still has."""
     found: list[Key] = []
     for part in subtypes(ty):
         if isinstance(part, TypeHole):

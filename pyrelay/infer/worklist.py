@@ -108,7 +108,7 @@ class Worklist:
         return sources_of(self._solver, self._stuck.values())
 
     def unsolved(self) -> list[Constraint]:
-        """Give the constraints that never found out enough, in program order."""
+        """Return the constraints that never found out enough, in program order."""
         return list(self._stuck.values())
 
     def _retry_equations(self) -> None:
@@ -155,7 +155,7 @@ class Worklist:
 
 
 def _key(on: Any) -> tuple[str, int]:
-    """Give the key of the hole that something waits for: the first hole inside it."""
+    """Return the key of the hole that something waits for: the first hole inside it."""
     match on:
         case TypeHole(number):
             return ("type", number)

@@ -29,7 +29,7 @@ class BlockBuilder:
         self._blocks.append((Flavour.REC, list(bindings)))
 
     def close(self, result: Expr) -> Expr:
-        """Give all bindings over the expression that ends the body."""
+        """Return all bindings over the expression that ends the body."""
         for flavour, bindings in reversed(self._blocks):
             span = bindings[0].value.span
             result = LetBlock(tuple(bindings), result, flavour, ty=result.ty, span=span)

@@ -20,7 +20,7 @@ _MOST_WAYS: Final = 16
 
 
 def is_nonnegative(dim: Dim) -> bool:
-    """Tell whether the dim is provably at least 0."""
+    """Return whether the dim is provably at least 0."""
     if all(c > 0 and not any(isinstance(a, DimOp) for a in m) for m, c in dim.terms):
         return True
     if dim.constant is not None:
@@ -48,7 +48,7 @@ class _Bound:
         self.pending: Final = pending
 
     def holds(self, ways: list[_Bound]) -> bool:
-        """Tell whether the bound is at least 0; other ways to bound go to `ways`."""
+        """Return whether the bound is at least 0; other ways to bound go to `ways`."""
         while self.pending:
             monomial, factor = self.pending.pop()
             derived = [atom for atom in monomial if isinstance(atom, DimOp)]
@@ -65,7 +65,7 @@ class _Bound:
     def _below(
         self, atom: DimOp, factor: Fraction, ways: list[_Bound]
     ) -> list[tuple[Monomial, Fraction]] | None:
-        """Give terms whose sum is at most `factor * atom`, if there are linear ones."""
+        """Return terms whose sum is at most `factor * atom`, if there are linear ones."""
         divisor = atom.right.constant
         match atom.kind:
             case "max" if factor > 0:
@@ -112,22 +112,22 @@ def _is_nonnegative_atom(atom: DimOp) -> bool:
 
 
 def at_most(left: Dim, right: Dim) -> bool:
-    """Tell whether `left <= right` is provable."""
+    """Return whether `left <= right` is provable."""
     return is_nonnegative(right - left)
 
 
 def maximum(left: Dim, right: Dim) -> Dim:
-    """Give the larger of two dims, simplified where the order is provable."""
+    """Return the larger of two dims, simplified where the order is provable."""
     return right + positive_part(left - right)
 
 
 def minimum(left: Dim, right: Dim) -> Dim:
-    """Give the smaller of two dims, simplified where the order is provable."""
+    """Return the smaller of two dims, simplified where the order is provable."""
     return left - positive_part(left - right)
 
 
 def relation(left: Dim, right: Dim) -> tuple[Dim, str, Dim]:
-    """Give what `left == right` says as it is best read: `max(n - 5, 0) == n - 5` is `n >= 5`,
+    """Return what `left == right` says as it is best read: `max(n - 5, 0) == n - 5` is `n >= 5`,
     and `2*(n // 2) == n` is `n % 2 == 0`."""
     for whole, clamped in ((left, right), (right, left)):
         if whole != clamped and positive_part(whole) == clamped:
@@ -157,8 +157,8 @@ def _rounded_to(whole: Dim, rounded: Dim) -> Dim | None:
 
 
 def positive_part(dim: Dim) -> Dim:
-    """Give `max(dim, 0)` in normal form: nested clamps are one, common factors stand in front, and
-    the first coefficient inside is positive, for `max(-d, 0)` is `max(d, 0) - d`."""
+    """Return `max(dim, 0)` in normal form: nested clamps are one, common factors stand in front,
+    and the first coefficient inside is positive, for `max(-d, 0)` is `max(d, 0) - d`."""
     if is_nonnegative(dim):
         return dim
     if is_nonnegative(-dim):

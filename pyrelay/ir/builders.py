@@ -57,52 +57,52 @@ NAME: Final = "<built>"
 
 
 def type_var(name: str) -> TypeVar:
-    """Give a type parameter."""
+    """Return a type parameter."""
     return TypeVar(name)
 
 
 def dim_var(name: str) -> DimVar:
-    """Give a parameter that is a size."""
+    """Return a parameter that is a size."""
     return DimVar(name)
 
 
 def tensor(dtype: str, *shape: Dim | int | str) -> TensorType:
-    """Give the type of tensors, sizes as integers or names. Raises KeyError for another dtype."""
+    """Return the type of tensors, sizes as integers or names. Raises KeyError for another dtype."""
     return tensor_type(DTYPES[dtype], *shape)
 
 
 def tuple_type(*fields: Type) -> TupleType:
-    """Give the type of tuples."""
+    """Return the type of tuples."""
     return TupleType(fields)
 
 
 def fn_type(params: Sequence[Type], result: Type) -> FnType:
-    """Give the type of functions."""
+    """Return the type of functions."""
     return FnType(tuple(params), result)
 
 
 def ref_type(value: Type) -> RefType:
-    """Give the type of cells."""
+    """Return the type of cells."""
     return RefType(value)
 
 
 def size_type(size: Dim | int | str) -> SizeType:
-    """Give the type of an integer that is a size: `size_type("N")`."""
+    """Return the type of an integer that is a size: `size_type("N")`."""
     return SizeType(Dim.of(size))
 
 
 def string_type() -> Type:
-    """Give the type of strings."""
+    """Return the type of strings."""
     return STR
 
 
 def data_type(definition: AdtDef | str, *args: Type | Dim) -> AdtType:
-    """Give a data type at its arguments."""
+    """Return a data type at its arguments."""
     return AdtType(definition if isinstance(definition, str) else definition.name, args)
 
 
 def data(name: str, params: Sequence[TypeParam] = (), /, **constructors: Sequence[Type]) -> AdtDef:
-    """Give the definition of a data type; each constructor with the types of its fields."""
+    """Return the definition of a data type; each constructor with the types of its fields."""
     made = tuple(ConstructorDef(c, tuple(fields)) for c, fields in constructors.items())
     return AdtDef(name, tuple(params), made, NOWHERE)
 
@@ -111,18 +111,18 @@ def data(name: str, params: Sequence[TypeParam] = (), /, **constructors: Sequenc
 
 
 def var(name: str, ty: Type | None = None) -> Var:
-    """Give a new variable."""
+    """Return a new variable."""
     return Var(name, ty, span=NOWHERE)
 
 
 def constant(value: bool | float | str | e.TensorData, dtype: str | None = None) -> Expr:
-    """Give a constant; a number without a dtype takes the one it meets."""
+    """Return a constant; a number without a dtype takes the one it meets."""
     ty = None if dtype is None else TensorType((), DTYPES[dtype])
     return e.Constant(value, ty, span=NOWHERE)
 
 
 def call(callee: Callee, *args: Value, **attrs: Any) -> Expr:
-    """Give a call. Operands of an operator that are left out at the end are omitted.
+    """Return a call. Operands of an operator that are left out at the end are omitted.
 
     Attributes may be lists, and dtypes the names of them. Raises KeyError for an operator that does
     not exist, TypeError for what is no expression or no attribute.
@@ -152,7 +152,7 @@ def _attribute(op: Op, name: str, value: Any) -> Any:
 
 
 def _is_dtype(op: Op, name: str) -> bool:
-    """Tell whether an attribute takes dtypes, which builders may name."""
+    """Return whether an attribute takes dtypes, which builders may name."""
     kind = next((p.convert for p in op.attributes if p.name == name), None)
     try:
         return kind is not None and kind(bool_) == bool_
@@ -161,7 +161,7 @@ def _is_dtype(op: Op, name: str) -> bool:
 
 
 def operator(name: str) -> Op:
-    """Give an operator by name. Raises KeyError, which says what name is near."""
+    """Return an operator by name. Raises KeyError, which says what name is near."""
     if name in BY_NAME:
         return BY_NAME[name]
     near = nearest(name, BY_NAME)
@@ -169,38 +169,38 @@ def operator(name: str) -> Op:
 
 
 def global_function(name: str) -> Expr:
-    """Give a mention of a function of the module."""
+    """Return a mention of a function of the module."""
     return e.GlobalVar(name, span=NOWHERE)
 
 
 def constructor(definition: AdtDef, name: str) -> Expr:
-    """Give a constructor, as a function. Raises KeyError if the data type has none so named."""
+    """Return a constructor, as a function. Raises KeyError if the data type has none so named."""
     definition.constructor(name)
     return e.Constructor(definition.name, name, span=NOWHERE)
 
 
 def tuple_(*fields: Value) -> Expr:
-    """Give a tuple."""
+    """Return a tuple."""
     return e.Tuple(tuple(map(_expr, fields)), span=NOWHERE)
 
 
 def field(value: Value, index: int) -> Expr:
-    """Give a field of a tuple, from 0."""
+    """Return a field of a tuple, from 0."""
     return e.TupleGet(_expr(value), index, span=NOWHERE)
 
 
 def let(variable: Var, value: Value, body: Value) -> Expr:
-    """Give `body` with a value named in it."""
+    """Return `body` with a value named in it."""
     return _block(((variable, _expr(value)),), body, Flavour.PURE)
 
 
 def lets(bindings: Sequence[tuple[Var, Value]], body: Value) -> Expr:
-    """Give `body` with values named one after another; each sees those before it."""
+    """Return `body` with values named one after another; each sees those before it."""
     return _block([(v, _expr(value)) for v, value in bindings], body, Flavour.PURE)
 
 
 def let_rec(functions: Mapping[Var, Expr], body: Value) -> Expr:
-    """Give `body` with functions named that see each other."""
+    """Return `body` with functions named that see each other."""
     return _block(tuple(functions.items()), body, Flavour.REC)
 
 
@@ -210,7 +210,7 @@ def _block(bindings: Sequence[tuple[Var, Expr]], body: Value, flavour: Flavour) 
 
 
 def if_(condition: Value, then: Value, otherwise: Value) -> Expr:
-    """Give a conditional."""
+    """Return a conditional."""
     return e.If(_expr(condition), _expr(then), _expr(otherwise), span=NOWHERE)
 
 
@@ -220,22 +220,22 @@ def function(
     result: Type | None = None,
     type_params: Sequence[TypeParam] = (),
 ) -> e.Function:
-    """Give a function."""
+    """Return a function."""
     return e.Function(tuple(params), _expr(body), result, tuple(type_params), span=NOWHERE)
 
 
 def ref(value: Value) -> Expr:
-    """Give a new cell."""
+    """Return a new cell."""
     return e.RefCreate(_expr(value), span=NOWHERE)
 
 
 def read(cell: Expr) -> Expr:
-    """Give the content of a cell."""
+    """Return the content of a cell."""
     return e.RefRead(cell, span=NOWHERE)
 
 
 def write(cell: Expr, value: Value) -> Expr:
-    """Give the write of a value to a cell."""
+    """Return the write of a value to a cell."""
     return e.RefWrite(cell, _expr(value), span=NOWHERE)
 
 
@@ -247,7 +247,7 @@ def transform(
     single: bool = True,
     has_aux: bool = False,
 ) -> Expr:
-    """Give a function made from a function: `transform("grad", "@f")`. `wrt` are the numbers of
+    """Return a function made from a function: `transform("grad", "@f")`. `wrt` are the numbers of
     parameters; with `single`, one gives a bare gradient. Raises ValueError for another rule."""
     made = function
     if isinstance(made, str):
@@ -263,8 +263,8 @@ def match(
     *clauses: tuple[Pattern, Value] | tuple[Pattern, Value, Value],
     partial: bool = False,
 ) -> Expr:
-    """Give a case analysis: patterns with bodies; the first that matches wins, if its guard, which
-    may stand behind the body, holds. A `partial` one may lack cases."""
+    """Return a case analysis: patterns with bodies; the first that matches wins, if its guard,
+    which may stand behind the body, holds. A `partial` one may lack cases."""
     made = (Clause(c[0], _expr(c[1]), _expr(c[2]) if len(c) == 3 else None) for c in clauses)
     return e.Match(_expr(value), tuple(made), partial, span=NOWHERE)
 
@@ -273,12 +273,12 @@ def match(
 
 
 def anything() -> Pattern:
-    """Give the pattern that matches everything."""
+    """Return the pattern that matches everything."""
     return e.Wildcard(span=NOWHERE)
 
 
 def case(definition: AdtDef, name: str, *fields: Pattern | Var) -> Pattern:
-    """Give the pattern of a constructor; a variable stands for what it binds.
+    """Return the pattern of a constructor; a variable stands for what it binds.
 
     Raises KeyError if the data type has no constructor so named.
     """
@@ -287,17 +287,17 @@ def case(definition: AdtDef, name: str, *fields: Pattern | Var) -> Pattern:
 
 
 def tuple_case(*fields: Pattern | Var) -> Pattern:
-    """Give the pattern of a tuple."""
+    """Return the pattern of a tuple."""
     return e.TuplePattern(tuple(map(_pattern, fields)), span=NOWHERE)
 
 
 def literal(value: bool | float | str) -> Pattern:
-    """Give the pattern that matches an equal number, bool or string."""
+    """Return the pattern that matches an equal number, bool or string."""
     return e.LiteralPattern(value, span=NOWHERE)
 
 
 def bind(variable: Var, inner: Pattern | None = None) -> Pattern:
-    """Give the pattern that matches what `inner` does, or everything, and names it."""
+    """Return the pattern that matches what `inner` does, or everything, and names it."""
     return e.BindPattern(variable, inner, span=NOWHERE)
 
 
@@ -309,7 +309,7 @@ def _pattern(part: Pattern | Var) -> Pattern:
 
 
 def module(functions: Mapping[str, e.Function], *definitions: AdtDef) -> Module:
-    """Give a module of functions and data types. Raises CheckError for one whose names are wrong:
+    """Return a module of functions and data types. Raises CheckError for one whose names are wrong:
     a variable that nothing binds, a function that it does not have."""
     built = Module(dict(functions), {d.name: d for d in definitions})
     return parse_module(to_text(built), NAME)

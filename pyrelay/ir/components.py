@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def components(graph: Mapping[Node, Sequence[Node]]) -> list[list[Node]]:
-    """Give the groups of nodes that reach each other, each group after those it points to.
+    """Return the groups of nodes that reach each other, each group after those it points to.
 
     Within a group nodes keep the order of `graph`.
     """
@@ -54,7 +54,7 @@ class _Search(Generic[Node]):
         return iter(self._graph[node])
 
     def _next(self, node: Node, targets: Iterator[Node]) -> Node | None:
-        """Give the next target that has not been visited."""
+        """Return the next target that has not been visited."""
         for target in targets:
             if target not in self.index:
                 return target

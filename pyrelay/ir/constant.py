@@ -8,7 +8,7 @@ from .types import STR, DTypeHole, DTypeKind, SizeType, TensorType, Type
 
 
 def constant_type(value: object, ty: Type) -> Type | None:
-    """Give the type a constant should have: its own if that fits, None if nothing would."""
+    """Return the type a constant should have: its own if that fits, None if nothing would."""
     match value, ty:
         case TensorData(dtype, shape), _:
             return TensorType(tuple(Dim.of(n) for n in shape), dtype)

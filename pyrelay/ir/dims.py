@@ -94,7 +94,7 @@ class Dim:
 
     @staticmethod
     def of(value: Dim | int | str) -> Dim:
-        """Give the dim of an integer or of a name; a dim stays as it is."""
+        """Return the dim of an integer or of a name; a dim stays as it is."""
         if isinstance(value, Dim):
             return value
         if isinstance(value, int):
@@ -103,7 +103,7 @@ class Dim:
 
     @staticmethod
     def atom(atom: DimAtom) -> Dim:
-        """Give the dim that is one atom."""
+        """Return the dim that is one atom."""
         return Dim((((atom,), 1),))
 
     @property
@@ -139,7 +139,7 @@ class Dim:
         return "".join(parts)
 
     def presented(self) -> tuple[Shown, ...]:
-        """Give the terms as they are shown: each `max(a - b, 0)` with what it is added to."""
+        """Return the terms as they are shown: each `max(a - b, 0)` with what it is added to."""
         if not any(_is_max(a) for monomial, _ in self.terms for a in monomial):
             return self.terms
         rest = dict(self.terms)
@@ -182,7 +182,7 @@ class Dim:
         return atom.name if isinstance(atom, DimVar) else None
 
     def atoms(self) -> Iterator[DimVar | DimHole]:
-        """Give the names and holes in the dim, in order, repeats included."""
+        """Return the names and holes in the dim, in order, repeats included."""
         pending: list[Dim] = [self]
         while pending:
             for monomial, _ in pending.pop().terms:
@@ -193,17 +193,17 @@ class Dim:
                         yield atom
 
     def names(self) -> frozenset[str]:
-        """Give the names of the sizes in the dim."""
+        """Return the names of the sizes in the dim."""
         return frozenset(atom.name for atom in self.atoms() if isinstance(atom, DimVar))
 
     def has_holes(self) -> bool:
-        """Tell whether inference still has something to find here."""
+        """Return whether inference still has something to find here."""
         if self._open is None:
             self._open = any(isinstance(atom, DimHole) for atom in self.atoms())
         return self._open
 
     def substitute(self, find: Callable[[DimVar | DimHole], Dim | None]) -> Dim:
-        """Give the dim with each name or hole replaced by what `find` gives, if it gives one."""
+        """Return the dim with each name or hole replaced by what `find` gives, if it gives one."""
         if not any(find(atom) is not None for atom in self.atoms()):
             return self
         total = ZERO
@@ -215,18 +215,18 @@ class Dim:
         return total
 
     def rename(self, mapping: Mapping[str, Dim]) -> Dim:
-        """Give the dim with named sizes replaced."""
+        """Return the dim with named sizes replaced."""
         return self.substitute(
             lambda atom: mapping.get(atom.name) if isinstance(atom, DimVar) else None
         )
 
     def evaluate(self, sizes: Mapping[str, int]) -> int:
-        """Give the integer for known sizes. Raises KeyError for a name that is not known."""
+        """Return the integer for known sizes. Raises KeyError for a name that is not known."""
         return self.value(lambda dim: None if dim.name is None else sizes[dim.name])
 
     def value(self, known: Callable[[Dim], int | None]) -> int:
-        """Give the integer, where `known` gives what is known of a whole dim, this one or one that
-        it is made of, and None for one to be computed. Raises KeyError for a name that is not
+        """Return the integer, where `known` gives what is known of a whole dim, this one or one
+        that it is made of, and None for one to be computed. Raises KeyError for a name that is not
         known."""
         found = known(self)
         if found is not None:
@@ -308,19 +308,19 @@ class Dim:
         return Dim.of(other) % self
 
     def at_least(self, other: Dim | int) -> Dim:
-        """Give the larger of two dims: in annotations, `(N - 1).at_least(0)`."""
+        """Return the larger of two dims: in annotations, `(N - 1).at_least(0)`."""
         from .bounds import maximum  # which is about dims
 
         return maximum(self, Dim.of(other))
 
     def at_most(self, other: Dim | int) -> Dim:
-        """Give the smaller of two dims: in annotations, `N.at_most(10)`."""
+        """Return the smaller of two dims: in annotations, `N.at_most(10)`."""
         from .bounds import minimum
 
         return minimum(self, Dim.of(other))
 
     def exact_quotient(self, divisor: Dim) -> Dim | None:
-        """Give `self / divisor` if the division of polynomials leaves nothing, else None."""
+        """Return `self / divisor` if the division of polynomials leaves nothing, else None."""
         if not divisor.terms:
             return None
         if divisor == ONE:
@@ -343,13 +343,13 @@ ONE: Final = Dim((((), 1),))
 
 
 def sum_of(dims: Iterable[Dim]) -> Dim:
-    """Give the sum of dims, 0 for none."""
+    """Return the sum of dims, 0 for none."""
     return sum(dims, ZERO)
 
 
 @lru_cache(maxsize=4096)
 def product(dims: tuple[Dim, ...]) -> Dim:
-    """Give the product of all dims; 1 for none."""
+    """Return the product of all dims; 1 for none."""
     total = ONE
     for dim in dims:
         total = total * dim
@@ -388,7 +388,7 @@ def _is_max(atom: DimAtom) -> bool:
 
 
 def _extreme(monomial: Monomial, place: int, rest: dict[Monomial, int]) -> Shown:
-    """Give a term with a `max(a - b, 0)` as a max or min of `a` and `b`, with what belongs to it
+    """Return a term with a `max(a - b, 0)` as a max or min of `a` and `b`, with what belongs to it
     taken out of the other terms, or as it stands: `b + max(a - b, 0)` is `max(a, b)`,
     `a - max(a - b, 0)` is `min(a, b)`, and `max(a, 0) - max(a - 4, 0)` is `min(max(a, 0), 4)`."""
     atom, coefficient = monomial[place], rest[monomial]
@@ -423,7 +423,7 @@ def _take(wanted: Dim, others: Monomial, coefficient: int, rest: dict[Monomial, 
 
 
 def _divide_leading(rest: Dim, lead: Monomial, factor: int) -> Dim | None:
-    """Give the term by which `rest` must be divided first, or None if no term of it divides."""
+    """Return the term by which `rest` must be divided first, or None if no term of it divides."""
     monomial, coefficient = rest.terms[0]
     if coefficient % factor:
         return None

@@ -40,7 +40,7 @@ _Callee: TypeAlias = "str | Function"
 
 
 def own_effect(expr: Expr) -> Effect:
-    """Give what a node itself may do: not what its operands do, nor what it calls."""
+    """Return what a node itself may do: not what its operands do, nor what it calls."""
     match expr:
         case Call(Op(effect=effect)):
             return effect
@@ -77,11 +77,11 @@ class Effects:
         self._solve()
 
     def of_call(self, function: str | Function) -> Effect:
-        """Give what calling a global function, by name, or a local one may do."""
+        """Return what calling a global function, by name, or a local one may do."""
         return self._summaries[function].effect
 
     def of(self, expr: Expr) -> Effect:
-        """Give what evaluating an expression may do; for a function that is nothing."""
+        """Return what evaluating an expression may do; for a function that is nothing."""
         stack: list[tuple[Expr, tuple[Expr, ...] | None]] = [(expr, None)]
         while stack:
             node, inside = stack.pop()
@@ -104,7 +104,7 @@ class Effects:
         return own_effect(node) if callee is None else self._summaries[callee].effect
 
     def _callee(self, node: Expr) -> _Callee | None:
-        """Give whom a node calls, if it is a call of a function."""
+        """Return whom a node calls, if it is a call of a function."""
         match node:
             case Call(Op() | Constructor()):
                 return None
@@ -174,7 +174,7 @@ def _joined(left: Effect, right: Effect) -> Effect:
 
 
 def _local_functions(function: Function) -> dict[Var, Function]:
-    """Give the variables that are bound to a function directly."""
+    """Return the variables that are bound to a function directly."""
     found: dict[Var, Function] = {}
     for node in pre_order(function):
         if isinstance(node, LetBlock):
@@ -183,7 +183,7 @@ def _local_functions(function: Function) -> dict[Var, Function]:
 
 
 def _escaping(node: Expr) -> tuple[Expr, ...]:
-    """Give the children of a node that it uses as values: not a callee, nor a bound function."""
+    """Return the children of a node that it uses as values: not a callee, nor a bound function."""
     match node:
         case Call(callee):
             inside = children(node)
@@ -198,5 +198,5 @@ def _escaping(node: Expr) -> tuple[Expr, ...]:
 
 
 def flavour_of(effect: Effect) -> Flavour:
-    """Give the flavour of a binding whose value has an effect."""
+    """Return the flavour of a binding whose value has an effect."""
     return Flavour.PURE if effect is Effect.NONE else Flavour.IMPURE

@@ -50,7 +50,7 @@ from .types import DType, FnType, Type, TypeParam, TypeVar, map_type
 
 
 def alpha_equal(left: Expr | Module, right: Expr | Module) -> bool:
-    """Tell whether two programs differ at most in spans and in the names of what they bind.
+    """Return whether two programs differ at most in spans and in the names of what they bind.
 
     Flavours, attributes, types and constants count; a number equals only one of its own type and
     bits. A free variable is equal only to itself.
@@ -61,7 +61,7 @@ def alpha_equal(left: Expr | Module, right: Expr | Module) -> bool:
 
 
 def structural_hash(program: Expr | Module) -> str:
-    """Give a hexadecimal digest that is equal for alpha-equal programs, in every process."""
+    """Return a hexadecimal digest that is equal for alpha-equal programs, in every process."""
     digest = hashlib.sha256()
     texts: dict[Token, bytes] = {}
     for token in _Stream().tokens(program):
@@ -124,7 +124,7 @@ class _Scope:
     types: dict[Type, Type]
 
     def enter(self, params: tuple[TypeParam, ...]) -> _Scope:
-        """Give the scope inside a binder of type parameters."""
+        """Return the scope inside a binder of type parameters."""
         if not params:
             return self
         depth = len(self.names)
@@ -136,12 +136,12 @@ class _Scope:
         return _Scope({**kept, **hidden, **inner}, {})
 
     def dim(self, dim: Dim) -> Dim:
-        """Give a dim under canonical names."""
+        """Return a dim under canonical names."""
         names = self.names
         return dim.rename({n: Dim.of(names[n]) for n in dim.names() if n in names})
 
     def type(self, ty: Type | None) -> Type | None:
-        """Give a type under canonical names."""
+        """Return a type under canonical names."""
         if ty is None:
             return None
         found = self.types.get(ty)
@@ -150,7 +150,7 @@ class _Scope:
         return found
 
     def params(self, params: tuple[TypeParam, ...]) -> tuple[TypeParam, ...]:
-        """Give type parameters that this scope binds under their canonical names."""
+        """Return type parameters that this scope binds under their canonical names."""
         return tuple(type(p)(self.names[p.name]) for p in params)
 
     def _rename(self, ty: Type) -> Type | None:
@@ -181,7 +181,7 @@ class _Stream:
         self._scope = _Scope({}, {})
 
     def tokens(self, program: Expr | Module) -> Iterator[Token]:
-        """Give the canonical tokens of a program."""
+        """Return the canonical tokens of a program."""
         stack: list[_Work] = []
         if isinstance(program, Module):
             yield f"module {program.strict_dtypes}"
@@ -208,7 +208,7 @@ class _Stream:
             yield from (scope.type(field) for field in constructor.fields)
 
     def _parts(self, item: Expr | Pattern | Binding | Clause | _Bound) -> tuple[_Work, ...]:
-        """Give what an item consists of, in order; the type of an expression comes last."""
+        """Return what an item consists of, in order; the type of an expression comes last."""
         if isinstance(item, Var):
             number = self._numbers.get(item)
             return (_Free(item),) if number is None else (f"var {number}",)
@@ -278,7 +278,7 @@ class _Stream:
                 assert_never(other)
 
     def _static(self, call: Call) -> tuple[_Work, ...]:
-        """Give the attributes, by name, and the type arguments of a call."""
+        """Return the attributes, by name, and the type arguments of a call."""
         found: list[_Work] = [f"attrs {sorted(call.attrs)!r}"]
         for name in sorted(call.attrs):
             found += self._attr(call.attrs[name])
@@ -306,7 +306,7 @@ class _Stream:
 
 
 def _callee(callee: Callee) -> tuple[_Work, ...]:
-    """Give what is called. The type of a global or of a constructor follows there from its
+    """Return what is called. The type of a global or of a constructor follows there from its
     definition and the type arguments, so a pass need not write it."""
     match callee:
         case GlobalVar(name):

@@ -351,23 +351,23 @@ Callee: TypeAlias = "Expr | Op"
 
 
 def is_atom(expr: Expr) -> bool:
-    """Tell whether the expression may stand as an operand in A-normal form."""
+    """Return whether the expression may stand as an operand in A-normal form."""
     return isinstance(expr, Atom) or is_unit(expr)
 
 
 def is_tail(expr: Expr) -> bool:
-    """Tell whether the expression may end a body in A-normal form."""
+    """Return whether the expression may end a body in A-normal form."""
     if isinstance(expr, Call):
         return isinstance(expr.callee, Expr) and not isinstance(expr.callee, Constructor)
     return is_atom(expr) or isinstance(expr, If | Match)
 
 
 def is_unit(expr: Expr) -> bool:
-    """Tell whether the expression is the empty tuple."""
+    """Return whether the expression is the empty tuple."""
     return isinstance(expr, Tuple) and not expr.fields
 
 
 def type_of(expr: Expr) -> Type:
-    """Give the type of a checked expression."""
+    """Return the type of a checked expression."""
     assert expr.ty is not None, "the expression has not been through inference"
     return expr.ty

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def all_have(constructors: Iterable[ConstructorDef], name: str) -> bool:
-    """Tell whether constructors of a data type all have a field of one name and one type."""
+    """Return whether constructors of a data type all have a field of one name and one type."""
     types = {dict(zip(c.field_names, c.fields, strict=False)).get(name) for c in constructors}
     return len(types) == 1 and None not in types
 

@@ -41,7 +41,7 @@ class Library:
         return self._load()
 
     def link(self, module: Module) -> Module:
-        """Give the module with what it mentions of the library, and what that reaches; itself if
+        """Return the module with what it mentions of the library, and what that reaches; itself if
         it mentions nothing, or has everything already."""
         missing = [n for f in module.functions.values() for n in free_globals(f)]
         wanted = [n for n in self._reached(missing) if n not in module.functions]
@@ -54,7 +54,7 @@ class Library:
         return with_functions.with_adts(adts) if adts else with_functions
 
     def _reached(self, names: Iterable[str]) -> list[str]:
-        """Give the library's functions among names and all that they call, in its order."""
+        """Return the library's functions among names and all that they call, in its order."""
         found: set[str] = set()
         pending = [n for n in names if n.startswith(self._prefix)]
         while pending:
@@ -70,7 +70,7 @@ class Library:
         return self._calls[name]
 
     def _enclosed(self, names: Iterable[str]) -> list[str]:
-        """Give the library's data types among names and in their fields, in its order."""
+        """Return the library's data types among names and in their fields, in its order."""
         found: set[str] = set()
         pending = [n for n in dict.fromkeys(names) if n.startswith(self._prefix)]
         while pending:
@@ -86,7 +86,7 @@ def _data_types_of(adt: AdtDef) -> Iterator[str]:
 
 
 def _data_types(function: Function) -> Iterator[str]:
-    """Give the names of the data types that a function mentions, each perhaps several times."""
+    """Return the names of the data types that a function mentions, each perhaps several times."""
     for node in post_order(function):
         for var in bound_vars(node):
             yield from _named(var.ty)

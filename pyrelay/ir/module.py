@@ -35,14 +35,14 @@ class AdtDef:
     span: Span
 
     def constructor(self, name: str) -> ConstructorDef:
-        """Give the constructor of that name. Raises KeyError if there is none."""
+        """Return the constructor of that name. Raises KeyError if there is none."""
         for constructor in self.constructors:
             if constructor.name == name:
                 return constructor
         raise KeyError(name)
 
     def tag(self, name: str) -> int:
-        """Give the position of a constructor among its siblings."""
+        """Return the position of a constructor among its siblings."""
         return [c.name for c in self.constructors].index(name)
 
 
@@ -81,18 +81,19 @@ class Module:
         return replace(self, attributes={**self.attributes, key: value})
 
     def with_functions(self, functions: Mapping[str, Function]) -> Module:
-        """Give the module with functions replaced or added."""
+        """Return the module with functions replaced or added."""
         return replace(self, functions={**self.functions, **functions})
 
     def map_functions(self, change: Callable[[Function], Function]) -> Module:
-        """Give the module with what `change` makes of each function; itself if that is nothing."""
+        """Return the module with what `change` makes of each function; itself if that is
+        nothing."""
         functions = {name: change(function) for name, function in self.functions.items()}
         if all(functions[name] is old for name, old in self.functions.items()):
             return self
         return replace(self, functions=functions)
 
     def map_bodies(self, change: Callable[[Function], Expr]) -> Module:
-        """Give the module with what `change` makes of the body of each function; itself if that
+        """Return the module with what `change` makes of the body of each function; itself if that
         is nothing."""
 
         def changed(function: Function) -> Function:
@@ -102,7 +103,7 @@ class Module:
         return self.map_functions(changed)
 
     def with_adts(self, adts: Mapping[str, AdtDef]) -> Module:
-        """Give the module with data types replaced or added."""
+        """Return the module with data types replaced or added."""
         return replace(self, adts={**self.adts, **adts})
 
 

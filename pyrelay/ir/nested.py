@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Give what stands in a value that is no tuple, left to right."""
+    """Return what stands in a value that is no tuple, left to right."""
     pending = [value]
     while pending:
         current = pending.pop()
@@ -18,7 +18,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def map_nested(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Give a value with everything in it that is no tuple changed, left to right."""
+    """Return a value with everything in it that is no tuple changed, left to right."""
     if isinstance(value, tuple):
         return tuple(map_nested(part, change) for part in value)
     return change(value)

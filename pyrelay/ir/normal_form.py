@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def to_anf(module: Module) -> Module:
-    """Give the module with every function in A-normal form; itself if all are already."""
+    """Return the module with every function in A-normal form; itself if all are already."""
     functions = {name: normalise(function) for name, function in module.functions.items()}
     if all(functions[name] is old for name, old in module.functions.items()):
         return module
@@ -47,7 +47,7 @@ def to_anf(module: Module) -> Module:
 
 
 def normalise(function: Function) -> Function:
-    """Give one function in A-normal form; itself if it is already."""
+    """Return one function in A-normal form; itself if it is already."""
     result = run(_function(function, Names()))
     assert isinstance(result, Function)
     return result
@@ -62,7 +62,7 @@ class _Body:
         self.code: Final = BlockBuilder()
 
     def atom(self, value: Expr) -> Expr:
-        """Give an atom for a value, bound to a new variable unless it is one."""
+        """Return an atom for a value, bound to a new variable unless it is one."""
         if is_atom(value):
             return value
         return self.code.bind(Var(self.names.fresh(_hint(value)), value.ty, span=value.span), value)
@@ -85,7 +85,7 @@ def _function(function: Function, names: Names) -> Steps[Expr]:
 
 
 def _body(expr: Expr, names: Names, *, guard: bool = False) -> Steps[Expr]:
-    """Give an expression as the body of a scope of its own."""
+    """Return an expression as the body of a scope of its own."""
     body = _Body(names)
     result = yield _value(expr, body)
     if guard or not is_tail(result):
@@ -108,7 +108,7 @@ def _is_same(old: Expr, new: Expr) -> bool:
 
 
 def _value(expr: Expr, body: _Body) -> Steps[Expr]:
-    """Give an expression whose operands are atoms; what it needs first is bound in `body`."""
+    """Return an expression whose operands are atoms; what it needs first is bound in `body`."""
     outside = body.code.flavour
     while isinstance(expr, LetBlock):
         yield _bindings(expr, body)
@@ -133,7 +133,7 @@ def _bindings(block: LetBlock, body: _Body) -> Steps[None]:
 
 
 def _node(expr: Expr, body: _Body) -> Steps[Expr]:
-    """Give a node that is no let block, its operands made atoms and its branches bodies."""
+    """Return a node that is no let block, its operands made atoms and its branches bodies."""
     if is_atom(expr):
         return expr
     match expr:

@@ -86,12 +86,12 @@ class Param:
 
 
 def operand(name: str, *, promote: bool = False) -> Param:
-    """Give a required operand."""
+    """Return a required operand."""
     return Param(name, Role.OPERAND, REQUIRED, promote)
 
 
 def optional(name: str) -> Param:
-    """Give an operand that may be omitted."""
+    """Return an operand that may be omitted."""
     return Param(name, Role.OPERAND, None)
 
 
@@ -179,11 +179,11 @@ class Solver(Protocol):
     """What a type rule may ask of inference."""
 
     def resolve(self, ty: Type) -> Type:
-        """Give the type with everything known so far filled in."""
+        """Return the type with everything known so far filled in."""
         ...
 
     def resolve_dim(self, dim: Dim) -> Dim:
-        """Give the dim with everything known so far filled in."""
+        """Return the dim with everything known so far filled in."""
         ...
 
     def unify(self, left: Type, right: Type) -> None:
@@ -195,11 +195,11 @@ class Solver(Protocol):
         ...
 
     def fresh_dim(self, hint: str) -> Dim:
-        """Give a size that only the running program knows."""
+        """Return a size that only the running program knows."""
         ...
 
     def is_found_running(self, dim: Dim) -> bool:
-        """Tell whether a dim depends on a size that was made by `fresh_dim`; a solver that only
+        """Return whether a dim depends on a size that was made by `fresh_dim`; a solver that only
         checks what inference found says no."""
         ...
 
@@ -230,18 +230,18 @@ class RuleCall:
     solver: Solver
 
     def given(self, index: int) -> bool:
-        """Tell whether an optional operand is present."""
+        """Return whether an optional operand is present."""
         return self.types[index] != TupleType(())
 
     def type(self, index: int) -> Type:
-        """Give the type of an operand as far as known. Raises Stuck on a hole."""
+        """Return the type of an operand as far as known. Raises Stuck on a hole."""
         ty = self.solver.resolve(self.types[index])
         if isinstance(ty, TypeHole):
             raise Stuck(ty)
         return ty
 
     def tensor(self, index: int) -> TensorType:
-        """Give the type of an operand that must be a tensor. Raises Stuck or Clash."""
+        """Return the type of an operand that must be a tensor. Raises Stuck or Clash."""
         ty = self.type(index)
         if isinstance(ty, SizeType):
             return TensorType((), int64)
@@ -255,7 +255,7 @@ class RuleCall:
         )
 
     def _without_tensor(self, ty: Type) -> str | None:
-        """Give what to write for what is no tensor."""
+        """Return what to write for what is no tensor."""
         if isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List":
             return _OF_LISTS.get(self.op.name, _OF_LIST)
         if isinstance(ty, StrType):
@@ -263,7 +263,7 @@ class RuleCall:
         return None
 
     def tensors(self, index: int) -> tuple[TensorType, ...]:
-        """Give the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
+        """Return the types of an operand that must be a tuple of tensors. Raises Stuck or Clash."""
         ty = self.type(index)
         if not isinstance(ty, TupleType):
             is_list = isinstance(ty, AdtType) and ty.name == f"{PRELUDE}List"
@@ -287,7 +287,7 @@ class RuleCall:
         return tuple(found)
 
     def known_dtype(self, dtype: AnyDType) -> AnyDType:
-        """Give a dtype that is known. Raises Stuck on a hole, unless inference is settling."""
+        """Return a dtype that is known. Raises Stuck on a hole, unless inference is settling."""
         if isinstance(dtype, DTypeHole) and not self.solver.settling:
             raise Stuck(dtype)
         return dtype
@@ -305,7 +305,7 @@ class RuleCall:
         return _SAID.get(self.op.name, self.op.name)
 
     def operand_name(self, index: int) -> str:
-        """Give the parameter name of an operand."""
+        """Return the parameter name of an operand."""
         names = [p.name for p in self.op.params if p.role is Role.OPERAND]
         return names[index] if index < len(names) else str(index)
 

@@ -30,7 +30,7 @@ CONSTRUCTOR: Final = "Own"
 
 
 def has_own_sizes(ty: Type) -> bool:
-    """Tell whether a type is that of tensors with sizes of their own."""
+    """Return whether a type is that of tensors with sizes of their own."""
     return isinstance(ty, AdtType) and names_own_sizes(ty.name)
 
 

@@ -8,10 +8,10 @@ from .types import UNKNOWN
 
 
 def placeholder(span: Span) -> Constant:
-    """Give what stands for an expression in which a mistake was found: it has any type."""
+    """Return what stands for an expression in which a mistake was found: it has any type."""
     return Constant(0, UNKNOWN, span=span)
 
 
 def is_placeholder(expr: Expr) -> bool:
-    """Tell whether an expression stands for one in which a mistake was found."""
+    """Return whether an expression stands for one in which a mistake was found."""
     return isinstance(expr, Constant) and expr.ty == UNKNOWN

@@ -29,7 +29,7 @@ from .types import AdtType, Type, map_type
 
 
 def rename(module: Module, change: Callable[[str], str]) -> Module:
-    """Give the module with every global function and data type, mentioned or defined, renamed."""
+    """Return the module with every global function and data type, mentioned or defined, renamed."""
     renaming = _Renaming(change)
     functions = {change(name): renaming.function(f) for name, f in module.functions.items()}
     adts = {change(name): renaming.adt(a) for name, a in module.adts.items()}

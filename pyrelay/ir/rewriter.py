@@ -39,13 +39,13 @@ class Rewriter:
         """The variables that are gone, and what stands for them."""
 
     def walked(self, function: Function) -> Function:
-        """Give a function after the walk; itself if nothing changed."""
+        """Return a function after the walk; itself if nothing changed."""
         rebuilt = rebuild(function, (run(self.body(function.body)),))
         assert isinstance(rebuilt, Function)
         return rebuilt
 
     def body(self, expr: Expr) -> Steps[Expr]:
-        """Give the body of a scope of its own."""
+        """Return the body of a scope of its own."""
         code = BlockBuilder()
         result = yield self.splice(expr, code)
         closed = code.close(result)
@@ -79,7 +79,7 @@ class Rewriter:
         code.bind(binding.var, value)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give what becomes of the value of a binding, or of what ends a body."""
+        """Return what becomes of the value of a binding, or of what ends a body."""
         match expr:
             case Function(body=body):
                 return rebuild(expr, ((yield self.body(body)),))
@@ -98,14 +98,14 @@ class Rewriter:
                 return rebuild(expr, tuple(map(self.atom, children(expr))))
 
     def clause(self, clause: Clause) -> Steps[list[Expr]]:
-        """Give the guard, if there is one, and the body of a clause."""
+        """Return the guard, if there is one, and the body of a clause."""
         guard: list[Expr] = []
         if clause.guard is not None:
             guard.append((yield self.body(clause.guard)))
         return [*guard, (yield self.body(clause.body))]
 
     def atom(self, atom: Expr) -> Expr:
-        """Give what stands for an atom."""
+        """Return what stands for an atom."""
         return self.atoms.get(atom, atom)
 
     def let(self, var: Var, atom: Expr, code: BlockBuilder) -> None:
@@ -116,12 +116,12 @@ class Rewriter:
             code.bind(var, atom)
 
     def _is_polymorphic(self, atom: Expr) -> bool:
-        """Tell whether an atom is a function that a call would have to instantiate."""
+        """Return whether an atom is a function that a call would have to instantiate."""
         return isinstance(atom, GlobalVar) and bool(self._module.functions[atom.name].type_params)
 
 
 def stands_for(atom: Expr, ty: Type) -> bool:
-    """Tell whether an atom may stand wherever a variable of a type did.
+    """Return whether an atom may stand wherever a variable of a type did.
 
     If the types differ in sizes it may not: that of the variable may show a size that is needed.
     """

@@ -9,7 +9,7 @@ from .types import DType, bfloat16, float16
 
 
 def nearest(value: float, dtype: DType) -> float:
-    """Give the number that a half type holds for one, as a tensor of it would: rounded to float32
+    """Return the number that a half type holds for one, as a tensor of it would: rounded to float32
     first, and to an even last bit from the middle of two. Other dtypes hold what they are given."""
     if dtype not in (float16, bfloat16) or not math.isfinite(value):
         return value

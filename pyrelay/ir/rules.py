@@ -14,7 +14,7 @@ from .types import AnyDType, DType, TensorType, Type, bool_, float32, int64, is_
 
 
 def broadcast_dims(call: RuleCall, left: Dim, right: Dim, *, stretches: bool = False) -> Dim:
-    """Give the dim of two broadcast dims. Raises Stuck while a choice is open, Clash if none is.
+    """Return the dim of two broadcast dims. Raises Stuck while a choice is open, Clash if none is.
 
     A 1 gives way. A dim not known yet is not guessed in argument position, since it may turn out
     to be 1; when inference settles, equality is chosen. With `stretches` either of two sizes may
@@ -49,7 +49,7 @@ def told_dim(call: RuleCall, left: Dim, right: Dim) -> Dim:
 def broadcast_shapes(
     call: RuleCall, shapes: Sequence[tuple[Dim, ...]], *, stretches: bool = False
 ) -> tuple[Dim, ...]:
-    """Give the broadcast of shapes, aligned at the last dim. Raises Stuck or Clash."""
+    """Return the broadcast of shapes, aligned at the last dim. Raises Stuck or Clash."""
     result = shapes[0]
     for shape in shapes[1:]:
         longer, shorter = (result, shape) if len(result) >= len(shape) else (shape, result)
@@ -62,7 +62,7 @@ def broadcast_shapes(
 
 
 def elementwise(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
-    """Give the rule of an operator on broadcast operands; `result` gives the result's dtype."""
+    """Return the rule of an operator on broadcast operands; `result` gives the result's dtype."""
 
     def rule(call: RuleCall) -> Type:
         operands = [call.tensor(i) for i in range(len(call.types))]
@@ -105,7 +105,7 @@ predicate: TypeRule = elementwise(_bool)
 
 
 def axis(call: RuleCall, dim: int, rank: int, index: int = 0) -> int:
-    """Give a dim counted from 0. Raises Clash when the tensor has no such dim."""
+    """Return a dim counted from 0. Raises Clash when the tensor has no such dim."""
     if not -rank <= dim < rank:
         many = "1 dimension" if rank == 1 else f"{rank} dimensions"
         call.clash(f"`{call.said}` has no dim {dim} here: the tensor has {many}", index)
@@ -115,7 +115,7 @@ def axis(call: RuleCall, dim: int, rank: int, index: int = 0) -> int:
 def axes(
     call: RuleCall, dims: int | tuple[int, ...] | None, rank: int, index: int = 0
 ) -> tuple[int, ...]:
-    """Give dims counted from 0, in order; None means all. Raises Clash on a repeat."""
+    """Return dims counted from 0, in order; None means all. Raises Clash on a repeat."""
     if dims is None:
         return tuple(range(rank))
     given = (dims,) if isinstance(dims, int) else dims
@@ -126,14 +126,14 @@ def axes(
 
 
 def drop_axes(shape: Sequence[Dim], dropped: Sequence[int], *, keepdim: bool) -> tuple[Dim, ...]:
-    """Give the shape after a reduction over the dims `dropped`."""
+    """Return the shape after a reduction over the dims `dropped`."""
     if keepdim:
         return tuple(ONE if i in dropped else d for i, d in enumerate(shape))
     return tuple(d for i, d in enumerate(shape) if i not in dropped)
 
 
 def floating(call: RuleCall, index: int) -> TensorType:
-    """Give the type of an operand that must be a float tensor. Raises Stuck or Clash."""
+    """Return the type of an operand that must be a float tensor. Raises Stuck or Clash."""
     ty = call.tensor(index)
     dtype = call.known_dtype(ty.dtype)
     if isinstance(ty.dtype, DType) and not is_float(dtype):
@@ -146,7 +146,7 @@ def floating(call: RuleCall, index: int) -> TensorType:
 
 
 def integral(call: RuleCall, index: int) -> TensorType:
-    """Give the type of an operand that must be an integer tensor. Raises Stuck or Clash."""
+    """Return the type of an operand that must be an integer tensor. Raises Stuck or Clash."""
     ty = call.tensor(index)
     if is_float(ty.dtype) or ty.dtype == bool_:
         call.clash(
@@ -157,7 +157,7 @@ def integral(call: RuleCall, index: int) -> TensorType:
 
 
 def with_rank(call: RuleCall, index: int, *ranks: int) -> TensorType:
-    """Give the type of an operand that must have one of the ranks. Raises Stuck or Clash."""
+    """Return the type of an operand that must have one of the ranks. Raises Stuck or Clash."""
     ty = call.tensor(index)
     if ty.rank not in ranks:
         wanted = " or ".join(str(r) for r in ranks)
@@ -179,7 +179,7 @@ def expect(call: RuleCall, index: int, ty: TensorType, message: str) -> None:
 
 
 def common_dtype(call: RuleCall, tensors: Sequence[TensorType]) -> AnyDType:
-    """Give the one dtype of tensors, which are the first operand. Raises Clash if they differ."""
+    """Return the one dtype of tensors, which are the first operand. Raises Clash if they differ."""
     first = tensors[0]
     for other in tensors[1:]:
         try:
@@ -194,7 +194,7 @@ def common_dtype(call: RuleCall, tensors: Sequence[TensorType]) -> AnyDType:
 
 
 def same_as_operand(index: int = 0) -> TypeRule:
-    """Give the rule whose result has the type of one operand."""
+    """Return the rule whose result has the type of one operand."""
     return lambda call: call.tensor(index)
 
 

@@ -77,12 +77,12 @@ def run(steps: Steps[T]) -> T:
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
-    """Give the expressions directly inside, in order of evaluation."""
+    """Return the expressions directly inside, in order of evaluation."""
     return _SHAPES[type(expr)].children(expr)
 
 
 def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
-    """Give the same node around other children, in the order of `children`.
+    """Return the same node around other children, in the order of `children`.
 
     The node itself is given back when no child changed.
     """
@@ -93,7 +93,7 @@ def rebuild(expr: Expr, inside: Sequence[Expr]) -> Expr:
 
 
 def attr_exprs(call: Call) -> Iterator[Expr]:
-    """Give the expressions among a call's attributes; there are some only before inference."""
+    """Return the expressions among a call's attributes; there are some only before inference."""
     return (v for v in leaves(tuple(call.attrs.values())) if isinstance(v, Expr))
 
 
@@ -177,7 +177,7 @@ _SHAPES: Final[dict[type[Expr], _Shape]] = {
 
 
 def pre_order(expr: Expr) -> Iterator[Expr]:
-    """Give the expression and then every one inside, parents before children."""
+    """Return the expression and then every one inside, parents before children."""
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -186,7 +186,7 @@ def pre_order(expr: Expr) -> Iterator[Expr]:
 
 
 def post_order(expr: Expr) -> Iterator[Expr]:
-    """Give every expression inside and then the expression, children before parents."""
+    """Return every expression inside and then the expression, children before parents."""
     stack: list[tuple[Expr, bool]] = [(expr, False)]
     while stack:
         node, expanded = stack.pop()
@@ -199,7 +199,7 @@ def post_order(expr: Expr) -> Iterator[Expr]:
 
 
 def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Give the expression with `change` applied to every node, children first."""
+    """Return the expression with `change` applied to every node, children first."""
     done: list[Expr] = []
     stack: list[tuple[Expr, int]] = [(expr, -1)]
     while stack:
@@ -216,7 +216,7 @@ def rewrite(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def pattern_vars(pattern: Pattern) -> tuple[Var, ...]:
-    """Give the variables a pattern binds, left to right."""
+    """Return the variables a pattern binds, left to right."""
     found: list[Var] = []
     pending = [pattern]
     while pending:
@@ -232,7 +232,7 @@ def pattern_vars(pattern: Pattern) -> tuple[Var, ...]:
 
 
 def takes_all(pattern: Pattern) -> bool:
-    """Tell whether a pattern is a wildcard or a name, and so matches any value."""
+    """Return whether a pattern is a wildcard or a name, and so matches any value."""
     while isinstance(pattern, BindPattern):
         if pattern.inner is None:
             return True
@@ -241,7 +241,7 @@ def takes_all(pattern: Pattern) -> bool:
 
 
 def bound_vars(expr: Expr) -> tuple[Var, ...]:
-    """Give the variables that this node, not its children, brings into scope."""
+    """Return the variables that this node, not its children, brings into scope."""
     match expr:
         case LetBlock(bindings):
             return tuple(b.var for b in bindings)
@@ -254,7 +254,7 @@ def bound_vars(expr: Expr) -> tuple[Var, ...]:
 
 
 def free_vars(expr: Expr) -> tuple[Var, ...]:
-    """Give the variables used but not bound inside, in order of first use.
+    """Return the variables used but not bound inside, in order of first use.
 
     Each variable is bound once in a well-formed program, so scopes need no tracking.
     """
@@ -269,7 +269,7 @@ def free_vars(expr: Expr) -> tuple[Var, ...]:
 
 
 def free_globals(expr: Expr) -> tuple[str, ...]:
-    """Give the names of the global functions mentioned, in order of first mention."""
+    """Return the names of the global functions mentioned, in order of first mention."""
     found: dict[str, None] = {}
     for node in post_order(expr):
         if isinstance(node, GlobalVar):
@@ -278,7 +278,7 @@ def free_globals(expr: Expr) -> tuple[str, ...]:
 
 
 def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """Give the expression with free variables replaced. Values must not be captured: they are
+    """Return the expression with free variables replaced. Values must not be captured: they are
     atoms, or their variables are bound nowhere inside."""
     if not values:
         return expr
@@ -286,7 +286,7 @@ def substitute(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
 
 
 def replace_params(function: Function, others: Mapping[Var, Var]) -> Function:
-    """Give the function with some of its parameters replaced by others, in its body too."""
+    """Return the function with some of its parameters replaced by others, in its body too."""
     if not others:
         return function
     params = tuple(others.get(p, p) for p in function.params)
@@ -294,7 +294,7 @@ def replace_params(function: Function, others: Mapping[Var, Var]) -> Function:
 
 
 def map_pattern(pattern: Pattern, change: Callable[[Var], Var]) -> Pattern:
-    """Give the pattern with its variables replaced. Patterns nest as deep as a user writes."""
+    """Return the pattern with its variables replaced. Patterns nest as deep as a user writes."""
     match pattern:
         case BindPattern(var, inner):
             new_inner = None if inner is None else map_pattern(inner, change)
@@ -306,7 +306,7 @@ def map_pattern(pattern: Pattern, change: Callable[[Var], Var]) -> Pattern:
 
 
 def let(bindings: Sequence[Binding], body: Expr, flavour: Flavour = Flavour.PURE) -> Expr:
-    """Give the body under the bindings; the body itself when there are none."""
+    """Return the body under the bindings; the body itself when there are none."""
     if not bindings:
         return body
     span = bindings[0].value.span
@@ -314,7 +314,7 @@ def let(bindings: Sequence[Binding], body: Expr, flavour: Flavour = Flavour.PURE
 
 
 def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
-    """Give the chain of let blocks at the head of an expression, and the body under them all."""
+    """Return the chain of let blocks at the head of an expression, and the body under them all."""
     blocks: list[LetBlock] = []
     while isinstance(expr, LetBlock):
         blocks.append(expr)
@@ -323,7 +323,8 @@ def spine(expr: Expr) -> tuple[list[LetBlock], Expr]:
 
 
 def refresh(expr: Expr) -> Expr:
-    """Give a copy in which every variable bound inside is new, so both may stand in one program."""
+    """Return a copy in which every variable bound inside is new, so both may stand in one
+    program."""
     renamed: dict[Var, Var] = {}
     for node in post_order(expr):
         for var in bound_vars(node):

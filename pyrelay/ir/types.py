@@ -194,17 +194,17 @@ FLOAT: Final = TensorType((), float32)
 
 
 def tensor_type(dtype: DType, *shape: Dim | int | str) -> TensorType:
-    """Give a tensor type from dims, integers and dim names."""
+    """Return a tensor type from dims, integers and dim names."""
     return TensorType(tuple(Dim.of(d) for d in shape), dtype)
 
 
 def as_arguments(params: Iterable[TypeParam]) -> tuple[Type | Dim, ...]:
-    """Give type parameters as arguments that stand for themselves."""
+    """Return type parameters as arguments that stand for themselves."""
     return tuple(Dim.atom(p) if isinstance(p, DimVar) else p for p in params)
 
 
 def parts(ty: Type) -> tuple[Type, ...]:
-    """Give the types directly inside a type."""
+    """Return the types directly inside a type."""
     match ty:
         case TupleType(fields):
             return fields
@@ -235,7 +235,7 @@ def with_dims(ty: TensorType, found: tuple[Dim, ...]) -> TensorType:
 
 
 def subtypes(ty: Type) -> Iterator[Type]:
-    """Give the type and every type inside it."""
+    """Return the type and every type inside it."""
     pending = [ty]
     while pending:
         current = pending.pop()
@@ -244,7 +244,7 @@ def subtypes(ty: Type) -> Iterator[Type]:
 
 
 def dims(ty: Type) -> Iterator[Dim]:
-    """Give every dim that the type mentions, in order, repeats included."""
+    """Return every dim that the type mentions, in order, repeats included."""
     for part in subtypes(ty):
         match part:
             case TensorType(shape):
@@ -258,7 +258,7 @@ def dims(ty: Type) -> Iterator[Dim]:
 
 
 def dim_names(ty: Type) -> frozenset[str]:
-    """Give the names of all sizes in the type, those it quantifies itself excepted."""
+    """Return the names of all sizes in the type, those it quantifies itself excepted."""
     if isinstance(ty, FnType):
         bound = {p.name for p in ty.type_params if isinstance(p, DimVar)}
         inner = frozenset[str]().union(*(dim_names(p) for p in parts(ty)))
@@ -274,7 +274,7 @@ def dim_names(ty: Type) -> frozenset[str]:
 def map_type(
     ty: Type, on_type: Callable[[Type], Type | None], on_dim: Callable[[Dim], Dim]
 ) -> Type:
-    """Give the type rebuilt: `on_type` may replace a part whole, `on_dim` replaces every dim.
+    """Return the type rebuilt: `on_type` may replace a part whole, `on_dim` replaces every dim.
 
     Type nesting is what a user writes, so this one walk may recurse.
     """
@@ -315,13 +315,13 @@ class Substitution:
     types: dict[str, Type]
 
     def __call__(self, ty: Type) -> Type:
-        """Give the type with its parameters replaced."""
+        """Return the type with its parameters replaced."""
         if not self.dims and not self.types:
             return ty
         return map_type(ty, self._type, self.dim)
 
     def dim(self, dim: Dim) -> Dim:
-        """Give the dim with its names replaced."""
+        """Return the dim with its names replaced."""
         return dim.rename(self.dims)
 
     def _type(self, ty: Type) -> Type | None:
@@ -341,7 +341,7 @@ class Substitution:
 
 
 def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) -> Substitution:
-    """Give the replacement of `params` by `args`, which must agree in kind and number."""
+    """Return the replacement of `params` by `args`, which must agree in kind and number."""
     found = Substitution({}, {})
     for param, arg in zip(params, args, strict=True):
         if isinstance(param, DimVar):
@@ -354,7 +354,7 @@ def substitution(params: tuple[TypeParam, ...], args: tuple[Type | Dim, ...]) ->
 
 
 def is_differentiable(ty: Type) -> bool:
-    """Tell whether a value of the type can carry a cotangent: it holds a float somewhere, not
+    """Return whether a value of the type can carry a cotangent: it holds a float somewhere, not
     counting what cells hold."""
     pending = [ty]
     while pending:
@@ -371,33 +371,33 @@ def is_differentiable(ty: Type) -> bool:
 
 
 def known_dtype(ty: Type) -> DType:
-    """Give the dtype of the type of a tensor or number in a typed program."""
+    """Return the dtype of the type of a tensor or number in a typed program."""
     assert isinstance(ty, TensorType)
     assert isinstance(ty.dtype, DType)
     return ty.dtype
 
 
 def fits(value: int, dtype: DType) -> bool:
-    """Tell whether an integer is one of an integer dtype."""
+    """Return whether an integer is one of an integer dtype."""
     if dtype.name.startswith("u"):
         return 0 <= value < 1 << dtype.bits
     return -(1 << (dtype.bits - 1)) <= value < 1 << (dtype.bits - 1)
 
 
 def is_float(dtype: AnyDType) -> bool:
-    """Tell whether elements of the dtype are real numbers."""
+    """Return whether elements of the dtype are real numbers."""
     return isinstance(dtype, DType) and dtype.kind is DTypeKind.FLOAT
 
 
 def names_own_sizes(name: str) -> bool:
-    """Tell whether a data type, by its name, is one of tensors that each have sizes of their own
+    """Return whether a data type, by its name, is one of tensors that each have sizes of their own
     (`own_sizes.py`)."""
     marks = name.rpartition(".")[2]
     return name.startswith(OWN_SIZES) and name.count(".") == 2 and not marks.strip("av")
 
 
 def show(ty: Type) -> str:
-    """Give the type in the user's own notation, as it would be annotated."""
+    """Return the type in the user's own notation, as it would be annotated."""
     match ty:
         case TensorType(shape, dtype):
             name = _SCALAR_NAMES.get(str(_likely(dtype)), str(_likely(dtype)))
@@ -442,7 +442,7 @@ def _part(ty: Type) -> str:
 
 
 def _likely(dtype: AnyDType) -> DType | str:
-    """Give the element type that one not known yet takes if nothing more is said of it."""
+    """Return the element type that one not known yet takes if nothing more is said of it."""
     if isinstance(dtype, DType):
         return dtype
     return "an unknown number" if dtype.weak is None else DEFAULT_DTYPE[dtype.weak]
@@ -458,7 +458,7 @@ def _list(shape: tuple[Dim, ...]) -> str:
 
 
 def _size(dim: Dim) -> str:
-    """Give the text of a dim; a size that is not known yet is `Any`, as in annotations."""
+    """Return the text of a dim; a size that is not known yet is `Any`, as in annotations."""
     if dim == ANY_DIMS:
         return "..."
     return re.sub(r"\?\d+", "Any", str(dim)) if dim.has_holes() else str(dim)

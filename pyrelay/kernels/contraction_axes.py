@@ -55,7 +55,7 @@ class Sorts:
 
 
 def sorts_of(found: Product) -> Sorts | str:
-    """Give the dims of a sum of products by sort; why it is no product of matrices, if it is
+    """Return the dims of a sum of products by sort; why it is no product of matrices, if it is
     not."""
     return _sorts_of(found.subscripts, found.result, tuple(found.sizes.items()))
 

@@ -44,17 +44,17 @@ class Cost:
 
 
 def bytes_of(ty: Type) -> int:
-    """Give the bytes of one element of a tensor or integer."""
+    """Return the bytes of one element of a tensor or integer."""
     return dtype_of(ty).bits // 8
 
 
 def size_of(ty: Type) -> Dim:
-    """Give the bytes that a tensor or integer fills."""
+    """Return the bytes that a tensor or integer fills."""
     return product(shape_of(ty)) * bytes_of(ty)
 
 
 def cost_of(group: Group) -> Cost:
-    """Give what a kernel costs."""
+    """Return what a kernel costs."""
     record = Recording(is_leaf=group.leaves.__contains__)
     reader = Reader(bindings_of(group.function.body), record)
     repeated = _read(group, reader, record)
@@ -136,7 +136,7 @@ def _read_products(group: Group, reader: Reader, record: Recording) -> Dim:
 
 
 def _combined(group: Group) -> Dim:
-    """Give how many elements are combined by reductions, sums of products and scatters."""
+    """Return how many elements are combined by reductions, sums of products and scatters."""
     reductions = (*group.reductions, *group.beside)
     total = sum_of(product(shape_of(type_of(r.operand))) for r in reductions)
     total = total + 2 * sum_of(product(tuple(p.sizes.values())) for p in group.products)
@@ -147,7 +147,7 @@ def _combined(group: Group) -> Dim:
 
 
 def _places(index: Iterable[Dim], record: Recording, all_places: Dim) -> Dim:
-    """Give how many places a value is computed for, or read at: one for each value of the
+    """Return how many places a value is computed for, or read at: one for each value of the
     coordinates it depends on, all of them where it is found by what the run computes."""
     names = dict.fromkeys(a for d in index for a in sorted(d.names()))
     sizes = {name: record.places.size(name) for name in names}
@@ -157,7 +157,7 @@ def _places(index: Iterable[Dim], record: Recording, all_places: Dim) -> Dim:
 
 
 def _least(count: Dim, size: Dim) -> Dim:
-    """Give the smaller of two counts, by estimate where it is not provable."""
+    """Return the smaller of two counts, by estimate where it is not provable."""
     if at_most(count, size):
         return count
     return size if at_most(size, count) or estimate(size) <= estimate(count) else count

@@ -17,7 +17,7 @@ from .recording import Recording
 
 
 def is_said(call: Call) -> bool:
-    """Tell whether the body of an operator says something of a call; True where it has none."""
+    """Return whether the body of an operator says something of a call; True where it has none."""
     assert isinstance(call.callee, Op)
     types = [type_of(a) for a in call.args]
     match inside(call.callee.lowering):
@@ -47,7 +47,7 @@ class _Unread:
         return self
 
     def within(self, index: Sequence[Dim], inside: Any, otherwise: Any) -> Any:
-        """Give an element."""
+        """Return an element."""
         return self
 
 

@@ -130,7 +130,7 @@ def _of_kernel(name: str, group: Group) -> Step:
 
 
 def _steps(body: Expr, kernels: Mapping[str, Step]) -> Iterable[Step]:
-    """Give the kernels and calls of torch in a body, those of its branches included."""
+    """Return the kernels and calls of torch in a body, those of its branches included."""
     for node in post_order(body):
         match node:
             case Call(GlobalVar(name)) if name in kernels:
@@ -190,7 +190,7 @@ def _bytes(count: Dim) -> str:
 
 
 def _place(spans: Iterable[Span]) -> str:
-    """Give the lines of spans, file by file."""
+    """Return the lines of spans, file by file."""
     found: dict[str, set[int]] = {}
     for span in spans:
         if span.file is not BUILTIN:
@@ -199,7 +199,7 @@ def _place(spans: Iterable[Span]) -> str:
 
 
 def _laid_out(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Give rows as lines with their columns under each other."""
+    """Return rows as lines with their columns under each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()

@@ -85,20 +85,21 @@ class Domain:
         return tuple(found)
 
     def is_whole(self, shape: Sequence[Dim]) -> bool:
-        """Tell whether a value of a shape has an element for each place, not for each kept one."""
+        """Return whether a value of a shape has an element for each place, not for each kept
+        one."""
         return product(tuple(shape)) == product(self.shape)
 
     def covers(self, shape: Sequence[Dim]) -> bool:
-        """Tell whether a value of a shape has an element for each place, or each kept one."""
+        """Return whether a value of a shape has an element for each place, or each kept one."""
         return product(tuple(shape)) in (product(self.shape), product(self.kept))
 
     def at(self, kept: Sequence[Dim], reduced: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Give the place with these coordinates of the kept dims, and of the reduced ones."""
+        """Return the place with these coordinates of the kept dims, and of the reduced ones."""
         left, right = iter(kept), iter(reduced)
         return tuple(next(right if i in self.reduced else left) for i in range(len(self.shape)))
 
     def place(self, places: Places, index: Sequence[Dim], shape: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Give where a value of a shape has its element for the place `index` of the domain."""
+        """Return where a value of a shape has its element for the place `index` of the domain."""
         if self.is_whole(shape):
             return places.relocated(index, self.shape, shape)
         kept = tuple(c for i, c in enumerate(index) if i not in self.reduced)
@@ -206,12 +207,12 @@ class NoGroup(Exception):  # noqa: N818  the answer of a question that fusion as
 
 
 def stores(function: Function) -> bool:
-    """Tell whether a kernel function gives or overwrites anything."""
+    """Return whether a kernel function gives or overwrites anything."""
     return bool(_outputs(function))
 
 
 def group_of(function: Function) -> Group:
-    """Give the group that a function without branches is. Raises NoGroup."""
+    """Return the group that a function without branches is. Raises NoGroup."""
     outputs = _outputs(function)
     if not outputs:
         raise NoGroup("nothing is stored")
@@ -238,7 +239,7 @@ def group_of(function: Function) -> Group:
 
 
 def _outputs(function: Function) -> tuple[Output, ...]:
-    """Give what a kernel function stores: overwritten parameters in order, then its results."""
+    """Return what a kernel function stores: overwritten parameters in order, then its results."""
     found: list[Output] = []
     for value in bindings_of(function.body).values():
         match value:
@@ -254,7 +255,7 @@ def _outputs(function: Function) -> tuple[Output, ...]:
 
 
 def _special(var: Var, value: Expr) -> Reduced | Product | Scattered | None:
-    """Give what a binding is, if it is not said element by element. Raises NoGroup."""
+    """Return what a binding is, if it is not said element by element. Raises NoGroup."""
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return None
     match inside(value.callee.lowering):
@@ -276,7 +277,7 @@ def _special(var: Var, value: Expr) -> Reduced | Product | Scattered | None:
 
 
 def reduced_of(var: Var, call: Call) -> Reduced:
-    """Give the reduction that a call of one is."""
+    """Return the reduction that a call of one is."""
     assert isinstance(call.callee, Op)
     lowering = inside(call.callee.lowering)
     assert isinstance(lowering, Reduction)
@@ -289,7 +290,7 @@ def reduced_of(var: Var, call: Call) -> Reduced:
 
 
 def product_of(var: Var, call: Call) -> Product | None:
-    """Give the sum of products that a call of a contraction is, if it is one."""
+    """Return the sum of products that a call of a contraction is, if it is one."""
     assert isinstance(call.callee, Op)
     lowering = inside(call.callee.lowering)
     if not isinstance(lowering, Contraction) or lowering.fused is None:
@@ -312,7 +313,7 @@ def product_of(var: Var, call: Call) -> Product | None:
 
 
 def space_of(found: Product) -> Space | None:
-    """Give the places that a sum of products is over, and its dtype: sums that agree in these may
+    """Return the places that a sum of products is over, and its dtype: sums that agree in these may
     share a kernel. None where it is not one of matrices."""
     sorts = sorts_of(found)
     return None if isinstance(sorts, str) else (dtype_of(type_of(found.var)), sorts.structure)
@@ -324,7 +325,7 @@ def _contraction(
     products: tuple[Product, ...],
     reductions: Sequence[Reduced],
 ) -> Group:
-    """Give a pass with sums of products, and with reductions of these or beside them. Raises
+    """Return a pass with sums of products, and with reductions of these or beside them. Raises
     NoGroup."""
     first = products[0]
     shape = shape_of(type_of(first.var))
@@ -349,14 +350,15 @@ def _contraction(
 
 
 def domains_of(space: Space, shape: Sequence[Dim]) -> tuple[Domain, Domain]:
-    """Give the places of the result of a sum of products with its columns reduced, or its rows."""
+    """Return the places of the result of a sum of products with its columns reduced, or its
+    rows."""
     _, structure = space
     axes = {n: tuple(i for i, (m, _) in enumerate(structure) if m == n) for n in (COLUMN, ROW)}
     return Domain(tuple(shape), axes[COLUMN]), Domain(tuple(shape), axes[ROW])
 
 
 def lies_beside(own: Domain, found: Product, domain: Domain) -> bool:
-    """Tell whether a reduction over `own` can be made in the loop of a sum of products of whose
+    """Return whether a reduction over `own` can be made in the loop of a sum of products of whose
     result the reduced dims of `domain` are not its own: it goes over as many places as the loop
     does, and keeps as many."""
     sorts = sorts_of(found)
@@ -367,7 +369,7 @@ def lies_beside(own: Domain, found: Product, domain: Domain) -> bool:
 
 
 def _depends(function: Function, on: Collection[Var]) -> set[Expr]:
-    """Give what is bound in a function and made of some of its variables, these included."""
+    """Return what is bound in a function and made of some of its variables, these included."""
     found: set[Expr] = set(on)
     for binding in straight_line(function.body)[0]:
         if not found.isdisjoint(children(binding.value)) or binding.value in found:
@@ -376,7 +378,7 @@ def _depends(function: Function, on: Collection[Var]) -> set[Expr]:
 
 
 def _rows(function: Function, outputs: tuple[Output, ...], reductions: Sequence[Reduced]) -> Group:
-    """Give a pass with reductions; the domain is that of the first. Raises NoGroup."""
+    """Return a pass with reductions; the domain is that of the first. Raises NoGroup."""
     domain = reductions[0].domain
     if any(r.domain.merged != domain.merged for r in reductions):
         raise NoGroup("its reductions go over different dims")

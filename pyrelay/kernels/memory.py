@@ -51,7 +51,7 @@ class Plan:
 
 
 def plan_memory(region: Function, kernels: Iterable[str]) -> Plan:
-    """Give the plan of a region function. Only what kernels make is planned: torch's operators
+    """Return the plan of a region function. Only what kernels make is planned: torch's operators
     allocate for themselves."""
     return _Planner(region, frozenset(kernels)).plan()
 
@@ -75,7 +75,7 @@ class _Planner:
                     pass
 
     def plan(self) -> Plan:
-        """Give the slots."""
+        """Return the slots."""
         for time, binding in enumerate(self._bindings):
             for var in self._held(binding.value):
                 self._last[var] = time
@@ -107,7 +107,7 @@ class _Planner:
         return Plan(slots, tuple(sizes))
 
     def _made_by(self, var: Var, value: Expr) -> tuple[Var, ...] | None:
-        """Give the values that the call of a kernel makes; None for what is no such call."""
+        """Return the values that the call of a kernel makes; None for what is no such call."""
         match value:
             case Call(GlobalVar(name)) if name in self._kernels:
                 return (var,) if isinstance(var.ty, TensorType) else tuple(self._parts.get(var, ()))
@@ -115,11 +115,11 @@ class _Planner:
                 return None
 
     def _held(self, value: Expr) -> tuple[Var, ...]:
-        """Give the planned values that an expression uses."""
+        """Return the planned values that an expression uses."""
         return tuple(v for a in mentioned(value) for v in self._holds.get(a, ()))
 
     def _shown(self, value: Expr) -> tuple[Var, ...]:
-        """Give the planned values whose storage what an expression gives may share."""
+        """Return the planned values whose storage what an expression gives may share."""
         match value:
             case Call(Op() as op) if makes_storage(op) and overwritten_operand(op) is None:
                 return ()
@@ -132,7 +132,7 @@ _WINDOW: Final = 32
 
 
 def _fit(size: Dim, free: list[int], sizes: list[Dim]) -> int:
-    """Give a slot for so many bytes and take it: one as large, else the smallest that is provably
+    """Return a slot for so many bytes and take it: one as large, else the smallest that is provably
     larger, else the largest that is provably smaller, which grows, else a new one."""
     near = free[-_WINDOW:]
     equal = [s for s in near if sizes[s] == size]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def written_parameters(module: Module, name: str) -> tuple[int, ...]:
-    """Give the positions of the parameters of a region function in whose storage it writes: through
-    its kernels, or by itself."""
+    """Return the positions of the parameters of a region function in whose storage it writes:
+    through its kernels, or by itself."""
     function = module.functions[name]
     positions = {p: i for i, p in enumerate(function.params)}
     found: set[int] = set()

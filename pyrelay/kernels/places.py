@@ -27,7 +27,7 @@ class Places:
         self._simple: Final[dict[DimAtom, Dim]] = {}
 
     def coordinate(self, name: str, size: Dim) -> Dim:
-        """Give a new coordinate of a dim of a size; names are unlike those of sizes.
+        """Return a new coordinate of a dim of a size; names are unlike those of sizes.
 
         The only coordinate of a dim of size 1 is 0.
         """
@@ -38,15 +38,15 @@ class Places:
         return Dim.of(name)
 
     def size(self, coordinate: str) -> Dim | None:
-        """Give the size of the dim that a coordinate is of; None for what is no coordinate."""
+        """Return the size of the dim that a coordinate is of; None for what is no coordinate."""
         return self._sizes.get(coordinate)
 
     def index(self, prefix: str, shape: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Give a new coordinate for each dim of a shape: the prefix and its number."""
+        """Return a new coordinate for each dim of a shape: the prefix and its number."""
         return tuple(self.coordinate(f"{prefix}{i}", size) for i, size in enumerate(shape))
 
     def simplified(self, dim: Dim) -> Dim:
-        """Give an equal dim with fewer divisions."""
+        """Return an equal dim with fewer divisions."""
         if not any(isinstance(a, DimOp) for m, _ in dim.terms for a in m):
             return dim
         total = ZERO
@@ -60,7 +60,7 @@ class Places:
     def relocated(
         self, index: Sequence[Dim], shape: Sequence[Dim], other: Sequence[Dim]
     ) -> tuple[Dim, ...]:
-        """Give where an element at `index` of `shape` is when the elements, row by row, are given
+        """Return where an element at `index` of `shape` is when the elements, row by row, are given
         another shape."""
         if tuple(shape) == tuple(other):
             return tuple(index)
@@ -77,7 +77,7 @@ class Places:
         return tuple(found)
 
     def quotient(self, dim: Dim, by: Dim) -> Dim:
-        """Give `dim // by`, for `by` of at least 1."""
+        """Return `dim // by`, for `by` of at least 1."""
         if by == ONE or not dim.terms:
             return dim
         for whole, rest in _divided(dim, by):
@@ -103,7 +103,7 @@ class Places:
         return dim // by
 
     def remainder(self, dim: Dim, by: Dim) -> Dim:
-        """Give `dim % by`, for `by` of at least 1."""
+        """Return `dim % by`, for `by` of at least 1."""
         if by == ONE or not dim.terms:
             return ZERO
         for _, rest in _divided(dim, by):
@@ -122,8 +122,8 @@ class Places:
         return rest % by
 
     def _factors(self, dim: Dim, by: Dim) -> Iterator[tuple[Dim, Dim]]:
-        """Give ways to write `by` as a product of two sizes, the first of which may divide much of
-        a dim."""
+        """Return ways to write `by` as a product of two sizes, the first of which may divide much
+        of a dim."""
         tried = {ONE, by}
         for part in (*self._shared(dim, by), *self._spans(dim)):
             if part in tried:
@@ -137,7 +137,7 @@ class Places:
         return [_common_factor(Dim((t,)), by) for t in dim.terms] if len(by.terms) == 1 else []
 
     def _spans(self, dim: Dim) -> Iterator[Dim]:
-        """Give the sizes of the last coordinate, of the last two, and so on."""
+        """Return the sizes of the last coordinate, of the last two, and so on."""
         part = ONE
         names = (a.name for m, _ in reversed(dim.terms) for a in m if isinstance(a, DimVar))
         for name in dict.fromkeys(names):
@@ -146,7 +146,7 @@ class Places:
                 yield part
 
     def is_below(self, dim: Dim, size: Dim) -> bool:
-        """Tell whether a dim is provably at least 0 and less than a size of at least 1."""
+        """Return whether a dim is provably at least 0 and less than a size of at least 1."""
         if not dim.terms:
             return True
         low, high = self.bounds(dim)
@@ -155,7 +155,7 @@ class Places:
         return self._is_nonnegative(low) and self._is_nonnegative(size - 1 - high)
 
     def bounds(self, dim: Dim) -> tuple[Dim | None, Dim | None]:
-        """Give a lower and an upper bound without coordinates, where some are known."""
+        """Return a lower and an upper bound without coordinates, where some are known."""
         low: Dim | None = ZERO
         high: Dim | None = ZERO
         for monomial, coefficient in dim.terms:
@@ -204,7 +204,7 @@ class Places:
                 return None, None
 
     def _is_nonnegative(self, dim: Dim) -> bool:
-        """Tell whether a dim of sizes, each at least 1, is provably at least 0."""
+        """Return whether a dim of sizes, each at least 1, is provably at least 0."""
         if dim.constant is not None:
             return dim.constant >= 0
         least = {name: Dim.of(name) + self._least.get(name, 1) for name in dim.names()}
@@ -260,7 +260,7 @@ class Places:
         return dim
 
     def _partner(self, dim: Dim, low: DimOp, others: Dim) -> Dim | None:
-        """Give a dim with `others * low` and what belongs to it made one term."""
+        """Return a dim with `others * low` and what belongs to it made one term."""
         whole = self.quotient(low.left, low.right)
         rest = dim - others * Dim.atom(low)
         taken = rest - others * low.right * whole
@@ -281,7 +281,7 @@ _SEARCHED: Final = 64
 
 
 def _divided(dim: Dim, by: Dim) -> Iterator[tuple[Dim, Dim]]:
-    """Give ways to write a dim as `whole * by + rest`; the first takes only what divides."""
+    """Return ways to write a dim as `whole * by + rest`; the first takes only what divides."""
     whole = ZERO
     for monomial, coefficient in dim.terms:
         found = Dim(((monomial, coefficient),)).exact_quotient(by)
@@ -308,7 +308,7 @@ def _long_division(dim: Dim, by: Dim) -> tuple[Dim, Dim]:
 
 
 def _common_factor(left: Dim, right: Dim) -> Dim:
-    """Give the largest dim of one term that divides two dims of one term."""
+    """Return the largest dim of one term that divides two dims of one term."""
     (one, a), (other, b) = left.terms[0], right.terms[0]
     shared: list[DimAtom] = []
     left_over = list(other)

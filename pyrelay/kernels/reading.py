@@ -47,12 +47,12 @@ class Supplier(Protocol):
         ...
 
     def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> Elements:
-        """Give the arithmetic of one call, for the element at these coordinates; numbers in its
+        """Return the arithmetic of one call, for the element at these coordinates; numbers in its
         body are of this dtype."""
         ...
 
     def holds(self, var: Var, /) -> bool:
-        """Tell whether a variable bound inside is a leaf: what a reduction or a sum of products
+        """Return whether a variable bound inside is a leaf: what a reduction or a sum of products
         gives, or what has been stored."""
         ...
 
@@ -64,7 +64,7 @@ class Supplier(Protocol):
         otherwise: Any | None,
         /,
     ) -> Any:
-        """Give the element of a leaf: of a parameter, of what `holds` says, or of a constant
+        """Return the element of a leaf: of a parameter, of what `holds` says, or of a constant
         tensor.
 
         With `mask`, a bool value, nothing is read where it does not hold; the element is then
@@ -73,7 +73,7 @@ class Supplier(Protocol):
         ...
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
-        """Give the element of a variable bound inside, that was just computed, under a name."""
+        """Return the element of a variable bound inside, that was just computed, under a name."""
         ...
 
 
@@ -90,7 +90,7 @@ class Reader:
         self._masks: Final[dict[tuple[Any, Any], Any]] = {}
 
     def element(self, atom: Expr, index: Sequence[Dim], mask: Any | None = None) -> Any:
-        """Give the element of a variable or constant at coordinates inside its shape.
+        """Return the element of a variable or constant at coordinates inside its shape.
 
         With `mask`, a bool value, the element may be anything where that does not hold, and the
         coordinates may lie anywhere there. Raises `Unreadable` for what is neither a leaf nor said
@@ -107,7 +107,7 @@ class Reader:
         self._known.update(before)
 
     def operands(self, call: Call, mask: Any | None = None) -> list[Any]:
-        """Give the operands of a call as an `Elementwise` body takes them."""
+        """Return the operands of a call as an `Elementwise` body takes them."""
         assert isinstance(call.callee, Op)
         params = call.callee.operands
         return [
@@ -116,7 +116,7 @@ class Reader:
         ]
 
     def source(self, atom: Expr, mask: Any | None = None) -> Any:
-        """Give an atom as a `Source`, a tuple as a tuple of them, unit as None."""
+        """Return an atom as a `Source`, a tuple as a tuple of them, unit as None."""
         if is_unit(atom):
             return None
         ty = type_of(atom)
@@ -196,7 +196,7 @@ class Reader:
     def within(
         self, atom: Expr, index: Sequence[Dim], outer: Any | None, inside: Any, otherwise: Any
     ) -> Any:
-        """Give the element of an atom where two bool values hold, else `otherwise`."""
+        """Return the element of an atom where two bool values hold, else `otherwise`."""
         index = tuple(map(self._places.simplified, index))
         elements = self._supplier.elements(dtype_of(type_of(atom)), index)
         mask = self._both(elements, outer, inside)
@@ -239,11 +239,11 @@ class Operand:
         return dtype_of(type_of(self._atom))
 
     def __call__(self, *index: Dim) -> Any:
-        """Give the element at coordinates that lie inside."""
+        """Return the element at coordinates that lie inside."""
         return self._reader.element(self._atom, index, self._mask)
 
     def within(self, index: Sequence[Dim], inside: Any, otherwise: Any) -> Any:
-        """Give the element where `inside` holds, else `otherwise`."""
+        """Return the element where `inside` holds, else `otherwise`."""
         return self._reader.within(self._atom, index, self._mask, inside, otherwise)
 
 
@@ -256,18 +256,18 @@ class Unreadable(Exception):  # noqa: N818  says where reading ends, which fusio
 
 
 def straight_line(body: Expr) -> tuple[tuple[Binding, ...], Expr]:
-    """Give the bindings of a body without branches, in order, and what it ends in."""
+    """Return the bindings of a body without branches, in order, and what it ends in."""
     blocks, end = spine(body)
     return tuple(b for block in blocks for b in block.bindings), end
 
 
 def bindings_of(body: Expr) -> dict[Var, Expr]:
-    """Give the values of the variables that a body without branches binds."""
+    """Return the values of the variables that a body without branches binds."""
     return {b.var: b.value for b in straight_line(body)[0]}
 
 
 def results_of(body: Expr) -> tuple[Expr, ...]:
-    """Give the atoms that a body in A-normal form gives, of which a tuple has several."""
+    """Return the atoms that a body in A-normal form gives, of which a tuple has several."""
     bindings, end = straight_line(body)
     known = {b.var: b.value for b in bindings}
     whole = known.get(end) if isinstance(end, Var) else end
@@ -275,12 +275,12 @@ def results_of(body: Expr) -> tuple[Expr, ...]:
 
 
 def first_of(ty: Type) -> Type:
-    """Give the type of the first of several results, of one the type itself."""
+    """Return the type of the first of several results, of one the type itself."""
     return ty.fields[0] if isinstance(ty, TupleType) else ty
 
 
 def shape_of(ty: Type) -> tuple[Dim, ...]:
-    """Give the sizes of a tensor or integer."""
+    """Return the sizes of a tensor or integer."""
     if isinstance(ty, SizeType):
         return ()
     assert isinstance(ty, TensorType)
@@ -288,7 +288,7 @@ def shape_of(ty: Type) -> tuple[Dim, ...]:
 
 
 def dtype_of(ty: Type) -> DType:
-    """Give the dtype of the elements of a tensor or integer."""
+    """Return the dtype of the elements of a tensor or integer."""
     if isinstance(ty, SizeType):
         return int64
     return known_dtype(ty)

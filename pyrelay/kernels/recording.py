@@ -94,18 +94,18 @@ class Recording:
     _found: int = 0
 
     def found_coordinate(self, size: Dim) -> Dim:
-        """Give a coordinate that only the run knows."""
+        """Return a coordinate that only the run knows."""
         self._found += 1
         return self.places.coordinate(f"{FOUND}{self._found}", size)
 
     def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> Elements:
-        """Give arithmetic that counts."""
+        """Return arithmetic that counts."""
         counting = _Counting(self)  # pyright: ignore[reportAbstractUsage]  made by a loop
         self.work.append(Work(index, counting))
         return counting
 
     def holds(self, var: Var, /) -> bool:
-        """Tell whether a variable is one of the leaves."""
+        """Return whether a variable is one of the leaves."""
         return self.is_leaf(var)
 
     def read(
@@ -124,7 +124,7 @@ class Recording:
         return _Fields()
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
-        """Give the value as it is."""
+        """Return the value as it is."""
         return value
 
 

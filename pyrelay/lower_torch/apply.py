@@ -49,7 +49,7 @@ def apply_op(
     size: Callable[[Dim], int],
     device: torch.device,
 ) -> Any:
-    """Give the value of an operator call; `size` evaluates the dims in its attributes."""
+    """Return the value of an operator call; `size` evaluates the dims in its attributes."""
     values = operands_of(op, call, operands, device)
     match op.lowering:
         case Pointwise(body):
@@ -77,7 +77,7 @@ def apply_op(
 
 
 def integer_dtype(result: Type) -> DType | None:
-    """Give the dtype of a result that is one integer, None for any other."""
+    """Return the dtype of a result that is one integer, None for any other."""
     match result:
         case SizeType():
             return int64
@@ -88,7 +88,7 @@ def integer_dtype(result: Type) -> DType | None:
 
 
 def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.device) -> list[Any]:
-    """Give operands as the operator's body takes them: None for one that is omitted, and tensors
+    """Return operands as the operator's body takes them: None for one that is omitted, and tensors
     for numbers where torch needs them."""
     values = [None if is_omitted(op, i, v) else v for i, v in enumerate(operands)]
     types = [type_of(a) for a in call.args]
@@ -102,7 +102,7 @@ def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.devic
 
 
 def needs_tensors(result: Type) -> bool:
-    """Tell whether a library operator with this result works on a tensor, if only of a number:
+    """Return whether a library operator with this result works on a tensor, if only of a number:
     then what it makes goes to the device of the program."""
     return isinstance(result, TensorType) and (bool(result.shape) or is_float(result.dtype))
 
@@ -118,14 +118,14 @@ def _tensors(values: Sequence[Any], types: Sequence[Type], device: torch.device)
 
 
 def is_omitted(op: Op, index: int, value: object) -> bool:
-    """Tell whether an operand that may be omitted is: it is then the empty tuple."""
+    """Return whether an operand that may be omitted is: it is then the empty tuple."""
     params: tuple[Param, ...] = op.operands
     optional = index < len(params) and params[index].default is None
     return optional and isinstance(value, tuple) and not value
 
 
 def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:
-    """Give an attribute as bodies take it: dims are ints, dtypes are torch's."""
+    """Return an attribute as bodies take it: dims are ints, dtypes are torch's."""
     match value:
         case Dim():
             return size(value)
@@ -138,7 +138,7 @@ def run_time_attr(value: Any, size: Callable[[Dim], int]) -> Any:
 
 
 def as_tensors(value: Any, ty: Type, device: torch.device) -> Any:
-    """Give a value of tensor type as a tensor even if it is a number, tuples likewise."""
+    """Return a value of tensor type as a tensor even if it is a number, tuples likewise."""
     match ty:
         case SizeType():
             return tensor_of(value, torch.int64, device)

@@ -49,25 +49,25 @@ class Code:
         self._place = self._places[key]
 
     def name(self, name: str) -> ast.Name:
-        """Give the value of a name."""
+        """Return the value of a name."""
         return ast.Name(name, LOAD, **self._place)
 
     def literal(self, value: Literal) -> ast.expr:
-        """Give a literal; a negative number is a negation, as in text."""
+        """Return a literal; a negative number is a negation, as in text."""
         if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
             return ast.UnaryOp(ast.USub(), ast.Constant(-value, **self._place), **self._place)
         return ast.Constant(value, **self._place)
 
     def attribute(self, value: ast.expr, name: str) -> ast.Attribute:
-        """Give `value.name`."""
+        """Return `value.name`."""
         return ast.Attribute(value, name, LOAD, **self._place)
 
     def item(self, value: ast.expr, index: ast.expr) -> ast.Subscript:
-        """Give `value[index]`."""
+        """Return `value[index]`."""
         return ast.Subscript(value, index, LOAD, **self._place)
 
     def slice(self, parts: Sequence[ast.expr | None]) -> ast.Slice:
-        """Give `start:stop:step`, for an index."""
+        """Return `start:stop:step`, for an index."""
         start, stop, step = parts
         return ast.Slice(start, stop, step, **self._place)
 
@@ -77,118 +77,118 @@ class Code:
         args: Sequence[ast.expr],
         keywords: dict[str, ast.expr] | None = None,
     ) -> ast.Call:
-        """Give `function(*args, **keywords)`."""
+        """Return `function(*args, **keywords)`."""
         named = [ast.keyword(k, v, **self._place) for k, v in (keywords or {}).items()]
         return ast.Call(function, list(args), named, **self._place)
 
     def method(self, value: ast.expr, name: str, *args: ast.expr) -> ast.Call:
-        """Give `value.name(*args)`."""
+        """Return `value.name(*args)`."""
         return self.call(self.attribute(value, name), args)
 
     def binary(self, operator: ast.operator, left: ast.expr, right: ast.expr) -> ast.BinOp:
-        """Give `left operator right`."""
+        """Return `left operator right`."""
         return ast.BinOp(left, operator, right, **self._place)
 
     def unary(self, operator: ast.unaryop, value: ast.expr) -> ast.UnaryOp:
-        """Give `operator value`."""
+        """Return `operator value`."""
         return ast.UnaryOp(operator, value, **self._place)
 
     def compare(self, operator: ast.cmpop, left: ast.expr, right: ast.expr) -> ast.Compare:
-        """Give `left operator right`, a comparison."""
+        """Return `left operator right`, a comparison."""
         return ast.Compare(left, [operator], [right], **self._place)
 
     def outside(self, value: ast.expr, lowest: int, highest: int) -> ast.expr:
-        """Give `not lowest <= value <= highest`."""
+        """Return `not lowest <= value <= highest`."""
         bounds = self.literal(lowest), self.literal(highest)
         inside = ast.Compare(bounds[0], [ast.LtE(), ast.LtE()], [value, bounds[1]], **self._place)
         return self.unary(ast.Not(), inside)
 
     def either(self, left: ast.expr, right: ast.expr) -> ast.expr:
-        """Give `left or right`."""
+        """Return `left or right`."""
         return ast.BoolOp(ast.Or(), [left, right], **self._place)
 
     def conditional(self, test: ast.expr, then: ast.expr, otherwise: ast.expr) -> ast.IfExp:
-        """Give `then if test else otherwise`."""
+        """Return `then if test else otherwise`."""
         return ast.IfExp(test, then, otherwise, **self._place)
 
     def both(self, tests: Sequence[ast.expr]) -> ast.expr:
-        """Give `test and test and ...`."""
+        """Return `test and test and ...`."""
         return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), list(tests), **self._place)
 
     def tuple(self, fields: Sequence[ast.expr]) -> ast.Tuple:
-        """Give `(field, ...)`."""
+        """Return `(field, ...)`."""
         return ast.Tuple(list(fields), LOAD, **self._place)
 
     def list(self, fields: Sequence[ast.expr]) -> ast.List:
-        """Give `[field, ...]`."""
+        """Return `[field, ...]`."""
         return ast.List(list(fields), LOAD, **self._place)
 
     def yielded(self, value: ast.expr) -> ast.Yield:
-        """Give `yield value`."""
+        """Return `yield value`."""
         return ast.Yield(value, **self._place)
 
     def assign(self, target: str, value: ast.expr) -> ast.Assign:
-        """Give `target = value`."""
+        """Return `target = value`."""
         return ast.Assign([ast.Name(target, STORE, **self._place)], value, **self._place)
 
     def assign_all(self, targets: Sequence[str], values: Sequence[ast.expr]) -> ast.Assign:
-        """Give `a, b = x, y`, all values before any target; `a = x` for one."""
+        """Return `a, b = x, y`, all values before any target; `a = x` for one."""
         if len(targets) == 1:
             return self.assign(targets[0], values[0])
         return self.unpack(targets, self.tuple(values))
 
     def unpack(self, targets: Sequence[str], value: ast.expr) -> ast.Assign:
-        """Give `a, b = value`, also for one target."""
+        """Return `a, b = value`, also for one target."""
         names: list[ast.expr] = [ast.Name(t, STORE, **self._place) for t in targets]
         return ast.Assign([ast.Tuple(names, STORE, **self._place)], value, **self._place)
 
     def set_attribute(self, value: ast.expr, name: str, new: ast.expr) -> ast.Assign:
-        """Give `value.name = new`."""
+        """Return `value.name = new`."""
         target = ast.Attribute(value, name, STORE, **self._place)
         return ast.Assign([target], new, **self._place)
 
     def delete(self, names: Sequence[str]) -> ast.Delete:
-        """Give `del a, b`."""
+        """Return `del a, b`."""
         return ast.Delete([ast.Name(n, DELETE, **self._place) for n in names], **self._place)
 
     def evaluate(self, value: ast.expr) -> ast.Expr:
-        """Give an expression as a statement."""
+        """Return an expression as a statement."""
         return ast.Expr(value, **self._place)
 
     def returned(self, value: ast.expr) -> ast.Return:
-        """Give `return value`."""
+        """Return `return value`."""
         return ast.Return(value, **self._place)
 
     def branch(
         self, test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt]
     ) -> ast.If:
-        """Give `if test: ... else: ...`."""
+        """Return `if test: ... else: ...`."""
         return ast.If(test, list(then) or [self.nothing()], list(otherwise), **self._place)
 
     def nothing(self) -> ast.Pass:
-        """Give `pass`."""
+        """Return `pass`."""
         return ast.Pass(**self._place)
 
     def forever(self, body: Sequence[ast.stmt]) -> ast.While:
-        """Give `while True: ...`."""
+        """Return `while True: ...`."""
         return ast.While(self.literal(True), list(body), [], **self._place)
 
     def leave(self) -> ast.Break:
-        """Give `break`."""
+        """Return `break`."""
         return ast.Break(**self._place)
 
     def again(self) -> ast.Continue:
-        """Give `continue`."""
+        """Return `continue`."""
         return ast.Continue(**self._place)
 
     def stop(self, error: ast.expr) -> ast.Raise:
-        """Give `raise error from None`."""
+        """Return `raise error from None`."""
         return ast.Raise(error, self.literal(None), **self._place)
 
     def function(
         self, name: str, params: Sequence[str], body: Sequence[ast.stmt]
     ) -> ast.FunctionDef:
-        """Give `def name(params): ...`."""
+        """Return `def name(params): ...`."""
         fields: dict[str, Any] = {
             "posonlyargs": [],
             "args": [ast.arg(p, **self._place) for p in params],

@@ -13,24 +13,24 @@ _BY_NAME: Final[dict[str, torch.dtype]] = {name: getattr(torch, name) for name i
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
-    """Give torch's dtype of the same name."""
+    """Return torch's dtype of the same name."""
     return _BY_NAME[dtype.name]
 
 
 def dtype_of(constant: Constant) -> DType:
-    """Give the element type of a typed constant that is a number."""
+    """Return the element type of a typed constant that is a number."""
     return known_dtype(type_of(constant))
 
 
 def tensor_constant(constant: Constant, device: torch.device) -> torch.Tensor:
-    """Give a constant as a tensor on the device; numbers become 0-d tensors."""
+    """Return a constant as a tensor on the device; numbers become 0-d tensors."""
     if isinstance(constant.value, TensorData):
         return _tensor_of_data(constant.value).to(device)
     return torch.tensor(constant.value, dtype=torch_dtype(dtype_of(constant)), device=device)
 
 
 def is_host_number(constant: Constant) -> bool:
-    """Tell whether the constant is a Python value at run time: an int, bool, size or string."""
+    """Return whether the constant is a Python value at run time: an int, bool, size or string."""
     if isinstance(constant.value, TensorData):
         return False
     if isinstance(constant.value, str) or isinstance(constant.ty, SizeType):

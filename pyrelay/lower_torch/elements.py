@@ -61,7 +61,7 @@ def fused_value(
     device: torch.device,
     solver: Solver | None,
 ) -> Any:
-    """Give the value of an operator call from what the operator is inside a kernel.
+    """Return the value of an operator call from what the operator is inside a kernel.
 
     `size` evaluates the dims in types and attributes; `solver` answers the type rules of the
     operators that a composite is made of. Raises KeyError for an operator that is nothing there,
@@ -106,7 +106,7 @@ class TorchElements(TorchScalars):
         self._known: Final[dict[str, Coordinate]] = {}
 
     def places(self, shape: Sequence[Dim]) -> Place:
-        """Give all places of a shape: a coordinate for each dim."""
+        """Return all places of a shape: a coordinate for each dim."""
         sizes = [self._size(d) for d in shape]
         index: list[Dim] = []
         for dim, extent in enumerate(sizes):
@@ -121,7 +121,7 @@ class TorchElements(TorchScalars):
         return Dim.of(name)
 
     def value(self, coordinate: Dim) -> Coordinate:
-        """Give what a coordinate is at all places."""
+        """Return what a coordinate is at all places."""
         total: Coordinate = 0
         for monomial, factor in coordinate.terms:
             term: Coordinate = factor
@@ -143,22 +143,22 @@ class TorchElements(TorchScalars):
                 return a // b if kind == "floordiv" else a % b
 
     def number(self, coordinate: Dim, /) -> TorchValue:
-        """Give what a coordinate is, as integers."""
+        """Return what a coordinate is, as integers."""
         return self.value(coordinate)
 
     def constant(self, value: float, dtype: DType, /) -> TorchValue:
-        """Give a number in a dtype."""
+        """Return a number in a dtype."""
         return self.cast(value, dtype)
 
     def coordinate(self, value: TorchValue, size: Dim, /) -> Dim:
-        """Give integers as a coordinate, those below 0 counted from the end."""
+        """Return integers as a coordinate, those below 0 counted from the end."""
         if not isinstance(value, torch.Tensor):
             return Dim.of(int(value)) if value >= 0 else size + int(value)
         whole = value.to(torch.int64)
         return self._named(torch.where(whole < 0, whole + self.value(size), whole))
 
     def bits(self, a: TorchValue, operator: str, b: TorchValue, /) -> TorchValue:
-        """Give integers combined bit by bit."""
+        """Return integers combined bit by bit."""
         return _BITS[operator](a, b)
 
     # Values of several dtypes meet in one body, so a number follows its neighbours.
@@ -168,7 +168,7 @@ class TorchElements(TorchScalars):
         return function(*(tensor_of(v, dtype, self._device) for v in values))
 
     def where(self, condition: TorchValue, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        """Give `a` where the condition holds and `b` elsewhere."""
+        """Return `a` where the condition holds and `b` elsewhere."""
         chosen = tensor_of(condition, torch.bool, self._device)
         return self._torch(lambda x, y: torch.where(chosen, x, y), a, b)
 
@@ -193,11 +193,11 @@ class TorchSource:
         return known_dtype(self._type)
 
     def __call__(self, *index: Dim) -> torch.Tensor:
-        """Give the elements at coordinates. Raises IndexError for one that lies outside."""
+        """Return the elements at coordinates. Raises IndexError for one that lies outside."""
         return self.within(index, True, None)
 
     def within(self, index: Sequence[Dim], inside: TorchValue, otherwise: Any) -> torch.Tensor:
-        """Give the element where `inside` holds. Raises IndexError if it does not lie inside."""
+        """Return the element where `inside` holds. Raises IndexError if it does not lie inside."""
         if len(index) != self._tensor.dim():
             raise IndexError(f"{len(index)} coordinates for a tensor of {self._tensor.dim()} dims")
         holds = tensor_of(inside, torch.bool, self._tensor.device)
@@ -285,7 +285,8 @@ class _Call:
         return torch.zeros(shape, dtype=torch_dtype(known_dtype(tensor)), device=self._device)
 
     def _stored(self, value: TorchValue, ty: TensorType) -> torch.Tensor:
-        """Give values at all places as the tensor they make. Raises TypeError for another dtype."""
+        """Return values at all places as the tensor they make. Raises TypeError for another
+        dtype."""
         dtype = torch_dtype(known_dtype(ty))
         if isinstance(value, torch.Tensor) and value.dtype != dtype:
             raise TypeError(f"the body gives {value.dtype}, the operator {dtype}")
@@ -389,7 +390,7 @@ def _source(elements: TorchElements, value: Any, ty: Type) -> Any:
 
 
 def _combined(combine: str, lines: torch.Tensor, pair: bool) -> tuple[torch.Tensor, ...]:
-    """Give the last dim combined, and if asked the positions of what was chosen."""
+    """Return the last dim combined, and if asked the positions of what was chosen."""
     match combine:
         case "max" | "min" if pair:
             return tuple(getattr(torch, combine)(lines, -1))
@@ -409,7 +410,7 @@ def _combined(combine: str, lines: torch.Tensor, pair: bool) -> tuple[torch.Tens
 
 
 def _opened(values: Sequence[Any]) -> list[Any]:
-    """Give the tensors of operands, tuples opened."""
+    """Return the tensors of operands, tuples opened."""
     return [v for value in values for v in (value if isinstance(value, tuple) else (value,))]
 
 

@@ -35,7 +35,7 @@ MOST_INLINE: Final = 12
 
 
 def emit_op(call: Call, operands: Sequence[Term | None], context: Context) -> Term:
-    """Give the value of an operator call as a term; an omitted operand is None."""
+    """Return the value of an operator call as a term; an omitted operand is None."""
     assert isinstance(call.callee, Op)
     op = call.callee
     types = [type_of(a) for a in call.args]
@@ -110,7 +110,7 @@ def _typed(term: Term, call: Call) -> Term:
 
 
 def _attr(value: Any, context: Context) -> Any:
-    """Give an attribute as bodies take it; a size that only the run knows is a term."""
+    """Return an attribute as bodies take it; a size that only the run knows is a term."""
     match value:
         case Dim() if value.constant is not None:
             return value.constant
@@ -138,7 +138,7 @@ def _all_tensors(
 
 
 def _tensors(term: Term, ty: Type, context: Context) -> Term:
-    """Give a term as a tensor even if it is a number; tuples of numbers likewise."""
+    """Return a term as a tensor even if it is a number; tuples of numbers likewise."""
     if isinstance(ty, TupleType):
         return _tensor_tuple(term, ty, context)
     dtype = dtype_of(ty)

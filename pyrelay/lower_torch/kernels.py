@@ -15,7 +15,7 @@ import torch
 
 @cache
 def kernel(name: str) -> Callable[..., Any]:
-    """Give the function of a name as torch writes it: `library::name.overload`; without a library
+    """Return the function of a name as torch writes it: `library::name.overload`; without a library
     `aten`'s, without an overload the form with operands as arguments."""
     library, _, rest = name.rpartition("::")
     function, _, overload = rest.partition(".")

@@ -24,31 +24,31 @@ TorchValue: TypeAlias = torch.Tensor | float
 
 
 def is_tensor(value: TorchValue) -> bool:
-    """Tell whether the value is a tensor rather than a Python number."""
+    """Return whether the value is a tensor rather than a Python number."""
     return isinstance(value, torch.Tensor)
 
 
 def tensor_of(value: TorchValue, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """Give a number as a 0-d tensor, and a tensor in the dtype."""
+    """Return a number as a 0-d tensor, and a tensor in the dtype."""
     if isinstance(value, torch.Tensor):
         return value.to(dtype)
     return torch.scalar_tensor(value, dtype=dtype, device=device)
 
 
 def cast_integer(value: TorchValue, dtype: torch.dtype) -> TorchValue:
-    """Give a number or tensor in an integer dtype; numbers stay numbers."""
+    """Return a number or tensor in an integer dtype; numbers stay numbers."""
     if isinstance(value, torch.Tensor):
         return value.to(dtype)
     return truncated(value, dtype) if isinstance(value, float) else fitted(value, dtype)
 
 
 def cast_bool(value: TorchValue) -> TorchValue:
-    """Give whether a number or the elements of a tensor are not zero; numbers give bools."""
+    """Return whether a number or the elements of a tensor are not zero; numbers give bools."""
     return value.to(torch.bool) if isinstance(value, torch.Tensor) else bool(value)
 
 
 def sign_of(value: TorchValue) -> TorchValue:
-    """Give -1, 0 or 1 by sign."""
+    """Return -1, 0 or 1 by sign."""
     if isinstance(value, torch.Tensor):
         return torch.sign(value)
     return (value > 0) - (value < 0)

@@ -54,7 +54,7 @@ class Term:
 
     @property
     def is_tensor(self) -> bool:
-        """Tell whether the value is surely a tensor."""
+        """Return whether the value is surely a tensor."""
         return self.form is Form.TENSOR
 
     @property
@@ -64,7 +64,7 @@ class Term:
 
     @property
     def is_bool(self) -> bool:
-        """Tell whether the value is a bool or a tensor of bools."""
+        """Return whether the value is a bool or a tensor of bools."""
         return isinstance(self.literal, bool) or (
             self.dtype is not None and self.dtype.name == "bool"
         )
@@ -79,19 +79,19 @@ class Context(Protocol):
         ...
 
     def scalar(self, value: Number, dtype: DType) -> ast.expr:
-        """Give a 0-d tensor that is made once, at compile time."""
+        """Return a 0-d tensor that is made once, at compile time."""
         ...
 
     def body(self, op: Op) -> ast.expr:
-        """Give the body of an operator's lowering, as a global name."""
+        """Return the body of an operator's lowering, as a global name."""
         ...
 
     def kernel(self, name: str) -> ast.expr:
-        """Give the function `aten::name`, as a global name."""
+        """Return the function `aten::name`, as a global name."""
         ...
 
     def size(self, dim: Dim) -> ast.expr:
-        """Give the integer value of a dim."""
+        """Return the integer value of a dim."""
         ...
 
     def bind(self, value: ast.expr, hint: str) -> ast.expr:
@@ -110,17 +110,17 @@ class Context(Protocol):
         ...
 
     def is_in_range(self, call: Call) -> bool:
-        """Tell whether the integer that a call gives is known to fit into its dtype."""
+        """Return whether the integer that a call gives is known to fit into its dtype."""
         ...
 
 
 def leaf(make: Callable[[], ast.expr], form: Form, dtype: DType | None = None) -> Term:
-    """Give a term that costs nothing to write again, such as a name."""
+    """Return a term that costs nothing to write again, such as a name."""
     return Term((), make, form, dtype)
 
 
 def form_of(ty: Type) -> Form:
-    """Give what is known at compile time of any run-time value of a type."""
+    """Return what is known at compile time of any run-time value of a type."""
     match ty:
         case SizeType():
             return Form.NUMBER
@@ -133,19 +133,19 @@ def form_of(ty: Type) -> Form:
 
 
 def dtype_of(ty: Type) -> DType | None:
-    """Give the element type of a tensor or number."""
+    """Return the element type of a tensor or number."""
     if isinstance(ty, SizeType):
         return int64
     return ty.dtype if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else None
 
 
 def tuple_term(code: Code, fields: tuple[Term, ...]) -> Term:
-    """Give a tuple of terms."""
+    """Return a tuple of terms."""
     return Term(fields, lambda *nodes: code.tuple(nodes), Form.OTHER, parts=fields)
 
 
 def part_of(code: Code, term: Term, index: int, ty: Type) -> Term:
-    """Give a field, of a type, of a tuple."""
+    """Return a field, of a type, of a tuple."""
 
     def make(value: ast.expr) -> ast.expr:
         return code.item(value, code.literal(index))
@@ -154,7 +154,7 @@ def part_of(code: Code, term: Term, index: int, ty: Type) -> Term:
 
 
 def write(term: Term, context: Context, hint: str) -> ast.expr:
-    """Give the syntax of a term, its shared parts assigned to names first."""
+    """Return the syntax of a term, its shared parts assigned to names first."""
     uses = _uses(term)
     written: dict[Term, ast.expr] = {}
     stack: list[tuple[Term, bool]] = [(term, False)]
@@ -191,7 +191,7 @@ def _uses(term: Term) -> dict[Term, int]:
 
 
 def interior(terms: Sequence[Term]) -> int:
-    """Give the number of terms that are not leaves."""
+    """Return the number of terms that are not leaves."""
     seen: dict[Term, None] = {}
     pending = [t for t in terms if t.inputs]
     while pending:

@@ -26,7 +26,7 @@ Binary: TypeAlias = "Callable[[TextScalars, Term, Term], Term]"
 
 
 def _method(name: str, *, of_integers: bool = False) -> Unary:
-    """Give an operation that is a method of tensors; of integers, if not stated, the identity."""
+    """Return an operation that is a method of tensors; of integers, if not stated, the identity."""
 
     def method(self: TextScalars, a: Term, /) -> Term:
         if not of_integers and a.dtype is not None and a.dtype.kind is not DTypeKind.FLOAT:
@@ -37,7 +37,7 @@ def _method(name: str, *, of_integers: bool = False) -> Unary:
 
 
 def _operator(node: ast.operator, fold: Callable[[Any, Any], Any], may_leave: str = "") -> Binary:
-    """Give an arithmetic operator; `may_leave` is its name if it may leave the range of integers
+    """Return an arithmetic operator; `may_leave` is its name if it may leave the range of integers
     that its operands are in."""
 
     def binary(self: TextScalars, a: Term, b: Term, /) -> Term:
@@ -146,7 +146,8 @@ class TextScalars:
     round = _method("round")
 
     def folded(self, fold: Callable[..., Any], *operands: Term) -> Term | None:
-        """Give the result of known numbers; None where that is for the running program to find."""
+        """Return the result of known numbers; None where that is for the running program to
+        find."""
         numbers = [t.known for t in operands]
         if None in numbers:
             return None
@@ -159,7 +160,7 @@ class TextScalars:
         return self.const(value)
 
     def in_range(self, name: str, make: Callable[..., ast.expr], *operands: Term) -> Term:
-        """Give an integer that is held to its range: one of 64 bits stops the program where it
+        """Return an integer that is held to its range: one of 64 bits stops the program where it
         leaves it, others wrap around."""
         dtype, code = self.integer, self.context.code
         assert dtype is not None
@@ -188,12 +189,12 @@ class TextScalars:
         return Term(operands, checked, form, dtype)
 
     def const(self, value: Number, /) -> Term:
-        """Give a number."""
+        """Return a number."""
         code = self.context.code
         return Term((), lambda: code.literal(value), Form.NUMBER, None, value)
 
     def pow(self, a: Term, b: Term, /) -> Term:
-        """Give a power; a literal exponent stays one, for torch is faster and exact there."""
+        """Return a power; a literal exponent stays one, for torch is faster and exact there."""
         if self.integer is not None or not (a.is_tensor or b.is_tensor):
             dtype = self.integer or self._dtype
             target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
@@ -205,7 +206,7 @@ class TextScalars:
         return self.method("pow", a, self.const(b.literal))
 
     def neg(self, a: Term, /) -> Term:
-        """Give `-a`."""
+        """Return `-a`."""
         known = self.folded(operator.neg, a)
         if known is not None:
             return known
@@ -215,18 +216,18 @@ class TextScalars:
         return Term((a,), lambda x: code.unary(ast.USub(), x), a.form, a.dtype)
 
     def abs(self, a: Term, /) -> Term:
-        """Give the absolute value."""
+        """Return the absolute value."""
         code = self.context.code
         if self.integer is not None:
             return self.in_range("abs", lambda x: code.call(code.name("abs"), (x,)), a)
         return self.method("abs", a) if a.is_tensor else self.function("abs", a)
 
     def sign(self, a: Term, /) -> Term:
-        """Give -1, 0 or 1 by sign."""
+        """Return -1, 0 or 1 by sign."""
         return self.method("sign", a) if a.is_tensor else self.function("sign_of", a)
 
     def logical_not(self, a: Term, /) -> Term:
-        """Give whether the value is zero."""
+        """Return whether the value is zero."""
         code = self.context.code
         if not a.is_tensor:
             return Term((a,), lambda x: code.unary(ast.Not(), x), Form.NUMBER, bool_)
@@ -235,7 +236,7 @@ class TextScalars:
         return self.function("logical_not", a, dtype=bool_)
 
     def sub_product(self, a: Term, b: Term, c: Term, /) -> Term:
-        """Give `a - b * c`, in one kernel where all are tensors."""
+        """Return `a - b * c`, in one kernel where all are tensors."""
         if not a.is_tensor or not b.is_tensor or (c.known is None and not c.is_tensor):
             return self.sub(a, self.mul(b, c))
         code, c = self.context.code, self.as_tensor(c)
@@ -247,59 +248,59 @@ class TextScalars:
         return Term((a, b, c), make, Form.TENSOR, a.dtype)
 
     def relu(self, a: Term, /) -> Term:
-        """Give the larger of the value and 0."""
+        """Return the larger of the value and 0."""
         return self.method("relu", a) if a.is_tensor else self.maximum(a, self.const(0))
 
     def leaky_relu(self, a: Term, slope: float, /) -> Term:
-        """Give the value where it is positive, else it times the slope."""
+        """Return the value where it is positive, else it times the slope."""
         return self._functional("leaky_relu", a, slope)
 
     def elu(self, a: Term, alpha: float, /) -> Term:
-        """Give the value where it is positive, else `alpha * expm1(a)`."""
+        """Return the value where it is positive, else `alpha * expm1(a)`."""
         return self._functional("elu", a, alpha)
 
     def gelu(self, a: Term, approximate: str, /) -> Term:
-        """Give the value times the normal distribution function at it."""
+        """Return the value times the normal distribution function at it."""
         return self._functional("gelu", a, approximate=approximate)
 
     def silu(self, a: Term, /) -> Term:
-        """Give the value times its sigmoid."""
+        """Return the value times its sigmoid."""
         return self._functional("silu", a)
 
     def softplus(self, a: Term, beta: float, threshold: float, /) -> Term:
-        """Give `log1p(exp(beta * a)) / beta`."""
+        """Return `log1p(exp(beta * a)) / beta`."""
         return self._functional("softplus", a, beta, threshold)
 
     def tanh_grad(self, g: Term, y: Term, /) -> Term:
-        """Give the derivative of `tanh`."""
+        """Return the derivative of `tanh`."""
         return self._kernel("tanh_backward", g, y)
 
     def sigmoid_grad(self, g: Term, y: Term, /) -> Term:
-        """Give the derivative of `sigmoid`."""
+        """Return the derivative of `sigmoid`."""
         return self._kernel("sigmoid_backward", g, y)
 
     def relu_grad(self, g: Term, y: Term, /) -> Term:
-        """Give the derivative of `relu`."""
+        """Return the derivative of `relu`."""
         return self._kernel("threshold_backward", g, y, 0)
 
     def leaky_relu_grad(self, g: Term, a: Term, slope: float, /) -> Term:
-        """Give the derivative of `leaky_relu`."""
+        """Return the derivative of `leaky_relu`."""
         return self._kernel("leaky_relu_backward", g, a, slope, False)
 
     def elu_grad(self, g: Term, a: Term, alpha: float, /) -> Term:
-        """Give the derivative of `elu`."""
+        """Return the derivative of `elu`."""
         return self._kernel("elu_backward", g, alpha, 1, 1, False, a)
 
     def gelu_grad(self, g: Term, a: Term, approximate: str, /) -> Term:
-        """Give the derivative of `gelu`."""
+        """Return the derivative of `gelu`."""
         return self._kernel("gelu_backward", g, a, approximate=approximate)
 
     def silu_grad(self, g: Term, a: Term, /) -> Term:
-        """Give the derivative of `silu`."""
+        """Return the derivative of `silu`."""
         return self._kernel("silu_backward", g, a)
 
     def softplus_grad(self, g: Term, a: Term, beta: float, threshold: float, /) -> Term:
-        """Give the derivative of `softplus`."""
+        """Return the derivative of `softplus`."""
         return self._kernel("softplus_backward", g, a, beta, threshold)
 
     def _functional(self, name: str, *args: Term | float, **named: str) -> Term:
@@ -317,7 +318,7 @@ class TextScalars:
     def _called(
         self, callee: Callable[[], ast.expr], args: Sequence[Term | float], named: dict[str, str]
     ) -> Term:
-        """Give a call on tensors and literals."""
+        """Return a call on tensors and literals."""
         code = self.context.code
         inputs = tuple(
             self.as_tensor(a) if isinstance(a, Term) else leaf(partial(code.literal, a), Form.OTHER)
@@ -330,7 +331,7 @@ class TextScalars:
         return Term(inputs, make, Form.TENSOR, inputs[0].dtype)
 
     def where(self, condition: Term, a: Term, b: Term, /) -> Term:
-        """Give `a` where the condition holds, else `b`."""
+        """Return `a` where the condition holds, else `b`."""
         code = self.context.code
         if not condition.is_tensor and not a.is_tensor and not b.is_tensor:
             return Term(
@@ -345,11 +346,11 @@ class TextScalars:
         return self.function("where", condition, a, b, dtype=a.dtype)
 
     def isnan(self, a: Term, /) -> Term:
-        """Give whether the value is not a number."""
+        """Return whether the value is not a number."""
         return self._classified("isnan", a)
 
     def isfinite(self, a: Term, /) -> Term:
-        """Give whether the value is neither infinite nor not a number."""
+        """Return whether the value is neither infinite nor not a number."""
         return self._classified("isfinite", a)
 
     def _classified(self, name: str, a: Term) -> Term:
@@ -359,7 +360,7 @@ class TextScalars:
         return self.const(name == "isfinite")
 
     def cast(self, a: Term, dtype: DType, /) -> Term:
-        """Give the value in another dtype."""
+        """Return the value in another dtype."""
         if a.dtype == dtype:
             return a
         if a.known is not None:
@@ -386,7 +387,7 @@ class TextScalars:
                 return self.const(bool(value))
 
     def _converter(self, name: str, a: Term, dtype: DType) -> Term:
-        """Give a call of a function that makes an integer of a number."""
+        """Return a call of a function that makes an integer of a number."""
         target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
         form = a.form if name == "cast_integer" else Form.NUMBER
         return self.function(name, a, target, dtype=dtype, form=form)
@@ -403,7 +404,7 @@ class TextScalars:
                 return self.function("bool", a, dtype=dtype, form=Form.NUMBER)
 
     def as_tensor(self, a: Term) -> Term:
-        """Give the term as one that is surely a tensor."""
+        """Return the term as one that is surely a tensor."""
         if a.is_tensor:
             return a
         if a.known is not None:
@@ -411,7 +412,7 @@ class TextScalars:
         return self._converted(a, a.dtype or self._dtype)
 
     def meet(self, a: Term, b: Term) -> tuple[Term, Term]:
-        """Give two operands, a literal that meets a tensor made a 0-d tensor."""
+        """Return two operands, a literal that meets a tensor made a 0-d tensor."""
         if a.known is not None and b.is_tensor:
             return self.as_tensor(a), b
         if b.known is not None and a.is_tensor:
@@ -419,13 +420,13 @@ class TextScalars:
         return a, b
 
     def truth(self, a: Term) -> Term:
-        """Give a value as a bool, tensors as they are."""
+        """Return a value as a bool, tensors as they are."""
         if a.is_tensor or a.is_bool:
             return a
         return self.function("bool", a, dtype=bool_, form=Form.NUMBER)
 
     def method(self, name: str, a: Term, *rest: Term) -> Term:
-        """Give a method of a tensor."""
+        """Return a method of a tensor."""
         code = self.context.code
         inputs = (self.as_tensor(a), *rest)
         return Term(
@@ -435,7 +436,7 @@ class TextScalars:
     def function(
         self, name: str, *inputs: Term, dtype: DType | None = None, form: Form | None = None
     ) -> Term:
-        """Give a call of a function of torch, of Python or of `scalars`, by its name."""
+        """Return a call of a function of torch, of Python or of `scalars`, by its name."""
         code = self.context.code
         in_torch = name in _TORCH
         kind = form or (Form.TENSOR if in_torch else inputs[0].form)
@@ -457,7 +458,7 @@ _TORCH: Final = ("logical_and", "logical_or", "logical_xor", "logical_not", "whe
 
 
 def converted(context: Context, a: Term, dtype: DType) -> Term:
-    """Give a number as a 0-d tensor at run time, and a tensor in the dtype."""
+    """Return a number as a 0-d tensor at run time, and a tensor in the dtype."""
     code = context.code
 
     def make(x: ast.expr) -> ast.expr:
@@ -471,7 +472,7 @@ def _dtype(context: Context, dtype: DType) -> ast.expr:
 
 
 def _range(dtype: DType) -> tuple[int, int]:
-    """Give the lowest and the highest integer of a dtype."""
+    """Return the lowest and the highest integer of a dtype."""
     info = torch.iinfo(torch_dtype(dtype))
     return info.min, info.max
 

@@ -37,7 +37,7 @@ def trace(
     *,
     takes_torch: bool = True,
 ) -> Term:
-    """Give the value of `body(torch, *args)` as a term; operands among the arguments are terms,
+    """Return the value of `body(torch, *args)` as a term; operands among the arguments are terms,
     and `types` are those of the first arguments.
 
     Raises NotTraceable.
@@ -173,7 +173,7 @@ class _Value:
         self.ty: Final = ty
 
     def is_tensor(self) -> bool:
-        """Tell whether this is a tensor. Raises NotTraceable where only the run will tell."""
+        """Return whether this is a tensor. Raises NotTraceable where only the run will tell."""
         if self.term.form is Form.EITHER:
             raise NotTraceable
         return self.term.is_tensor
@@ -187,7 +187,7 @@ class _Value:
         return _Attribute(self, name)
 
     def _static(self, name: str) -> Any:
-        """Give what the type already tells."""
+        """Return what the type already tells."""
         if self.ty is None:
             return None
         match name:
@@ -203,12 +203,12 @@ class _Value:
                 return None
 
     def operate(self, node: ast.operator, left: Any, right: Any) -> _Value:
-        """Give `left node right`."""
+        """Return `left node right`."""
         inputs = [_term(self.code, left), _term(self.code, right)]
         return self._made(inputs, lambda a, b: self.code.binary(node, a, b))
 
     def compare(self, node: ast.cmpop, other: Any) -> _Value:
-        """Give `self node other`."""
+        """Return `self node other`."""
         inputs = [self.term, _term(self.code, other)]
         return self._made(inputs, lambda a, b: self.code.compare(node, a, b))
 
@@ -315,7 +315,7 @@ class _Attribute:
     __bool__ = __eq__ = __ne__ = __hash__ = __iter__ = __len__ = _refuse
 
     def term(self) -> Term:
-        """Give the attribute itself, such as a device."""
+        """Return the attribute itself, such as a device."""
         code = self.value.code
         source = self.value.term
         return Term((source,), lambda a: code.attribute(a, self.name), Form.OTHER)
@@ -357,7 +357,8 @@ class _Shape:
 
 
 def _term(code: Code, value: Any) -> Term:
-    """Give what a body passes on as a term: a stand-in, a static value or a structure of these."""
+    """Return what a body passes on as a term: a stand-in, a static value or a structure of
+    these."""
     match value:
         case _Value():
             return value.term
@@ -399,5 +400,5 @@ def _literal(code: Code, value: Any) -> Callable[[], ast.expr]:
 
 
 def static_leaf(code: Code, value: Any) -> Term:
-    """Give a static value, possibly with terms in it, as a term."""
+    """Return a static value, possibly with terms in it, as a term."""
     return _term(code, value)

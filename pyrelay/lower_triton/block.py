@@ -58,7 +58,7 @@ class Block:
         self.texts[term] = text
 
     def axes_of(self, term: Term) -> frozenset[str]:
-        """Give the coordinates of axes that a term moves along."""
+        """Return the coordinates of axes that a term moves along."""
         return frozenset(name for name in self._bound_to(term) if not name.startswith(_KEPT))
 
     def keep(self, term: Term) -> None:
@@ -66,7 +66,7 @@ class Block:
         self.moving[term] = frozenset((f"{_KEPT}{self.loop}",))
 
     def _bound_to(self, term: Term) -> frozenset[str]:
-        """Give the axes that a term moves along, and the blocks in which it is kept."""
+        """Return the axes that a term moves along, and the blocks in which it is kept."""
         pending = [term]
         while pending:
             current = pending[-1]
@@ -87,7 +87,7 @@ class Block:
         self.moving[term] = frozenset(axes)
 
     def text(self, term: Term) -> Text:
-        """Give the text of a term, computing before it what it needs."""
+        """Return the text of a term, computing before it what it needs."""
         pending = [term]
         while pending:
             current = pending[-1]
@@ -108,7 +108,7 @@ class Block:
         return found
 
     def _home(self, term: Term) -> Block:
-        """Give the outermost block that a term can be computed in."""
+        """Return the outermost block that a term can be computed in."""
         block = self
         bound = self._bound_to(term)
         while block.outer is not None and not bound & {block.loop, f"{_KEPT}{block.loop}"}:
@@ -116,7 +116,7 @@ class Block:
         return block
 
     def known(self, term: Term) -> Text | None:
-        """Give how a term is written here, if it has been computed."""
+        """Return how a term is written here, if it has been computed."""
         block: Block | None = self
         while block is not None:
             if term in block.texts:
@@ -183,17 +183,17 @@ class Block:
         self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
 
     def coordinate(self, name: str) -> Text | None:
-        """Give the text of a coordinate; None for what is none."""
+        """Return the text of a coordinate; None for what is none."""
         if name in self._axes:
             return Text(self._axes[name].text)
         bound = self.kernel.terms.coordinates.get(name)
         return None if bound is None else self._home(bound[0]).known(bound[0])
 
     def is_axis(self, name: str) -> bool:
-        """Tell whether a name in a dim is the coordinate of an axis."""
+        """Return whether a name in a dim is the coordinate of an axis."""
         return name in self._moving
 
     def inside(self, axes: Iterable[str]) -> list[str]:
-        """Give what must hold for elements along axes to exist, where blocks may reach beyond."""
+        """Return what must hold for elements along axes to exist, where blocks may reach beyond."""
         found = (a.inside for c, a in self._axes.items() if c in axes)
         return [text for text in found if text is not None]

@@ -86,7 +86,7 @@ class _Contraction:
         self._reductions: Final = [self._reduction(r) for r in (*group.beside, *group.reductions)]
 
     def _coordinates(self) -> dict[str, Dim]:
-        """Give the coordinate of each dim of the result, by the letter of the first sum."""
+        """Return the coordinate of each dim of the result, by the letter of the first sum."""
         sorts = self.sorts
         pairs = (("batch", sorts.batch), ("m", sorts.rows), ("n", sorts.columns))
         found: dict[str, Dim] = {}
@@ -123,7 +123,7 @@ class _Contraction:
         return self._results[var]
 
     def _reduction(self, reduced: Reduced) -> Reduction:
-        """Give a reduction of what is made of the sums, or beside them."""
+        """Return a reduction of what is made of the sums, or beside them."""
         if reduced in self._group.beside:
             own = reduced.domain
             sizes = tuple(own.shape[i] for i in own.reduced)
@@ -145,7 +145,7 @@ class _Contraction:
         return tuple(c for i, c in enumerate(self._index) if i not in self._domain.reduced)
 
     def _place(self, shape: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Give where a value of a shape has its element for the place at hand."""
+        """Return where a value of a shape has its element for the place at hand."""
         return self._domain.place(self._places, self._index, shape)
 
     def _reduced_at(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
@@ -157,7 +157,7 @@ class _Contraction:
         return (first, *others) if others else first
 
     def kernel(self) -> Kernel:
-        """Give the kernel, without configurations."""
+        """Return the kernel, without configurations."""
         stored = [(o, self._place(shape_of(type_of(o.value)))) for o in self._group.outputs]
         results = [self._supplier.element(o.value, index) for o, index in stored]
         operands = [t for s in self._sums for t in s.sides]
@@ -263,14 +263,14 @@ class _Contraction:
         row.finish(here, "1")
 
     def _added(self, total: str, a: str, b: str) -> str:
-        """Give the line that adds the products of two blocks to a sum."""
+        """Return the line that adds the products of two blocks to a sum."""
         if not self._is_blocks:
             return f"{total} += tl.sum({a}[:, :, None] * {b}[None, :, :], 1)"
         dtype, precision = type_text(self._accumulated), self._precision()
         return f"{total} = tl.dot({a}, {b}, {total}{precision}, out_dtype={dtype})"
 
     def _side(self, side: Block, term: Term, inside: str, axes: Sequence[str], shape: str) -> str:
-        """Give the block of an operand: 0 where there is nothing to sum."""
+        """Return the block of an operand: 0 where there is nothing to sum."""
         text = side.text(term).text
         moves = side.axes_of(term)
         if term not in side.kernel.filled or axes[1] not in moves:
@@ -305,7 +305,7 @@ def _sorts(found: Product) -> Sorts:
 
 
 def is_turned(group: Group) -> bool:
-    """Tell whether the rows of the sums are the columns of the kernel: the reduced dims."""
+    """Return whether the rows of the sums are the columns of the kernel: the reduced dims."""
     first = _sorts(group.products[0])
     if group.domain is None:
         return False
@@ -314,7 +314,7 @@ def is_turned(group: Group) -> bool:
 
 
 def sorts_in(group: Group) -> Sorts:
-    """Give the dims of the sums of a group, by sort, as the kernel has them. Raises NoKernel."""
+    """Return the dims of the sums of a group, by sort, as the kernel has them. Raises NoKernel."""
     first = _sorts(group.products[0])
     if not is_turned(group):
         return first
@@ -330,14 +330,14 @@ def _dtype_of_products(found: Sequence[Product]) -> DType:
 
 
 def _accumulated(made: Product, dtype: DType) -> DType:
-    """Give the dtype of sums of products."""
+    """Return the dtype of sums of products."""
     if not is_float(dtype):
         return dtype_of(type_of(made.var))
     return float64 if dtype == float64 else float32
 
 
 def lower_contraction(group: Group, layout: Layout) -> Lowered:
-    """Give the kernels of a group around sums of products, for few rows, for few columns, and for
+    """Return the kernels of a group around sums of products, for few rows, for few columns, and for
     any. Raises NoKernel."""
     sorts = sorts_in(group)
     if (group.reductions or group.beside) and sorts.rows.count == ONE:

@@ -62,8 +62,8 @@ class _Reading:
 
 
 def cut_of(group: Group, layout: Layout) -> Cut | None:
-    """Give the rectangles of a pass over places, if operands lie across its results: as long as the
-    operand lies in one piece."""
+    """Return the rectangles of a pass over places, if operands lie across its results: as long as
+    the operand lies in one piece."""
     shape = tuple(d for d in group.shape if d != ONE)
     names = [f"%{axis}" for axis in range(len(shape))]
     across = _axis_across(_reading(group, layout, names, shape), names)
@@ -89,7 +89,7 @@ def _reading(group: Group, layout: Layout, names: Sequence[str], sizes: Sequence
 
 
 def _axis_across(reading: _Reading, names: Sequence[str]) -> int | None:
-    """Give the dim, not the last, that the elements of most operands lie along which do not lie
+    """Return the dim, not the last, that the elements of most operands lie along which do not lie
     along the last; its coordinates have these names."""
     found: Counter[int] = Counter()
     for offset in reading.offsets:
@@ -102,14 +102,14 @@ def _axis_across(reading: _Reading, names: Sequence[str]) -> int | None:
 
 
 def _is_taken_apart(group: Group, layout: Layout, cut: Cut) -> bool:
-    """Tell whether an operand is read at quotients or remainders of the places across."""
+    """Return whether an operand is read at quotients or remainders of the places across."""
     offsets = _reading(group, layout, (_OUTER, _ACROSS, _ALONG), cut).offsets
     atoms = [a for o in offsets for monomial, _ in o.terms for a in monomial]
     return any(isinstance(a, DimOp) and _ACROSS in Dim.atom(a).names() for a in atoms)
 
 
 def lower_crossing(group: Group, layout: Layout, cut: Cut) -> Kernel:
-    """Give the kernel of a pass over places whose rectangles are `cut`."""
+    """Return the kernel of a pass over places whose rectangles are `cut`."""
     outer, across, along = cut
     reading = _reading(group, layout, (_OUTER, _ACROSS, _ALONG), cut)
     kernel = KernelText(group.function, reading.supplier.terms, reading.supplier.places)
@@ -153,6 +153,6 @@ def _begin(kernel: KernelText, layout: Layout, cut: Cut, configs: tuple[Config, 
 
 
 def _configs(across: Dim, along: Dim) -> tuple[Config, ...]:
-    """Give configurations; only those whose blocks fill both sides, if any do."""
+    """Return configurations; only those whose blocks fill both sides, if any do."""
     filling = [c for c in _CONFIGS if fills((c,), "ROWS", across) and fills((c,), "COLUMNS", along)]
     return tuple(filling) or _CONFIGS

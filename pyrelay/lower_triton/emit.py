@@ -60,24 +60,24 @@ class KernelText:
         """The loads that give 0 where they do not read."""
 
     def argument(self, argument: Argument, wish: str) -> str:
-        """Give the name of an argument of the function, a new one if need be."""
+        """Return the name of an argument of the function, a new one if need be."""
         if argument not in self._arguments:
             self._arguments[argument] = self.fresh(wish)
         return self._arguments[argument]
 
     def operand_name(self, position: int) -> str:
-        """Give the name that a parameter of the kernel function has in the program."""
+        """Return the name that a parameter of the kernel function has in the program."""
         return self._operands[position]
 
     def constant(self, name: str) -> str:
-        """Give the name of a constant of the configurations."""
+        """Return the name of a constant of the configurations."""
         if name not in self._constants:
             self._constants.append(name)
             self._taken.add(name)
         return name
 
     def function(self, name: str) -> str:
-        """Give the name of a function of `math`, which is imported."""
+        """Return the name of a function of `math`, which is imported."""
         self._functions.add(name)
         self._taken.add(name)
         return name
@@ -87,7 +87,7 @@ class KernelText:
         self._taken.update(names)
 
     def fresh(self, wish: str) -> str:
-        """Give a name that nothing has, like the one wished for."""
+        """Return a name that nothing has, like the one wished for."""
         base = _ascii(wish).strip("_") or "value"
         base = f"_{base}" if base[0].isdigit() or keyword.iskeyword(base) else base
         name, number = base, 1
@@ -112,7 +112,7 @@ class KernelText:
             pending += before
 
     def comment(self, span: Span) -> str | None:
-        """Give the line of the user's that a span lies on, if it is not the one shown last."""
+        """Return the line of the user's that a span lies on, if it is not the one shown last."""
         place = (span.file.name, span.line)
         if span.file is BUILTIN or place == self._shown:
             return None
@@ -127,7 +127,7 @@ class KernelText:
         grid: tuple[tuple[Tiles | Parts, ...], ...],
         configs: tuple[Config, ...],
     ) -> Kernel:
-        """Give the kernel whose function has these lines."""
+        """Return the kernel whose function has these lines."""
         arguments = sorted(self._arguments, key=lambda a: _ORDER.index(type(a)))
         names = tuple(self._arguments[a] for a in arguments)
         numbers = {n: a for n, a in zip(names, arguments, strict=True) if isinstance(a, Number)}
@@ -155,7 +155,7 @@ _NAMED: Final = 2
 
 
 def _name(function: Function) -> str:
-    """Give what profilers call a kernel: its function's own name, or those of what it gives."""
+    """Return what profilers call a kernel: its function's own name, or those of what it gives."""
     if function.name:
         return function.name
     given = [r.name for r in results_of(function.body) if isinstance(r, Var)]

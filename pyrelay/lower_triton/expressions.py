@@ -30,7 +30,7 @@ class Writer:
         self._kernel: Final = block.kernel
 
     def expression(self, term: Term) -> Text:
-        """Give the text of a term."""
+        """Return the text of a term."""
         match term.op:
             case "const":
                 return literal(term.detail)
@@ -67,7 +67,7 @@ class Writer:
         return self._block.text(term)
 
     def _logic(self, term: Term) -> Text:
-        """Give two bools combined. Triton's interpreter makes numbers of the bool of a comparison
+        """Return two bools combined. Triton's interpreter makes numbers of the bool of a comparison
         of single elements when it meets those of a block, but not if it chooses among them."""
         a, b = term.operands
         left, right = self._beside(a, b), self._beside(b, a)
@@ -87,7 +87,7 @@ class Writer:
         return not self._block.axes_of(term)
 
     def _beside(self, term: Term, other: Term) -> Text:
-        """Give an operand; a number takes the dtype of the other operand if that is its own."""
+        """Return an operand; a number takes the dtype of the other operand if that is its own."""
         if term.op == "size" and self._is_single(term) and other.op not in ("const", "size"):
             return self._kernel.dims.whole(term.detail, self._block.coordinate)
         is_weak = term.dtype is None or term.dtype == other.dtype
@@ -128,14 +128,14 @@ class Writer:
         return text
 
     def address(self, pointer: str, offset: Dim, mask: Text | None) -> Text:
-        """Give the address of a place, as a block where the mask is one."""
+        """Return the address of a place, as a block where the mask is one."""
         at = self._kernel.dims.whole(offset, self._block.coordinate)
         if mask is not None and not self._moves(offset):
             at = call("tl.where", mask, at, "0")
         return behind(pointer, at)
 
     def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
-        """Give what must hold for the place of an element along axes: it is asked for, and it
+        """Return what must hold for the place of an element along axes: it is asked for, and it
         exists."""
         block = self._block.inside(axes)
         single: list[Text] = []
@@ -155,7 +155,7 @@ class Writer:
         return call("tl.where", alone, whole, "False")
 
     def _moves(self, offset: Dim) -> bool:
-        """Tell whether a place is a block, or one element for all."""
+        """Return whether a place is a block, or one element for all."""
         found = [self._kernel.terms.coordinates[n][0] for n in self._kernel.terms.found(offset)]
         names = offset.names()
         return any(map(self._block.is_axis, names)) or not all(map(self._is_single, found))
@@ -179,7 +179,7 @@ class Writer:
 
 
 def literal(value: float) -> Text:
-    """Give a number as it is written in a kernel."""
+    """Return a number as it is written in a kernel."""
     if isinstance(value, float) and not math.isfinite(value):
         name = "nan" if math.isnan(value) else "inf"
         text = Text(f'float("{name}")')
@@ -190,5 +190,5 @@ def literal(value: float) -> Text:
 
 
 def type_text(dtype: DType) -> str:
-    """Give Triton's name of a dtype."""
+    """Return Triton's name of a dtype."""
     return "tl.int1" if dtype.kind is DTypeKind.BOOL else f"tl.{dtype.name}"

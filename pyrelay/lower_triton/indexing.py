@@ -57,7 +57,7 @@ class DimText:
         self._function: Final = function
 
     def whole(self, dim: Dim, coordinates: Coordinates) -> Text:
-        """Give the text of a dim."""
+        """Return the text of a dim."""
         total: Text | None = None
         for atoms, factor in _by_coordinates(dim, coordinates):
             is_less = total is not None and (factor.constant or 0) < 0
@@ -66,7 +66,7 @@ class DimText:
         return total or Text("0")
 
     def size(self, dim: Dim, wish: str | None = None) -> Text:
-        """Give the text of a dim without coordinates: a number, or an argument, under the name
+        """Return the text of a dim without coordinates: a number, or an argument, under the name
         wished for if it is a new one."""
         if dim.constant is not None:
             number = Text(str(abs(dim.constant)))
@@ -116,7 +116,7 @@ _FLOORED: Final = {"floordiv": "integer_floor_divide", "mod": "integer_remainder
 
 
 def _times(factors: Sequence[Text], by: Text) -> Text:
-    """Give a product, without a last factor of 1."""
+    """Return a product, without a last factor of 1."""
     if by.text == "-1":
         return negative(_times(factors, Text("1")))
     parts = [*factors, *([] if by.text == "1" and factors else [by])]
@@ -124,7 +124,7 @@ def _times(factors: Sequence[Text], by: Text) -> Text:
 
 
 def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimAtom, ...], Dim]]:
-    """Give a dim as a sum of products of atoms with coordinates in them and factors without."""
+    """Return a dim as a sum of products of atoms with coordinates in them and factors without."""
     found: dict[tuple[DimAtom, ...], Dim] = {}
     for monomial, factor in dim.terms:
         moving = tuple(a for a in monomial if _moves(a, coordinates))
@@ -146,7 +146,7 @@ def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
 
 
 def steps_of(offset: Dim) -> Iterator[tuple[str, Dim]]:
-    """Give how far apart in memory neighbours along coordinates and sizes are, as far as the dim
+    """Return how far apart in memory neighbours along coordinates and sizes are, as far as the dim
     shows it: `%i % 4` and `%i` step by 1 in `%i % 4 + %i // 4 * 8` and `%i * 1`."""
     found: dict[str, Dim] = {}
     for monomial, factor in offset.terms:
@@ -160,7 +160,7 @@ def steps_of(offset: Dim) -> Iterator[tuple[str, Dim]]:
 
 
 def size_name(dim: Dim) -> str:
-    """Give a readable name for an integer that is a dim: `N`, `N_4`."""
+    """Return a readable name for an integer that is a dim: `N`, `N_4`."""
     text = str(dim).replace("//", " by ").replace("-", " less ").replace("+", " plus ")
     words = re.sub(r"\W+", "_", text).strip("_").split("_")
     if len(dim.terms) == 1 and words[0].isdigit():

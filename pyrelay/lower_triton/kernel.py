@@ -47,8 +47,8 @@ class Layout:
     """Whether the device multiplies blocks of float64; else products are made one by one."""
 
     def lies_along(self, operand: int, axis: int) -> bool:
-        """Tell whether the elements of an operand with any strides are known to lie one behind the
-        other along a dim."""
+        """Return whether the elements of an operand with any strides are known to lie one behind
+        the other along a dim."""
         return bool(self.units) and self.units[operand] == axis
 
 

@@ -15,7 +15,7 @@ from .updates import lower_updates
 
 
 def lower(function: Function) -> Callable[[Layout], Lowered]:
-    """Give what makes the kernels of a kernel function for a layout of its operands.
+    """Return what makes the kernels of a kernel function for a layout of its operands.
 
     Raises NoGroup for what is no kernel function, and NoKernel where no text is made for it.
     """
@@ -28,7 +28,7 @@ def lower(function: Function) -> Callable[[Layout], Lowered]:
 
 
 def lower_group(group: Group, layout: Layout) -> Lowered:
-    """Give the kernels of a group. Raises NoKernel."""
+    """Return the kernels of a group. Raises NoKernel."""
     match group.kind:
         case Kind.POINTWISE:
             return lower_pointwise(group, layout)

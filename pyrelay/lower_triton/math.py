@@ -28,13 +28,13 @@ import triton.language as tl
 
 @triton.jit
 def _two_to(n: tl.tensor) -> tl.tensor:
-    """Give 2**n in float32, for an int32 from -126 to 127."""
+    """Return 2**n in float32, for an int32 from -126 to 127."""
     return ((n + 127) << 23).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def _reduced(x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
-    """Give a whole `n` and `r` with `x = n log(2) + r` and `|r| <= log(2) / 2`, in float32."""
+    """Return a whole `n` and `r` with `x = n log(2) + r` and `|r| <= log(2) / 2`, in float32."""
     n = tl.floor(x * 1.4426950408889634 + 0.5)
     # The first constant has few bits, so that its product with n is exact.
     return n.to(tl.int32), (x - n * 0.693359375) - n * -2.1219444005469057e-4
@@ -42,7 +42,7 @@ def _reduced(x: tl.tensor) -> tuple[tl.tensor, tl.tensor]:
 
 @triton.jit
 def _expm1_near_zero(r: tl.tensor) -> tl.tensor:
-    """Give exp(r) - 1 in float32, for `|r| <= log(2) / 2`."""
+    """Return exp(r) - 1 in float32, for `|r| <= log(2) / 2`."""
     q = 1.9890990824673654e-4 * r + 1.3933649996309251e-3
     q = q * r + 8.3333109254809e-3
     q = q * r + 4.1666464925285904e-2
@@ -53,7 +53,7 @@ def _expm1_near_zero(r: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def exp(x: tl.tensor) -> tl.tensor:
-    """Give e to the power of x."""
+    """Return e to the power of x."""
     if x.dtype == tl.float64:
         y = tl.exp(x)
     else:
@@ -67,7 +67,7 @@ def exp(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def expm1(x: tl.tensor) -> tl.tensor:
-    """Give e to the power of x, less 1, exact near 0."""
+    """Return e to the power of x, less 1, exact near 0."""
     if x.dtype == tl.float64:
         # Kahan: the errors of exp and log cancel in the quotient.
         u = tl.exp(x)
@@ -86,7 +86,7 @@ def expm1(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def log1p(x: tl.tensor) -> tl.tensor:
-    """Give the natural logarithm of 1 + x, exact near 0."""
+    """Return the natural logarithm of 1 + x, exact near 0."""
     u = 1.0 + x
     # What the sum lost comes back as the first term of the series around it.
     lost = tl.where(tl.abs(x) < 1.0, x - (u - 1.0), 1.0 - (u - x))
@@ -96,13 +96,13 @@ def log1p(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def sigmoid(x: tl.tensor) -> tl.tensor:
-    """Give 1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + exp(-x))
 
 
 @triton.jit
 def tanh(x: tl.tensor) -> tl.tensor:
-    """Give the hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     size = tl.abs(x)
     t = expm1(2.0 * tl.minimum(size, 20.0))
     y = tl.where(size < 20.0, t / (t + 2.0), 1.0)
@@ -112,7 +112,7 @@ def tanh(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def sinh(x: tl.tensor) -> tl.tensor:
-    """Give the hyperbolic sine."""
+    """Return the hyperbolic sine."""
     size = tl.abs(x)
     t = expm1(tl.minimum(size, 20.0))
     root = exp(0.5 * size)
@@ -122,7 +122,7 @@ def sinh(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def cosh(x: tl.tensor) -> tl.tensor:
-    """Give the hyperbolic cosine."""
+    """Return the hyperbolic cosine."""
     root = exp(0.5 * tl.abs(x))
     grown = exp(tl.minimum(tl.abs(x), 20.0))
     return tl.where(tl.abs(x) < 20.0, 0.5 * grown + 0.5 / grown, (0.5 * root) * root)
@@ -130,13 +130,13 @@ def cosh(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def tan(x: tl.tensor) -> tl.tensor:
-    """Give the tangent, in radians."""
+    """Return the tangent, in radians."""
     return tl.sin(x) / tl.cos(x)
 
 
 @triton.jit
 def _atan_near_zero(x: tl.tensor) -> tl.tensor:
-    """Give the angle of a tangent of at most `tan(pi / 8)`."""
+    """Return the angle of a tangent of at most `tan(pi / 8)`."""
     z = x * x
     if x.dtype == tl.float64:
         p = 1.6284375050043393e-2 * z - 3.456931506332609e-2
@@ -160,7 +160,7 @@ def _atan_near_zero(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def atan(x: tl.tensor) -> tl.tensor:
-    """Give the angle, in radians, whose tangent is x."""
+    """Return the angle, in radians, whose tangent is x."""
     size = tl.abs(x)
     is_large = size > 2.414213562373095
     is_middle = (size > 0.41421356237309503) & (size <= 2.414213562373095)
@@ -173,31 +173,31 @@ def atan(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def asin(x: tl.tensor) -> tl.tensor:
-    """Give the angle, in radians, whose sine is x; NaN outside of -1 to 1."""
+    """Return the angle, in radians, whose sine is x; NaN outside of -1 to 1."""
     return atan(x / square_root((1.0 - x) * (1.0 + x)))
 
 
 @triton.jit
 def acos(x: tl.tensor) -> tl.tensor:
-    """Give the angle, in radians, whose cosine is x; NaN outside of -1 to 1."""
+    """Return the angle, in radians, whose cosine is x; NaN outside of -1 to 1."""
     return 2.0 * atan(square_root((1.0 - x) / (1.0 + x)))
 
 
 @triton.jit
 def square_root(x: tl.tensor) -> tl.tensor:
-    """Give the square root, rounded correctly."""
+    """Return the square root, rounded correctly."""
     return tl.sqrt(x) if x.dtype == tl.float64 else tl.sqrt_rn(x)
 
 
 @triton.jit
 def reciprocal_root(x: tl.tensor) -> tl.tensor:
-    """Give 1 over the square root."""
+    """Return 1 over the square root."""
     return 1.0 / tl.sqrt(x) if x.dtype == tl.float64 else tl.rsqrt(x)
 
 
 @triton.jit
 def round_even(x: tl.tensor) -> tl.tensor:
-    """Give the nearest whole number, halves to even."""
+    """Return the nearest whole number, halves to even."""
     whole = 4503599627370496.0 if x.dtype == tl.float64 else 8388608.0
     # From here on numbers have no fraction, so the addition rounds it away, halves to even.
     shift = tl.where(x < 0.0, -whole, whole).to(x.dtype)
@@ -206,13 +206,13 @@ def round_even(x: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def sign(x: tl.tensor) -> tl.tensor:
-    """Give -1, 0 or 1, in the dtype of x; 0 for NaN."""
+    """Return -1, 0 or 1, in the dtype of x; 0 for NaN."""
     return (x > 0).to(x.dtype) - (x < 0).to(x.dtype)
 
 
 @triton.jit
 def power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
-    """Give x to the power of y, floats; NaN for a fraction of a negative number.
+    """Return x to the power of y, floats; NaN for a fraction of a negative number.
 
     float32 goes through float64, which makes it exact but for the last rounding.
     """
@@ -236,7 +236,7 @@ def power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def integer_power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
-    """Give x to the power of y, integers; of a negative power what is left of the fraction."""
+    """Return x to the power of y, integers; of a negative power what is left of the fraction."""
     x, y = tl.broadcast(x, y)
     result = x * 0 + 1
     square = x
@@ -252,7 +252,7 @@ def integer_power(x: tl.tensor, y: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give the quotient of floats rounded down; NaN for infinite a, as torch.
+    """Return the quotient of floats rounded down; NaN for infinite a, as torch.
 
     float32 goes through float64, so the quotient is exact below 2**28.
     """
@@ -266,7 +266,7 @@ def floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give what is left of a, with the sign of b; floats.
+    """Return what is left of a, with the sign of b; floats.
 
     float32 goes through float64: exact for quotients below 2**28. Of float64 the error is that of
     the quotient, times b.
@@ -288,15 +288,15 @@ def remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def integer_floor_divide(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give the quotient of signed integers rounded down, as Python. A size of 1 is a constant here,
-    which is no block to be broadcast."""
+    """Return the quotient of signed integers rounded down, as Python. A size of 1 is a constant
+    here, which is no block to be broadcast."""
     q = a // b
     return tl.where((a - q * b != 0) & ((a < 0) != (b < 0)), q - 1, q)
 
 
 @triton.jit
 def integer_remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give what is left of a, with the sign of b; signed integers, as Python. A size of 1 is a
+    """Return what is left of a, with the sign of b; signed integers, as Python. A size of 1 is a
     constant, as above."""
     r = a - (a // b) * b
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
@@ -304,19 +304,19 @@ def integer_remainder(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 
 @triton.jit
 def minimum(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give the smaller float; NaN wins."""
+    """Return the smaller float; NaN wins."""
     return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def maximum(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give the larger float; NaN wins."""
+    """Return the larger float; NaN wins."""
     return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
 def times(a: tl.tensor, b: tl.tensor) -> tl.tensor:
-    """Give a product, for reductions."""
+    """Return a product, for reductions."""
     return a * b
 
 
@@ -324,8 +324,8 @@ def times(a: tl.tensor, b: tl.tensor) -> tl.tensor:
 def first_largest(
     a: tl.tensor, i: tl.tensor, b: tl.tensor, j: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Give the larger of two elements and its position, of equal ones the first; NaN is larger than
-    any number. A position below 0 is that of no element."""
+    """Return the larger of two elements and its position, of equal ones the first; NaN is larger
+    than any number. A position below 0 is that of no element."""
     is_same = (a == b) | ((a != a) & (b != b))
     is_larger = (a > b) | ((a != a) & (b == b))
     is_left = ((is_larger | (is_same & (i < j))) & (i >= 0)) | (j < 0)
@@ -336,7 +336,7 @@ def first_largest(
 def first_smallest(
     a: tl.tensor, i: tl.tensor, b: tl.tensor, j: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Give the smaller of two elements and its position, of equal ones the first; NaN is smaller
+    """Return the smaller of two elements and its position, of equal ones the first; NaN is smaller
     than any number. A position below 0 is that of no element."""
     is_same = (a == b) | ((a != a) & (b != b))
     is_smaller = (a < b) | ((a != a) & (b == b))
@@ -348,15 +348,15 @@ def first_smallest(
 def add_exponential(
     total: tl.tensor, largest: tl.tensor, x: tl.tensor, weight: tl.tensor
 ) -> tl.tensor:
-    """Give a sum of terms `weight * exp(x - largest)` with one more term, relative to x if that is
-    larger: one exponential does for both. Infinities are equal to themselves here, and count."""
+    """Return a sum of terms `weight * exp(x - largest)` with one more term, relative to x if that
+    is larger: one exponential does for both. Infinities are equal to themselves here, and count."""
     e = tl.where(x == largest, 1.0, exp(-tl.abs(x - largest)))
     return tl.where(x > largest, total * e + weight, total + weight * e)
 
 
 @triton.jit
 def relative_to(total: tl.tensor, largest: tl.tensor, other: tl.tensor) -> tl.tensor:
-    """Give a sum of terms `weight * exp(x - largest)` as one of `weight * exp(x - other)`."""
+    """Return a sum of terms `weight * exp(x - largest)` as one of `weight * exp(x - other)`."""
     return tl.where(largest == other, total, total * exp(largest - other))
 
 
@@ -369,7 +369,7 @@ def add_shifted(
     is_first: tl.tensor,
     inside: tl.tensor,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Give the first element, and the sums of differences from it and of their squares, with one
+    """Return the first element, and the sums of differences from it and of their squares, with one
     more element where it is inside."""
     shift = tl.where(is_first & inside, x, shift)
     less = tl.where(inside, x - shift, 0.0)
@@ -380,7 +380,7 @@ def add_shifted(
 def moments(
     shift: tl.tensor, total: tl.tensor, squares: tl.tensor, count: tl.tensor
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Give the mean of so many elements, and the sum of squared differences from it, by sums of
+    """Return the mean of so many elements, and the sum of squared differences from it, by sums of
     differences from the first: its distance is such that only digits of that sum are lost which
     it had too many, about `count` units in the last place in the worst case."""
     mean = total / tl.maximum(count, 1)
@@ -391,6 +391,6 @@ def moments(
 def squares_around(
     squares: tl.tensor, mean: tl.tensor, count: tl.tensor, other: tl.tensor
 ) -> tl.tensor:
-    """Give the sum of squared differences of so many elements from another place than their mean
+    """Return the sum of squared differences of so many elements from another place than their mean
     (Chan, Golub and LeVeque)."""
     return squares + (mean - other) * (mean - other) * count

@@ -36,7 +36,7 @@ FLAT: Final = "%i"
 
 
 def lower_pointwise(group: Group, layout: Layout) -> Lowered:
-    """Give the kernel of a group that is one pass over places."""
+    """Return the kernel of a group that is one pass over places."""
     cut = cut_of(group, layout)
     if cut is not None:
         return Lowered((lower_crossing(group, layout, cut),))
@@ -76,14 +76,14 @@ def begin(
 
 
 def finish(kernel: KernelText, block: Block, flat: Dim, count: Dim) -> Kernel:
-    """Give the kernel of a pass whose code is complete."""
+    """Return the kernel of a pass whose code is complete."""
     tiles = Tiles(count, "BLOCK" if flat.terms else None)
     configs = configs_of(count) if flat.terms else (SINGLE,)
     return kernel.finish(block.lines, ((tiles,),), configs)
 
 
 def configs_of(count: Dim) -> tuple[Config, ...]:
-    """Give configurations for so many places; only those whose blocks fill them, if any do, so
+    """Return configurations for so many places; only those whose blocks fill them, if any do, so
     that nothing has to be masked."""
     return tuple(c for c in CONFIGS if fills((c,), "BLOCK", count)) or CONFIGS
 

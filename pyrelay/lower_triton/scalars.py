@@ -74,12 +74,12 @@ _RANGES: Final = {
 
 
 def lowest(dtype: DType) -> float:
-    """Give what no element of the dtype is below."""
+    """Return what no element of the dtype is below."""
     return -math.inf if is_float(dtype) else _RANGES[dtype][0]
 
 
 def highest(dtype: DType) -> float:
-    """Give what no element of the dtype is above."""
+    """Return what no element of the dtype is above."""
     return math.inf if is_float(dtype) else _RANGES[dtype][1]
 
 
@@ -100,7 +100,7 @@ class TritonElements(Elements):
         self._new_coordinate: Final = new_coordinate
 
     def wrapped(self, value: Term, size: Dim) -> Term:
-        """Give an int64 value with values below 0 counted from the end of a dim."""
+        """Return an int64 value with values below 0 counted from the end of a dim."""
         behind = self.add(value, self.number(size))
         return self.where(self.lt(value, self.const(0)), behind, value)
 
@@ -120,7 +120,7 @@ class TritonElements(Elements):
         return max(dtypes, key=lambda d: (d.kind.value, d.bits), default=self._dtype)
 
     def _typed(self, a: Term) -> Term:
-        """Give a number in the dtype of the call, and any other term as it is."""
+        """Return a number in the dtype of the call, and any other term as it is."""
         if a.dtype is not None:
             return a
         return self._terms.make("const", dtype=self._dtype, detail=a.detail)
@@ -134,7 +134,7 @@ class TritonElements(Elements):
         return all(d == bool_ for d in dtypes)
 
     def _real(self, op: str, a: Term) -> Term:
-        """Give a function of floats; of whole numbers it is the identity."""
+        """Return a function of floats; of whole numbers it is the identity."""
         return self._unary(op, a) if self._is_float(a) else a
 
     def _ordered(self, op: str, a: Term, b: Term) -> Term:
@@ -173,7 +173,7 @@ class TritonElements(Elements):
         return self._called(f"integer_{function}", a, b)
 
     def _called(self, function: str, a: Term, b: Term) -> Term:
-        """Give a call of one of our functions, whose operands are all of one dtype."""
+        """Return a call of one of our functions, whose operands are all of one dtype."""
         dtype = self._common(a, b)
         given = [
             t if t.dtype is not None else self._terms.make("const", dtype=dtype, detail=t.detail)
@@ -343,25 +343,25 @@ class TritonElements(Elements):
         return a if a.dtype == to else self._terms.make("cast", a, dtype=to)
 
     def _is_already(self, a: Term, dtype: DType) -> bool:
-        """Tell whether a term is certainly an element of a half type."""
+        """Return whether a term is certainly an element of a half type."""
         return a.op in ("load", "cast") and self._terms.rounded(a) == dtype
 
     # `Elements`.
 
     def number(self, coordinate: Dim, /) -> Term:
-        """Give a coordinate as an int64 value."""
+        """Return a coordinate as an int64 value."""
         if coordinate.constant is not None:
             return self._terms.make("const", dtype=int64, detail=coordinate.constant)
         return self._terms.make("size", dtype=int64, detail=coordinate)
 
     def coordinate(self, value: Term, size: Dim, /) -> Dim:
-        """Give an integer value as a coordinate, values below 0 counted from the end."""
+        """Return an integer value as a coordinate, values below 0 counted from the end."""
         if value.op == "const":
             return Dim.of(int(value.detail)) + (size if value.detail < 0 else 0)
         return self._new_coordinate(self, self.cast(value, int64), size)
 
     def bits(self, a: Term, operator: str, b: Term, /) -> Term:
-        """Give two integers combined bit by bit."""
+        """Return two integers combined bit by bit."""
         return self._binary(operator, a, b)
 
 

@@ -25,7 +25,7 @@ _ADDED: Final = frozenset((float32, float64, int32, int64))
 
 
 def lower_scatter(group: Group, layout: Layout) -> Lowered:
-    """Give the kernels of a group that is a scatter. Raises NoKernel."""
+    """Return the kernels of a group that is a scatter. Raises NoKernel."""
     found = group.scattered
     assert found is not None
     dtype = dtype_of(type_of(found.var))
@@ -38,7 +38,7 @@ def lower_scatter(group: Group, layout: Layout) -> Lowered:
 
 
 def _start(group: Group, found: Scattered, layout: Layout, dtype: DType) -> Kernel:
-    """Give the kernel that copies what the result starts as."""
+    """Return the kernel that copies what the result starts as."""
     assert found.lowering.base is not None
     supplier = TermSupplier(group.function, layout, {})
     shape = shape_of(type_of(found.var))
@@ -54,7 +54,7 @@ def _start(group: Group, found: Scattered, layout: Layout, dtype: DType) -> Kern
 
 
 def _additions(group: Group, found: Scattered, layout: Layout, dtype: DType) -> Kernel:
-    """Give the kernel that adds to what the result starts as."""
+    """Return the kernel that adds to what the result starts as."""
     supplier = TermSupplier(group.function, layout, {})
     places, call, over = supplier.places, found.call, found.lowering.over
     shape, result = shape_of(type_of(call.args[over])), shape_of(type_of(found.var))

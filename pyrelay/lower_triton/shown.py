@@ -67,7 +67,7 @@ def _lowered(group: Group) -> Lowered | str:
 
 
 def _layout(function: Function) -> Layout:
-    """Give the layout of operands that lie row by row."""
+    """Return the layout of operands that lie row by row."""
     forms = (
         Form.NUMBER if isinstance(p.ty, SizeType) else Form.CONTIGUOUS for p in function.params
     )

@@ -47,11 +47,11 @@ class TermSupplier:
         return self._places
 
     def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> TritonElements:
-        """Give the arithmetic of one call."""
+        """Return the arithmetic of one call."""
         return TritonElements(self.terms, dtype, self._new_coordinate)
 
     def holds(self, var: Var, /) -> bool:
-        """Tell whether a loop gives a variable that is bound inside."""
+        """Return whether a loop gives a variable that is bound inside."""
         return var in self._leaves
 
     def read(
@@ -62,7 +62,7 @@ class TermSupplier:
         otherwise: Any | None,
         /,
     ) -> Any:
-        """Give the element of a parameter, or of what a loop gives."""
+        """Return the element of a parameter, or of what a loop gives."""
         assert isinstance(var, Var), "a constant tensor is a parameter of a kernel function"
         if var in self._leaves:
             value = self._leaves[var](var, index)
@@ -83,7 +83,7 @@ class TermSupplier:
         return self.terms.make("load", *masks, dtype=widened(dtype), detail=access)
 
     def _offset(self, operand: int, index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
-        """Give how far behind the first element of an operand the one at `index` lies."""
+        """Return how far behind the first element of an operand the one at `index` lies."""
         if self._layout.operands[operand] is Form.CONTIGUOUS:
             return linear(index, shape)
         total = ZERO
@@ -94,20 +94,20 @@ class TermSupplier:
         return total
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
-        """Give the element of a variable bound inside, under its name."""
+        """Return the element of a variable bound inside, under its name."""
         if isinstance(value, Term) and value.op not in ("const", "load", "value", "result"):
             self.terms.name(value, var.name, var.span)
         return value
 
     def element(self, atom: Expr, index: Sequence[Dim]) -> Term:
-        """Give what is stored of a value at a place, as a term of a dtype."""
+        """Return what is stored of a value at a place, as a term of a dtype."""
         value = self.reader.element(atom, index)
         assert isinstance(value, Term)
         dtype = dtype_of(type_of(atom))
         return value if value.dtype is not None else self.elements(dtype, ()).cast(value, dtype)
 
     def target(self, kernel: KernelText, output: Output, index: Sequence[Dim]) -> tuple[str, Dim]:
-        """Give the address of what an output is stored in, and how far behind it an element lies:
+        """Return the address of what an output is stored in, and how far behind it an element lies:
         new storage holds the elements row by row."""
         ty = type_of(output.value)
         shape, dtype = shape_of(ty), dtype_of(ty)

@@ -68,7 +68,7 @@ class Terms:
     def make(
         self, op: str, *operands: Term, dtype: DType | None = None, detail: Any = None
     ) -> Term:
-        """Give the term of an operation."""
+        """Return the term of an operation."""
         # As text, since 1, 1.0 and True are equal, and NaN is not.
         shown = repr(detail) if op == "const" else detail
         key = (op, operands, dtype, shown)
@@ -82,7 +82,7 @@ class Terms:
         self._names.setdefault(term, (name, span))
 
     def named(self, term: Term) -> tuple[str, Span] | None:
-        """Give the name and place of a term that the program names."""
+        """Return the name and place of a term that the program names."""
         return self._names.get(term)
 
     def bind(self, coordinate: str, term: Term, size: Dim) -> None:
@@ -91,7 +91,7 @@ class Terms:
         self._places.add(term)
 
     def is_place(self, term: Term) -> bool:
-        """Tell whether a coordinate is the value of a term."""
+        """Return whether a coordinate is the value of a term."""
         return term in self._places
 
     @property
@@ -100,7 +100,7 @@ class Terms:
         return self._coordinates
 
     def dims(self, term: Term) -> tuple[Dim, ...]:
-        """Give the dims that a term computes itself."""
+        """Return the dims that a term computes itself."""
         match term.detail:
             case Dim() as dim:
                 return (dim,)
@@ -110,14 +110,14 @@ class Terms:
                 return ()
 
     def found(self, dim: Dim) -> Iterator[str]:
-        """Give the coordinates in a dim that are values of terms, in order of mention."""
+        """Return the coordinates in a dim that are values of terms, in order of mention."""
         for atom in dict.fromkeys(dim.atoms()):
             name = getattr(atom, "name", None)
             if name in self._coordinates:
                 yield name
 
     def rounded(self, term: Term) -> DType | None:
-        """Give the half type that a term is certainly an element of, if there is one."""
+        """Return the half type that a term is certainly an element of, if there is one."""
         match term.detail:
             case Access(dtype=dtype) if is_half(dtype):
                 return dtype
@@ -127,7 +127,7 @@ class Terms:
                 return None
 
     def needed(self, roots: Iterable[Term]) -> list[Term]:
-        """Give the roots and all terms that they need, each once."""
+        """Return the roots and all terms that they need, each once."""
         seen = dict.fromkeys(roots)
         pending = list(seen)
         while pending:
@@ -137,16 +137,16 @@ class Terms:
         return list(seen)
 
     def before(self, term: Term) -> tuple[Term, ...]:
-        """Give the terms that one needs: its operands, and the coordinates in its dims."""
+        """Return the terms that one needs: its operands, and the coordinates in its dims."""
         places = (self._coordinates[n][0] for d in self.dims(term) for n in self.found(d))
         return (*term.operands, *places)
 
 
 def widened(dtype: DType) -> DType:
-    """Give the dtype in which elements of a dtype are computed with."""
+    """Return the dtype in which elements of a dtype are computed with."""
     return float32 if is_half(dtype) else dtype
 
 
 def is_half(dtype: DType) -> bool:
-    """Tell whether elements are widened for computing."""
+    """Return whether elements are widened for computing."""
     return dtype.kind is DTypeKind.FLOAT and dtype.bits < 32

@@ -35,7 +35,7 @@ class Text:
         return self.text
 
     def inside(self, binding: int) -> str:
-        """Give the text as an operand that must bind so tightly."""
+        """Return the text as an operand that must bind so tightly."""
         return self.text if self.binding >= binding else f"({self.text})"
 
     @property
@@ -45,13 +45,13 @@ class Text:
 
 
 def infix(left: Text, sign: str, right: Text) -> Text:
-    """Give an operation between two expressions; comparisons are not chained."""
+    """Return an operation between two expressions; comparisons are not chained."""
     binding = _BINDINGS[sign]
     return Text(f"{left.inside(binding or 1)} {sign} {right.inside(binding + 1)}", binding)
 
 
 def behind(address: str, places: Text) -> Text:
-    """Give the address so many places behind another; what a sum has is added one by one, so that
+    """Return the address so many places behind another; what a sum has is added one by one, so that
     numbers come to the address before blocks of places do."""
     if places.text == "0":
         return Text(address)
@@ -59,10 +59,10 @@ def behind(address: str, places: Text) -> Text:
 
 
 def negative(operand: Text) -> Text:
-    """Give an expression with its sign changed."""
+    """Return an expression with its sign changed."""
     return Text(f"-{operand.inside(_UNARY)}", _UNARY)
 
 
 def call(function: str, *operands: Text | str) -> Text:
-    """Give a call."""
+    """Return a call."""
     return Text(f"{function}({', '.join(map(str, operands))})")

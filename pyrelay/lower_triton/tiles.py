@@ -38,13 +38,13 @@ class Manner:
     columns: int | None = None
 
     def limits(self, sorts: Sorts) -> tuple[tuple[Dim, int], ...]:
-        """Give the counts that must not be exceeded, as far as only the run knows them."""
+        """Return the counts that must not be exceeded, as far as only the run knows them."""
         pairs = ((sorts.rows.count, self.rows), (sorts.columns.count, self.columns))
         return tuple((d, n) for d, n in pairs if n is not None and d.constant is None)
 
 
 def manners(sorts: Sorts, *, has_blocks: bool) -> tuple[Manner, ...]:
-    """Give the ways to multiply, the first of which whose limits hold is to be taken."""
+    """Return the ways to multiply, the first of which whose limits hold is to be taken."""
     last = Manner(has_blocks)
     found: list[Manner] = []
     for few in (1, FEW):
@@ -60,9 +60,9 @@ def manners(sorts: Sorts, *, has_blocks: bool) -> tuple[Manner, ...]:
 def configs_of(
     manner: Manner, sorts: Sorts, sums: int, *, has_whole_rows: bool
 ) -> tuple[Config, ...]:
-    """Give sizes of tiles for so many sums over the same places, none larger than the result where
-    its size is known: large tiles read operands less often, small ones are more programs. A tile
-    may have to hold whole rows of the result."""
+    """Return sizes of tiles for so many sums over the same places, none larger than the result
+    where its size is known: large tiles read operands less often, small ones are more programs. A
+    tile may have to hold whole rows of the result."""
     found: dict[Config, None] = {}
     counts = (sorts.rows.count, sorts.columns.count, sorts.summed.count)
     least = _SMALLEST if manner.is_blocks else 1
@@ -91,7 +91,7 @@ products of about 1,000 x 1,000 on, which is where products of our own pay."""
 
 
 def _one_by_one(manner: Manner) -> list[tuple[int, int, int, int, int]]:
-    """Give tiles for products that are made one by one: long ones, that much is read at once."""
+    """Return tiles for products that are made one by one: long ones, that much is read at once."""
     found: list[tuple[int, int, int, int, int]] = []
     for other in (32, 16, 64):
         if manner.rows is not None:
@@ -106,7 +106,7 @@ def _one_by_one(manner: Manner) -> list[tuple[int, int, int, int, int]]:
 
 
 def _block(count: Dim, least: int) -> int:
-    """Give the least block that covers a count, if that is known, within limits."""
+    """Return the least block that covers a count, if that is known, within limits."""
     size = count.constant
     if size is None:
         return _LARGEST
@@ -114,5 +114,5 @@ def _block(count: Dim, least: int) -> int:
 
 
 def power_of_two(size: int) -> int:
-    """Give the smallest power of two that is not below a size."""
+    """Return the smallest power of two that is not below a size."""
     return 1 << max(0, size - 1).bit_length()

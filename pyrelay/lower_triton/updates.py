@@ -21,7 +21,7 @@ _INDENT: Final = "    "
 
 
 def lower_updates(group: Group, layout: Layout) -> Lowered:
-    """Give the kernel of a group whose outputs have different numbers of elements."""
+    """Return the kernel of a group whose outputs have different numbers of elements."""
     supplier = TermSupplier(group.function, layout, {})
     places = supplier.places
     shapes = [shape_of(type_of(o.value)) for o in group.outputs]
@@ -63,7 +63,7 @@ def lower_updates(group: Group, layout: Layout) -> Lowered:
 
 
 def _loads(terms: Terms, term: Term, operand: int) -> list[Term]:
-    """Give the loads of an operand that a term is computed from."""
+    """Return the loads of an operand that a term is computed from."""
     seen, pending = {term: None}, [term]
     while pending:
         for before in terms.before(pending.pop()):

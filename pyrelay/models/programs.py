@@ -94,7 +94,7 @@ class Bound:
 
 @relay
 def look_up(name: str, scope: List[Bound]) -> Float:
-    """Give the value of a name: that of its innermost binding."""
+    """Return the value of a name: that of its innermost binding."""
     for bound in scope:
         if bound.name == name:
             return bound.value
@@ -103,7 +103,7 @@ def look_up(name: str, scope: List[Bound]) -> Float:
 
 @relay
 def run(program: Program, scope: List[Bound]) -> Float:
-    """Give the value of a program in a scope."""
+    """Return the value of a program in a scope."""
     match program:
         case Number(value):
             return value

@@ -80,14 +80,14 @@ def lstm_cell(
 
 @relay
 def encode(cell: Fn[[S, X], tuple[S, Y]], inputs: List[X], start: S) -> S:
-    """Give the state after all inputs; the outputs are not used."""
+    """Return the state after all inputs; the outputs are not used."""
     return relay.foldl(lambda state, x: cell(state, x)[0], start, inputs)
 
 
 @relay
 def generator(cell: Fn[[S, X], tuple[S, Y]], choose: Fn[[S], X | None], start: S) -> List[Y]:
-    """Give the outputs of a cell that gets its next input from its own state, until `choose` gives
-    None."""
+    """Return the outputs of a cell that gets its next input from its own state, until `choose`
+    gives None."""
 
     def step(state: S) -> tuple[S, Y] | None:
         x = choose(state)
@@ -100,14 +100,14 @@ def generator(cell: Fn[[S, X], tuple[S, Y]], choose: Fn[[S], X | None], start: S
 
 @relay
 def general_rnn(cell: Fn[[S, X], tuple[S, Y]], start: S, inputs: List[X]) -> tuple[S, List[Y]]:
-    """Give the last state and an output for every input. `map_accumr` visits the inputs from the
+    """Return the last state and an output for every input. `map_accumr` visits the inputs from the
     last to the first, as Relay's does; the outputs stand as the inputs do."""
     return relay.map_accumr(cell, start, inputs)
 
 
 @relay
 def forward_rnn(cell: Fn[[S, X], tuple[S, Y]], start: S, inputs: List[X]) -> tuple[S, List[Y]]:
-    """Give the last state and an output for every input, from the first input to the last."""
+    """Return the last state and an output for every input, from the first input to the last."""
     state, backwards = relay.map_accuml(cell, start, inputs)
     return state, relay.rev(backwards)
 
@@ -120,8 +120,8 @@ def bidirectional_rnn(
     backward_start: S2,
     inputs: List[X],
 ) -> List[tuple[Y, Y2]]:
-    """Give for every input the pair of outputs of a cell that came from the front and one that came
-    from the back.
+    """Return for every input the pair of outputs of a cell that came from the front and one that
+    came from the back.
 
     The version in Relay's documentation zips the outputs of `map_accumr` with those of
     `map_accuml`, which come reversed, so it pairs the first input's output with the last one's;

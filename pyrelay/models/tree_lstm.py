@@ -42,7 +42,7 @@ class Rooted:
 def binary_tree_lstm(
     tree: Tree, *, words: int, size: int
 ) -> tuple[Tensor[Float, (H,)], Tensor[Float, (H,)]]:
-    """Give the hidden vector and the memory of a tree whose inner nodes have two children.
+    """Return the hidden vector and the memory of a tree whose inner nodes have two children.
 
     Every child has a forget gate of its own.
     """
@@ -70,7 +70,7 @@ def binary_tree_lstm(
 def child_sum_tree_lstm(
     tree: Rooted, *, words: int, size: int
 ) -> tuple[Tensor[Float, (H,)], Tensor[Float, (H,)]]:
-    """Give the hidden vector and the memory of a tree whose nodes have any number of children.
+    """Return the hidden vector and the memory of a tree whose nodes have any number of children.
 
     Gates see the sum of the children's hidden vectors; each child is forgotten by its own.
     """

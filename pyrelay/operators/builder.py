@@ -66,12 +66,12 @@ class Builder:
         self._zeros: Final[set[Expr]] = set()
 
     def value(self, atom: Expr) -> Value:
-        """Give an atom that is in scope as a value of this builder."""
+        """Return an atom that is in scope as a value of this builder."""
         assert is_atom(atom), "only atoms are operands"
         return Value(self, atom)
 
     def bind(self, expr: Expr, hint: str = "t") -> Value:
-        """Give the value of a typed expression, bound to a new variable unless it is an atom."""
+        """Return the value of a typed expression, bound to a new variable unless it is an atom."""
         if is_atom(expr):
             return Value(self, expr)
         var = Var(self.names.fresh(hint), type_of(expr), span=expr.span)
@@ -79,12 +79,12 @@ class Builder:
         return Value(self, var)
 
     def constant(self, number: float | bool, dtype: DType) -> Value:
-        """Give a rank-0 constant."""
+        """Return a rank-0 constant."""
         kind = {DTypeKind.FLOAT: float, DTypeKind.INT: int, DTypeKind.BOOL: bool}[dtype.kind]
         return Value(self, Constant(kind(number), TensorType((), dtype), span=self.span))
 
     def size(self, dim: Dim | int) -> Value:
-        """Give the integer value of a dim, which must be known where the code stands."""
+        """Return the integer value of a dim, which must be known where the code stands."""
         from .host.sizes import size
 
         dim = Dim.of(dim)
@@ -93,18 +93,18 @@ class Builder:
         return self.call(size, (), {"dim": dim})
 
     def unit(self) -> Value:
-        """Give the empty tuple."""
+        """Return the empty tuple."""
         return Value(self, Tuple((), UNIT, span=self.span))
 
     def tuple(self, values: Sequence[Value]) -> Value:
-        """Give a tuple of values."""
+        """Return a tuple of values."""
         if not values:
             return self.unit()
         ty = TupleType(tuple(v.ty for v in values))
         return self.bind(Tuple(tuple(v.atom for v in values), ty, span=self.span))
 
     def zeros(self, ty: Type) -> Value:
-        """Give the zero of a tensor type."""
+        """Return the zero of a tensor type."""
         from .primitive.create import full
 
         assert isinstance(ty, TensorType)
@@ -114,18 +114,18 @@ class Builder:
         return zero
 
     def known_zero(self, atom: Expr) -> Value:
-        """Give an atom in scope that is known to be zero, as `zeros` makes one, as a value."""
+        """Return an atom in scope that is known to be zero, as `zeros` makes one, as a value."""
         self._zeros.add(atom)
         return self.value(atom)
 
     def is_zero(self, value: Value) -> bool:
-        """Tell whether a value was made by `zeros`, so that a rule can leave a term out."""
+        """Return whether a value was made by `zeros`, so that a rule can leave a term out."""
         return value.atom in self._zeros
 
     def call(
         self, op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any] = NO_ATTRS
     ) -> Value:
-        """Give the value of an operator call; its type rule gives the type."""
+        """Return the value of an operator call; its type rule gives the type."""
         bound = bind_attrs(op, attrs)
         values = _promote(self, op, _operand_values(self, op, operands))
         ty = self.result_type(op, values, bound)
@@ -134,11 +134,11 @@ class Builder:
         )
 
     def result_type(self, op: Op, values: Sequence[Value], attrs: Mapping[str, Any]) -> Type:
-        """Give the type of an operator call with promoted operands and all attributes."""
+        """Return the type of an operator call with promoted operands and all attributes."""
         return op.type_rule(RuleCall(op, tuple(v.ty for v in values), attrs, self.solver))
 
     def construct(self, adt: str, name: str, values: Sequence[Value], ty: Type) -> Value:
-        """Give a value made by a constructor; `ty` is its data type."""
+        """Return a value made by a constructor; `ty` is its data type."""
         callee = Constructor(adt, name, span=self.span)
         return self.bind(
             Call(callee, tuple(v.atom for v in values), ty=ty, span=self.span), name.lower()
@@ -151,13 +151,13 @@ class Builder:
         result: Type,
         type_args: tuple[Type | Dim, ...] = (),
     ) -> Value:
-        """Give the result of calling a global function by name, or a local function."""
+        """Return the result of calling a global function by name, or a local function."""
         callee = GlobalVar(function, span=self.span) if isinstance(function, str) else function
         atoms = tuple(v.atom for v in values)
         return self.bind(Call(callee, atoms, type_args=type_args, ty=result, span=self.span), "r")
 
     def block(self, result: Value) -> Expr:
-        """Give everything built so far, ending in `result`."""
+        """Return everything built so far, ending in `result`."""
         if not self.bindings:
             return result.atom
         return LetBlock(
@@ -206,7 +206,7 @@ class Value:
         return ty
 
     def __getitem__(self, index: int) -> Value:
-        """Give field `index` of a tuple."""
+        """Return field `index` of a tuple."""
         ty = self.ty
         assert isinstance(ty, TupleType)
         if isinstance(self.atom, Tuple):
@@ -271,51 +271,51 @@ class Value:
         return matmul(self, other)
 
     def sum(self, dim: tuple[int, ...] | None = None, *, keepdim: bool = False) -> Value:
-        """Give the sum over dims, over all for None; over no dims it is the value itself."""
+        """Return the sum over dims, over all for None; over no dims it is the value itself."""
         from .primitive.reduce import sum_
 
         return self if dim == () else sum_(self, dim=dim, keepdim=keepdim)
 
     def sum_to(self, shape: tuple[Dim, ...]) -> Value:
-        """Give the sum over the dims that were broadcast from `shape`; undoes `expand`."""
+        """Return the sum over the dims that were broadcast from `shape`; undoes `expand`."""
         from .primitive.reduce import sum_to
 
         return self if self.shape == shape else sum_to(self, size=shape)
 
     def reshape(self, *shape: Dim | int) -> Value:
-        """Give the same elements in another shape."""
+        """Return the same elements in another shape."""
         from .primitive.view import reshape
 
         wanted = tuple(Dim.of(d) for d in shape)
         return self if self.shape == wanted else reshape(self, shape=wanted)
 
     def expand(self, shape: tuple[Dim, ...]) -> Value:
-        """Give the value broadcast to a shape."""
+        """Return the value broadcast to a shape."""
         from .primitive.view import expand
 
         return self if self.shape == shape else expand(self, size=shape)
 
     def transpose(self, first: int, second: int) -> Value:
-        """Give the tensor with two dims swapped."""
+        """Return the tensor with two dims swapped."""
         from .primitive.view import transpose
 
         return transpose(self, dim0=first, dim1=second)
 
     def unsqueeze(self, dim: int) -> Value:
-        """Give the tensor with a dim of size 1 inserted."""
+        """Return the tensor with a dim of size 1 inserted."""
         from .primitive.view import unsqueeze
 
         return unsqueeze(self, dim=dim)
 
     def cast(self, dtype: DType) -> Value:
-        """Give the elements in another dtype."""
+        """Return the elements in another dtype."""
         from .primitive.compare import cast
 
         return self if self.dtype == dtype else cast(self, dtype=dtype)
 
 
 def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[str, Any]) -> Value:
-    """Give the value of a call in the builder of its first value operand."""
+    """Return the value of a call in the builder of its first value operand."""
     for item in operands:
         if isinstance(item, Value):
             return item.builder.call(op, operands, attrs)
@@ -323,7 +323,7 @@ def emit_call(op: Op, operands: Sequence[Value | float | None], attrs: Mapping[s
 
 
 def promoted_dtype(op: Op, dtypes: Sequence[DType]) -> DType:
-    """Give the dtype to which an operator brings its promoted operands.
+    """Return the dtype to which an operator brings its promoted operands.
 
     An int or bool beside a float takes the float's dtype; of one kind the wider wins here (two
     widths of one kind are refused before, by inference).
@@ -359,7 +359,7 @@ def _promote(builder: Builder, op: Op, operands: list[Value | float]) -> list[Va
 
 
 def _common_dtype(op: Op, operands: Sequence[Value | float]) -> DType:
-    """Give the dtype of the promoted operands. Numbers and sizes are weak: they take the dtype
+    """Return the dtype of the promoted operands. Numbers and sizes are weak: they take the dtype
     they meet, unless theirs is of a higher kind."""
     fixed: list[DType] = []
     weak: list[DTypeKind] = []

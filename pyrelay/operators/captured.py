@@ -22,7 +22,7 @@ class CapturedNumber(float):
 
     @classmethod
     def of(cls, name: str, read: Callable[[], float]) -> Self:
-        """Give a captured number by its name and what reads it."""
+        """Return a captured number by its name and what reads it."""
         found = cls(read())
         found.op = _reader(name, read)
         return found
@@ -36,7 +36,7 @@ class CapturedInteger(int):
 
     @classmethod
     def of(cls, name: str, read: Callable[[], int]) -> Self:
-        """Give a captured integer by its name and what reads it."""
+        """Return a captured integer by its name and what reads it."""
         found = cls(read())
         found.op = _reader(name, read)
         return found

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         """What a call gives where the annotation says `List[T]`."""
 
         def to_list(self) -> list[T]:
-            """Give the elements as a list of Python's own."""
+            """Return the elements as a list of Python's own."""
             ...
 
     class Cons(list[T]):

@@ -21,7 +21,7 @@ FILE: Final = "prelude.relay"
 
 
 def qualified(name: str) -> str:
-    """Give the name that something of the prelude has in programs."""
+    """Return the name that something of the prelude has in programs."""
     return PRELUDE + name
 
 
@@ -33,7 +33,7 @@ NAT: Final = qualified("Nat")
 
 @cache
 def library() -> Module:
-    """Give the whole prelude, not yet typed, under the names it has in programs."""
+    """Return the whole prelude, not yet typed, under the names it has in programs."""
     from importlib import resources  # this and the parser are slow to import
 
     from ..ir.rename import rename
@@ -48,23 +48,23 @@ LINKED: Final = Library(library, PRELUDE)
 
 
 def part(name: str) -> Module:
-    """Give a function of the prelude, by its name in programs, with all that it reaches."""
+    """Return a function of the prelude, by its name in programs, with all that it reaches."""
     return link(Module({name: library().functions[name]}, {}))
 
 
 @cache
 def fails(name: str) -> bool:
-    """Tell whether a function of the prelude, by its name in programs, may itself stop it."""
+    """Return whether a function of the prelude, by its name in programs, may itself stop it."""
     return stops(library().functions[name])
 
 
 def stops(function: Function) -> bool:
-    """Tell whether the body of a function may stop the program, what it calls aside."""
+    """Return whether the body of a function may stop the program, what it calls aside."""
     callees = (n.callee for n in post_order(function) if isinstance(n, Call))
     return any(isinstance(c, Op) and c.effect is Effect.FAIL for c in callees)
 
 
 def link(module: Module) -> Module:
-    """Give the module with what it mentions of the prelude, and what that reaches; itself if it
+    """Return the module with what it mentions of the prelude, and what that reaches; itself if it
     mentions nothing, or has everything already."""
     return LINKED.link(module)

@@ -44,7 +44,7 @@ TYPES: Final[dict[type, str]] = {List: LIST, Option: OPTION, Rose: TREE, Nat: NA
 
 
 def library_value(value: object) -> LibraryValue | None:
-    """Give what a Python object is of the prelude; None if it is nothing of it."""
+    """Return what a Python object is of the prelude; None if it is nothing of it."""
     if isinstance(value, type):
         return CONSTRUCTORS.get(value)
     found = getattr(value, "__relay__", None)
@@ -61,7 +61,7 @@ class OptionConstructor:
         self.__name__: str = constructor.name
 
     def __call__(self, *value: Any) -> Any:
-        """Give the value, or None."""
+        """Return the value, or None."""
         return some(value[0]) if self.__relay__.fields else None
 
     def __repr__(self) -> str:
@@ -83,7 +83,8 @@ class Function:
         self.__doc__ = doc
 
     def __call__(self, *args: Any) -> Any:
-        """Give the value at arguments, by the compiled program. Raises CheckError and RunError."""
+        """Return the value at arguments, by the compiled program. Raises CheckError and
+        RunError."""
         # The runtime lies above this layer and brings in torch.
         return import_module("pyrelay.runtime.texts.prelude").call(self.__relay__, args)
 

@@ -13,7 +13,7 @@ FILE: Final = "relay_prelude.relay"
 
 @cache
 def relay_library() -> Module:
-    """Give the whole prelude of Relay's texts, not yet typed."""
+    """Return the whole prelude of Relay's texts, not yet typed."""
     from importlib import resources  # this and the parser are slow to import
 
     from ..text.parser import parse_module

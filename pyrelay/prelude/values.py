@@ -31,11 +31,11 @@ class List(Generic[T_co]):
 
     @staticmethod
     def of(items: Iterable[Any]) -> List[Any]:
-        """Give the list of elements."""
+        """Return the list of elements."""
         return _view(tuple(items), 0)
 
     def to_list(self) -> list[T_co]:
-        """Give the elements as a list of Python's own."""
+        """Return the elements as a list of Python's own."""
         return list(self._items[self._start :])
 
     def __iter__(self) -> Iterator[T_co]:
@@ -83,7 +83,7 @@ class Cons(List[T_co]):
     __match_args__ = ("head", "tail")
 
     def __new__(cls, head: Any, tail: Iterable[Any]) -> Cons[Any]:
-        """Give the list with an element in front."""
+        """Return the list with an element in front."""
         found = _view((head, *tail), 0)
         assert isinstance(found, Cons)
         return found
@@ -109,7 +109,7 @@ class Nil(List[Any]):
     __match_args__ = ()
 
     def __new__(cls) -> Nil:
-        """Give the empty list."""
+        """Return the empty list."""
         found = _view((), 0)
         assert isinstance(found, Nil)
         return found
@@ -148,12 +148,12 @@ class Present:
 
 
 def some(value: Any) -> Any:
-    """Give a value as an optional that has it."""
+    """Return a value as an optional that has it."""
     return Present(value) if value is None or type(value) is Present else value
 
 
 def some_value(value: Any) -> Any:
-    """Give the value of an optional that has one."""
+    """Return the value of an optional that has one."""
     return value.value if type(value) is Present else value
 
 
@@ -200,7 +200,7 @@ def _view(items: tuple[Any, ...], start: int) -> List[Any]:
 
 
 def _is_equal(left: Any, right: Any) -> bool:
-    """Tell whether two elements are equal: tensors in shape and every element."""
+    """Return whether two elements are equal: tensors in shape and every element."""
     if left is right:
         return True
     if getattr(left, "shape", ()) != getattr(right, "shape", ()):

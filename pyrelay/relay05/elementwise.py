@@ -43,7 +43,7 @@ def _cast(e: Emit, x: Expr, *, dtype: DType) -> Expr:
 
 
 def shape_of(e: Emit, x: Expr) -> Call:
-    """Give the shape of a value as an attribute: a tuple of sizes."""
+    """Return the shape of a value as an attribute: a tuple of sizes."""
     return e.call(sizes.shape, x)
 
 

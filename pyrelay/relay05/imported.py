@@ -90,13 +90,13 @@ class Emit:
         return self.call(sizes.dim_size, operand, dim=dim)
 
     def call(self, op: Op, *args: Expr | None, **attrs: Any) -> Call:
-        """Give a call; operands that are None, or missing at the end, are omitted."""
+        """Return a call; operands that are None, or missing at the end, are omitted."""
         given = [Tuple((), span=self.span) if a is None else a for a in args]
         given += [Tuple((), span=self.span)] * (len(op.operands) - len(given))
         return Call(op, tuple(given), attrs, span=self.span)
 
     def named(self, expr: Expr, hint: str = "t") -> Expr:
-        """Give an atom for a value that is used more than once."""
+        """Return an atom for a value that is used more than once."""
         if is_atom(expr):
             return expr
         var = Var(hint, span=self.span)
@@ -104,20 +104,20 @@ class Emit:
         return var
 
     def number(self, value: float, dtype: DType | None = None) -> Constant:
-        """Give a number; without a dtype it takes the one it meets."""
+        """Return a number; without a dtype it takes the one it meets."""
         ty = None if dtype is None else TensorType((), dtype)
         return Constant(value, ty, span=self.span)
 
     def tuple(self, *fields: Expr) -> Tuple:
-        """Give a tuple."""
+        """Return a tuple."""
         return Tuple(fields, span=self.span)
 
     def get(self, value: Expr, index: int) -> TupleGet:
-        """Give a field of a tuple."""
+        """Return a field of a tuple."""
         return TupleGet(value, index, span=self.span)
 
     def finished(self, result: Expr) -> Expr:
-        """Give the expression, the values it names first."""
+        """Return the expression, the values it names first."""
         if not self._bindings:
             return result
         return LetBlock(tuple(self._bindings), result, Flavour.PURE, span=self.span)
@@ -188,7 +188,7 @@ class Imported:
         return {n: a.kind(n, given[n]) for n, a in self.attributes.items()}
 
     def function(self, span: Span) -> Function:
-        """Give the operator as a value: a function that calls it."""
+        """Return the operator as a value: a function that calls it."""
         params = tuple(Var(name, span=span) for name in self.operands[: self.arity])
         return Function(params, self.call(params, {}, span), span=span)
 

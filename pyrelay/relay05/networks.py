@@ -62,7 +62,7 @@ def _batch_matmul(e: Emit, x: Expr, y: Expr, **attrs: Any) -> Expr:
 
 
 def _at_axis(e: Emit, x: Expr, axis: int, body: Any) -> Expr:
-    """Give `body` of a tensor whose dim `axis` is brought to the end, and brought back after."""
+    """Return `body` of a tensor whose dim `axis` is brought to the end, and brought back after."""
     if axis == -1:
         return body(x)
     there = e.call(view.swapaxes, x, axis0=axis, axis1=-1)

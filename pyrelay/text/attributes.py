@@ -17,7 +17,7 @@ from ..ir.op import Missing, Op, Param
 
 
 def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the attributes of a checked call that its text must have.
+    """Return the attributes of a checked call that its text must have.
 
     They are such that `bind_attrs` gives all attributes back; where it cannot, all are there.
     """
@@ -36,7 +36,7 @@ def written(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_bound(op: Op, param: Param, attrs: Mapping[str, Any], value: Any) -> bool:
-    """Tell whether an attribute of a call with `attrs` becomes a value."""
+    """Return whether an attribute of a call with `attrs` becomes a value."""
     try:
         return same(bind_attr(op, param, attrs), value)
     except WrongAttribute:

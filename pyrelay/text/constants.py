@@ -10,7 +10,7 @@ from .types import shape_text
 
 
 def constant_text(constant: Constant) -> str:
-    """Give the literal of a constant."""
+    """Return the literal of a constant."""
     value = constant.value
     if isinstance(value, TensorData):
         shape = shape_text(tuple(map(Dim.of, value.shape)))
@@ -27,7 +27,7 @@ def constant_text(constant: Constant) -> str:
 
 
 def constant_type(constant: Constant, *, typed: bool) -> Type | None:
-    """Give the type that the literal of a constant has, in a typed or an untyped text."""
+    """Return the type that the literal of a constant has, in a typed or an untyped text."""
     value, ty = constant.value, constant.ty
     match value:
         case TensorData(dtype, shape):
@@ -51,7 +51,7 @@ def _has_suffix(value: float, ty: Type | None) -> bool:
 
 
 def literal_text(value: bool | float | str) -> str:
-    """Give a bool, a weak number or a string."""
+    """Return a bool, a weak number or a string."""
     if isinstance(value, bool):
         return repr(value)
     return string_text(value) if isinstance(value, str) else number_text(value, None)

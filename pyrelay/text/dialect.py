@@ -95,5 +95,5 @@ _HEADER: Final = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*#\[\s*version\b", re.D
 
 
 def dialect_of(text: str) -> Dialect:
-    """Give the dialect that the header of a text selects."""
+    """Return the dialect that the header of a text selects."""
     return RELAY if _HEADER.match(text) else OWN

@@ -60,7 +60,7 @@ class Implied:
         self._adts: Final = adts
 
     def type(self, expr: Expr) -> Type | None:  # noqa: C901  one case a node
-        """Give the type that follows from the parts of a node, or None if none does."""
+        """Return the type that follows from the parts of a node, or None if none does."""
         match expr:
             case Var():
                 return expr.ty
@@ -107,7 +107,7 @@ class Implied:
         return FnType(fields[0], AdtType(adt.name, args), adt.type_params)
 
     def callee(self, callee: Expr, type_args: tuple[Type | Dim, ...]) -> Type | None:
-        """Give the type of a function at a call: that of a global or a constructor follows from
+        """Return the type of a function at a call: that of a global or a constructor follows from
         its definition, whatever the node says."""
         ty = self.type(callee) if isinstance(callee, GlobalVar | Constructor) else callee.ty
         if not isinstance(ty, FnType) or len(type_args) != len(ty.type_params) or not type_args:
@@ -119,20 +119,20 @@ class Implied:
 
 
 def signature(function: Function) -> Type | None:
-    """Give the type that a function's parameters and result say it has."""
+    """Return the type that a function's parameters and result say it has."""
     result = function.body.ty if function.result is None else function.result
     return function_type(function.params, result, function.type_params)
 
 
 def declared(function: Function) -> Type | None:
-    """Give the type of a function whose text says it all, None if its body must be seen."""
+    """Return the type of a function whose text says it all, None if its body must be seen."""
     return function_type(function.params, function.result, function.type_params)
 
 
 def function_type(
     params: tuple[Var, ...], result: Type | None, type_params: tuple[TypeParam, ...]
 ) -> Type | None:
-    """Give the type of a function, or None if a part is not known."""
+    """Return the type of a function, or None if a part is not known."""
     types = tuple(p.ty for p in params if p.ty is not None)
     return (
         None if result is None or len(types) < len(params) else FnType(types, result, type_params)

@@ -46,7 +46,7 @@ _DAMAGE: Final = (
 
 
 def to_json(program: Module | Expr) -> str:
-    """Give a module or an expression as JSON, one node a line."""
+    """Return a module or an expression as JSON, one node a line."""
     encoder = _Encoder()
     root = encoder.encode(program)
     head = {"format": _FORMAT, "sources": encoder.sources, "root": root}
@@ -57,8 +57,8 @@ def to_json(program: Module | Expr) -> str:
 def from_json(
     text: str, name: str = "<json>", *, operators: Mapping[str, Op] = BY_NAME
 ) -> Module | Expr:
-    """Give the program of a JSON document, with `operators` by name. Raises CheckError, which shows
-    where in the document of that `name` the mistake is.
+    """Return the program of a JSON document, with `operators` by name. Raises CheckError, which
+    shows where in the document of that `name` the mistake is.
 
     The program is as well-formed as the one that was written; `verify` checks one that may have
     been changed since.
@@ -172,12 +172,13 @@ class _Encoder:
 
 
 def _key(node: Any) -> object:
-    """Give what makes a node the same as another: its identity, or its fields if they all count."""
+    """Return what makes a node the same as another: its identity, or its fields if they all
+    count."""
     return id(node) if type(node).__name__ in _BY_IDENTITY else node
 
 
 def _inner_nodes(node: Any) -> Iterator[Any]:
-    """Give the nodes that the fields of a node hold, in order."""
+    """Return the nodes that the fields of a node hold, in order."""
     pending = [getattr(node, f) for f in reversed(_FIELDS[type(node).__name__])]
     while pending:
         value = pending.pop()
@@ -204,7 +205,7 @@ class _Decoder:
         return len(self._nodes)
 
     def decode(self, document: Json) -> Any:
-        """Give the root of a document."""
+        """Return the root of a document."""
         self._files.extend(SourceFile(name, text) for name, text in document["sources"])
         for name, *values in document["nodes"]:
             names = _FIELDS[name]

@@ -48,7 +48,7 @@ def _checks(cls: type) -> Mapping[str, Check]:
 
 
 def _is_span(value: Any) -> bool:
-    """Tell whether a value is a place in a text."""
+    """Return whether a value is a place in a text."""
     if not isinstance(value, Span):
         return False
     right = (type(value.start), type(value.end), type(value.because)) == (int, int, str)

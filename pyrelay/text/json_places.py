@@ -14,13 +14,13 @@ _SPACE: Final = re.compile(r"[ \t\n\r]*")
 
 
 def syntax_place(file: SourceFile, error: ValueError | RecursionError) -> Span:
-    """Give the place where a text stops being JSON."""
+    """Return the place where a text stops being JSON."""
     at = error.pos if isinstance(error, json.JSONDecodeError) else 0
     return Span(file, at, min(at + 1, len(file.text)))
 
 
 def node_place(file: SourceFile, index: int) -> Span:
-    """Give the place of a node of a document, or its beginning if there is no such node."""
+    """Return the place of a node of a document, or its beginning if there is no such node."""
     text = file.text
     nodes = next((at for key, at in _members(text) if key == "nodes"), len(text))
     if text[nodes : nodes + 1] == "[":
@@ -31,7 +31,7 @@ def node_place(file: SourceFile, index: int) -> Span:
 
 
 def _members(text: str) -> Iterator[tuple[Any, int]]:
-    """Give the keys of the object that a text is, with the places of their values."""
+    """Return the keys of the object that a text is, with the places of their values."""
     at = _skip(text, 0)
     while text[at : at + 1] in ("{", ","):
         at = _skip(text, at + 1)
@@ -44,7 +44,7 @@ def _members(text: str) -> Iterator[tuple[Any, int]]:
 
 
 def _elements(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """Give the places of the elements of the array that begins at a place."""
+    """Return the places of the elements of the array that begins at a place."""
     while text[at : at + 1] in ("[", ","):
         start = _skip(text, at + 1)
         if text[start : start + 1] == "]":

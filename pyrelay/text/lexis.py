@@ -66,18 +66,18 @@ TRANSFORMS: Final = {rule.value: rule for rule in Rule}
 
 
 def name_text(name: str, reserved: frozenset[str] = KEYWORDS) -> str:
-    """Give a name of an operator, constructor, data type, dim or type variable."""
+    """Return a name of an operator, constructor, data type, dim or type variable."""
     plain = _IDENTIFIER.fullmatch(name) and name not in reserved and not _SPECIAL.fullmatch(name)
     return name if plain else _quoted(name)
 
 
 def variable_text(name: str) -> str:
-    """Give the mention of a local variable."""
+    """Return the mention of a local variable."""
     return f"%{name if _VARIABLE.fullmatch(name) else _quoted(name)}"
 
 
 def global_text(name: str) -> str:
-    """Give the mention of a global function."""
+    """Return the mention of a global function."""
     return f"@{name if _IDENTIFIER.fullmatch(name) else _quoted(name)}"
 
 
@@ -87,37 +87,37 @@ def _quoted(name: str) -> str:
 
 
 def read_name(text: str) -> str:
-    """Give the name that a word stands for, with its `%` or `@` taken off already."""
+    """Return the name that a word stands for, with its `%` or `@` taken off already."""
     if not text.startswith("`"):
         return text
     return read_string(f'"{text[1:-1]}"')
 
 
 def string_text(value: str) -> str:
-    """Give a string literal."""
+    """Return a string literal."""
     return json.dumps(value, ensure_ascii=not value.isprintable())
 
 
 def read_string(text: str) -> str:
-    """Give the string of a literal. Raises ValueError for an escape that does not exist."""
+    """Return the string of a literal. Raises ValueError for an escape that does not exist."""
     value = json.loads(text)
     assert isinstance(value, str)
     return value
 
 
 def number_text(value: float, dtype: DType | None) -> str:
-    """Give a number that is no bool; `dtype` None means weak."""
+    """Return a number that is no bool; `dtype` None means weak."""
     suffix = "" if dtype is None else _SUFFIX_OF[dtype]
     return f"{value!r}{suffix}"
 
 
 def has_suffix(dtype: DType) -> bool:
-    """Tell whether numbers of the dtype can be written with a suffix."""
+    """Return whether numbers of the dtype can be written with a suffix."""
     return dtype in _SUFFIX_OF
 
 
 def read_number(text: str) -> tuple[int | float, str]:
-    """Give the number and the suffix of a literal without sign. The suffix may be unknown."""
+    """Return the number and the suffix of a literal without sign. The suffix may be unknown."""
     match = _NUMBER.fullmatch(text)
     assert match is not None, text
     digits, suffix = match[1], match[2]
@@ -139,7 +139,7 @@ _PACKING: Final = {
 
 
 def tensor_text(data: TensorData) -> str:
-    """Give the elements of a constant tensor: a list if short and exact, else base64."""
+    """Return the elements of a constant tensor: a list if short and exact, else base64."""
     values = elements(data)
     if values is not None:
         return f"[{', '.join(map(repr, values))}]"
@@ -147,7 +147,7 @@ def tensor_text(data: TensorData) -> str:
 
 
 def elements(data: TensorData) -> list[bool | int | float] | None:
-    """Give the elements of a constant tensor if they are few and Python numbers are exact."""
+    """Return the elements of a constant tensor if they are few and Python numbers are exact."""
     code = _PACKING.get(data.dtype)
     if code is None or math.prod(data.shape) > _SHORT:
         return None
@@ -158,7 +158,7 @@ def elements(data: TensorData) -> list[bool | int | float] | None:
 
 
 def pack(values: list[bool | int | float], dtype: DType) -> bytes:
-    """Give the bytes of listed elements. Raises ValueError where one does not fit the dtype."""
+    """Return the bytes of listed elements. Raises ValueError where one does not fit the dtype."""
     code = _PACKING.get(dtype)
     if code is None:
         raise ValueError(f"elements of dtype {dtype} are written in base64")
@@ -171,5 +171,5 @@ def pack(values: list[bool | int | float], dtype: DType) -> bytes:
 
 
 def byte_count(dtype: DType, shape: tuple[int, ...]) -> int:
-    """Give how many bytes the elements of a tensor take."""
+    """Return how many bytes the elements of a tensor take."""
     return math.prod(shape) * dtype.bits // 8

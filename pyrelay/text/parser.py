@@ -72,7 +72,7 @@ def parse_module(
     sources: Mapping[str, SourceFile] | None = None,
     library: Library = NOTHING,
 ) -> Module:
-    """Give the module that a text describes. Raises CheckError.
+    """Return the module that a text describes. Raises CheckError.
 
     A text with the header `#[version = "0.0.5"]` is Relay's: its numbers, operators and rules hold.
     A text that is one expression is a module whose `main` it is.
@@ -96,7 +96,7 @@ def parse_module(
 
 
 def parse_expr(text: str, *, operators: Mapping[str, Op] = BY_NAME, relay: bool = False) -> Expr:
-    """Give the expression of a text. Raises CheckError.
+    """Return the expression of a text. Raises CheckError.
 
     With `relay`, or under its header, the text is read as Relay's. Free variables are declared in
     front: `free_var %x: float32; add(%x, %x)`.
@@ -155,7 +155,7 @@ def _parsed(
 
 
 def _tree(parser: Lark, text: str, start: str) -> Syntax:
-    """Give the tree of a text; of one expression, where a module is wanted, that of the module
+    """Return the tree of a text; of one expression, where a module is wanted, that of the module
     that it stands for. Raises UnexpectedInput."""
     try:
         tree = parser.parse(text, start=start)
@@ -202,7 +202,7 @@ def _mistake(file: SourceFile, error: UnexpectedInput, parser: Lark) -> Unexpect
 
 
 def _named(terminals: set[str], parser: Lark) -> tuple[str, ...]:
-    """Give the names, for a message, of what could stand somewhere."""
+    """Return the names, for a message, of what could stand somewhere."""
     names: set[str] = set()
     if terminals >= _AN_EXPRESSION:
         names.add("an expression")

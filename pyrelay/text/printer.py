@@ -89,7 +89,7 @@ _APPLIED_BARE: Final = (Var, GlobalVar, Constructor, Call, TupleGet, Tuple, Tran
 
 
 def to_text(program: Module | Expr, *, spans: bool = False) -> str:
-    """Give a module or an expression as text; with `spans`, with the place of every node.
+    """Return a module or an expression as text; with `spans`, with the place of every node.
 
     >>> from pyrelay.diagnostics.source import NOWHERE
     >>> from pyrelay.ir.expr import Tuple
@@ -104,13 +104,13 @@ def to_text(program: Module | Expr, *, spans: bool = False) -> str:
 
 
 def is_typed(module: Module) -> bool:
-    """Tell whether the text of a module leaves out the types that are implied."""
+    """Return whether the text of a module leaves out the types that are implied."""
     types = [ty for f in module.functions.values() for ty in (f.ty, f.body.ty)]
     return bool(types) and None not in types
 
 
 def _joined(pieces: Pieces) -> str:
-    """Give all strings among the pieces, in order, without recursion."""
+    """Return all strings among the pieces, in order, without recursion."""
     text: list[str] = []
     stack = [pieces]
     while stack:
@@ -147,7 +147,7 @@ class _Printer:
     # Modules
 
     def module(self, module: Module) -> str:
-        """Give a whole module, header first."""
+        """Return a whole module, header first."""
         parts = [_joined(self._adt(adt)) for adt in module.adts.values()]
         parts += [_joined(self._global(name, f)) for name, f in module.functions.items()]
         flags = (", typed" if self._typed else "") + (", strict" if module.strict_dtypes else "")
@@ -157,7 +157,7 @@ class _Printer:
         return "\n".join([header, *parts])
 
     def open_expr(self, expr: Expr) -> Pieces:
-        """Give an expression on its own, after its free variables."""
+        """Return an expression on its own, after its free variables."""
         for var in free_vars(expr):
             yield f"free_var {self._binder(var)};\n"
         yield self._block(expr, 0, None)
@@ -207,7 +207,7 @@ class _Printer:
         yield _line(indent) + "}"
 
     def _block(self, expr: Expr, indent: int, expected: Type | None) -> Pieces:
-        """Give a chain of let blocks and the body under them, without braces."""
+        """Return a chain of let blocks and the body under them, without braces."""
         while isinstance(expr, LetBlock) and self._is_implied(expr, expected):
             if expr.flavour is Flavour.REC:
                 yield self._rec_block(expr, indent)
@@ -247,7 +247,7 @@ class _Printer:
     # Expressions
 
     def _is_implied(self, expr: Expr, expected: Type | None) -> bool:
-        """Tell whether the parser finds the type of a node without its being written."""
+        """Return whether the parser finds the type of a node without its being written."""
         if expr.ty is None or isinstance(expr, Var):
             return True
         if isinstance(expr, Constant):
@@ -268,7 +268,7 @@ class _Printer:
         yield f" : {self._type(expr.ty)})"
 
     def _plain(self, expr: Expr, indent: int, expected: Type | None) -> Pieces:  # noqa: C901
-        """Give a node without its own type."""
+        """Return a node without its own type."""
         match expr:
             case Var():
                 yield self._names.text(expr)
@@ -312,7 +312,7 @@ class _Printer:
         yield self._span(expr.span)
 
     def _operand(self, expr: Expr, indent: int) -> Pieces:
-        """Give an expression that something is applied to: a callee, or the tuple of a field."""
+        """Return an expression that something is applied to: a callee, or the tuple of a field."""
         bare = isinstance(expr, _APPLIED_BARE)
         if bare or not self._is_implied(expr, None):
             yield self._expr(expr, indent)
@@ -363,7 +363,7 @@ class _Printer:
         yield ")"
 
     def _given(self, call: Call) -> tuple[Expr, ...]:
-        """Give the arguments without omitted operands at the end."""
+        """Return the arguments without omitted operands at the end."""
         count = len(call.args)
         if self._spans or not isinstance(call.callee, Op) or count != len(call.callee.operands):
             return call.args
@@ -412,7 +412,7 @@ class _Printer:
                 raise TypeError(f"an attribute cannot be {value!r}")
 
     def _if(self, expr: If, indent: int, expected: Type | None) -> Pieces:
-        """Give a conditional; those that stand as the else branch of another in a row."""
+        """Return a conditional; those that stand as the else branch of another in a row."""
         while True:
             yield f"if{self._span(expr.span)} ("
             yield self._expr(expr.condition, indent)
@@ -446,7 +446,7 @@ class _Printer:
     # What stands inside a line
 
     def _pattern(self, pattern: Pattern) -> str:
-        """Give a pattern. Patterns nest only as deep as a user writes them."""
+        """Return a pattern. Patterns nest only as deep as a user writes them."""
         match pattern:
             case Wildcard():
                 text = "_"

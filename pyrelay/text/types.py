@@ -64,23 +64,23 @@ class TypeScope:
                 self._kinds[name].pop()
 
     def kind(self, name: str) -> Kind | None:
-        """Give the kind of the type parameter in scope under a name, if there is one."""
+        """Return the kind of the type parameter in scope under a name, if there is one."""
         found = self._kinds.get(name)
         return found[-1] if found else None
 
     def type_names(self) -> list[str]:
-        """Give the names of data types and of the type variables in scope."""
+        """Return the names of data types and of the type variables in scope."""
         inner = [n for n, kinds in self._kinds.items() if kinds and kinds[-1] is Kind.TYPE]
         return [*self.adts, *inner]
 
     def names_dim(self, name: str) -> bool:
-        """Tell whether a name alone, as a type argument, is a dim."""
+        """Return whether a name alone, as a type argument, is a dim."""
         kind = self.kind(name)
         return kind is Kind.DIM or (kind is None and name not in self.adts and name not in DTYPES)
 
 
 def dim_text(dim: Dim) -> str:
-    """Give a dim."""
+    """Return a dim."""
     if not dim.terms:
         return "0"
     text = ""
@@ -118,24 +118,24 @@ def _bracket(dim: Dim) -> str:
 
 
 def dtype_text(dtype: AnyDType) -> str:
-    """Give a dtype."""
+    """Return a dtype."""
     if isinstance(dtype, DType):
         return dtype.name
     return f"?{dtype.number}" + ("" if dtype.weak is None else dtype.weak.name.lower())
 
 
 def shape_text(shape: tuple[Dim, ...]) -> str:
-    """Give a shape."""
+    """Return a shape."""
     return items_text([dim_text(d) for d in shape])
 
 
 def items_text(items: list[str]) -> str:
-    """Give a tuple of texts."""
+    """Return a tuple of texts."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def type_text(ty: Type, scope: TypeScope) -> str:  # noqa: C901  one case a type
-    """Give a type. Types nest only as deep as a user writes them."""
+    """Return a type. Types nest only as deep as a user writes them."""
     match ty:
         case TensorType((), DType(name)):
             return name
@@ -171,7 +171,7 @@ def _adt_text(name: str, args: tuple[Type | Dim, ...], scope: TypeScope) -> str:
 
 
 def type_arg_text(arg: Type | Dim, scope: TypeScope) -> str:
-    """Give a type or a dim, in a place where either may stand."""
+    """Return a type or a dim, in a place where either may stand."""
     if not isinstance(arg, Dim):
         return type_text(arg, scope)
     clear = arg.name is None or (scope.names_dim(arg.name) and arg.name not in TYPE_WORDS)
@@ -179,7 +179,7 @@ def type_arg_text(arg: Type | Dim, scope: TypeScope) -> str:
 
 
 def type_params_text(params: tuple[TypeParam, ...]) -> str:
-    """Give the brackets of type parameters; nothing for none."""
+    """Return the brackets of type parameters; nothing for none."""
     if not params:
         return ""
     inside = ", ".join(

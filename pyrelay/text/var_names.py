@@ -22,7 +22,7 @@ class VarNames:
         self._texts: Final[dict[Var, str]] = {}
 
     def text(self, var: Var) -> str:
-        """Give the mention of a variable."""
+        """Return the mention of a variable."""
         text = self._texts.get(var)
         if text is None:
             text = self._texts[var] = variable_text(self._unique(var.name or "v"))

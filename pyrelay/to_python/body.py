@@ -46,7 +46,7 @@ _MOST_IN_AN_ARM: Final = 3
 
 
 def uses_of(function: Function) -> Counter[Var]:
-    """Give how often each variable is mentioned."""
+    """Return how often each variable is mentioned."""
     return Counter(node for node in post_order(function) if isinstance(node, Var))
 
 
@@ -57,7 +57,7 @@ def printed_function(
     depth: int,
     decorators: Sequence[ast.expr] = (),
 ) -> ast.FunctionDef:
-    """Give a function as a `def`."""
+    """Return a function as a `def`."""
     file = around.file
     names: list[str] = []
     annotations: list[ast.expr | None] = []
@@ -150,7 +150,7 @@ class _Body(Expressions):
         return body
 
     def _is_passing(self, binding: Binding) -> bool:
-        """Tell whether a binding has a name only in A-normal form, and is one expression."""
+        """Return whether a binding has a name only in A-normal form, and is one expression."""
         if binding.var in self.around.kept or self.around.uses[binding.var] != 1:
             return False
         if self.file.leaves_open(binding.value):
@@ -197,7 +197,7 @@ class _Body(Expressions):
             self.keep(var, found, may_wait=not is_buffered)
 
     def _is_nowhere(self, value: Expr) -> bool:
-        """Tell whether a value never is, so that its type is written beside it; sizes that the
+        """Return whether a value never is, so that its type is written beside it; sizes that the
         program finds have no names to write, and what is in the other arms tells them."""
         return ends(value) and dim_names(type_of(value)) <= self.around.sizes
 
@@ -281,7 +281,7 @@ class _Body(Expressions):
         self.statements.append(ast.Match(subject, cases))
 
     def _chosen(self, value: If) -> ast.expr | None:
-        """Give a branch as a conditional expression, `and` or `or`; None if its arms are more."""
+        """Return a branch as a conditional expression, `and` or `or`; None if its arms are more."""
         arms = [self.one_expression(value.then), self.one_expression(value.otherwise)]
         if arms[0] is None or arms[1] is None or is_nothing(value):
             return None
@@ -295,7 +295,7 @@ class _Body(Expressions):
         return ast.IfExp(test, arms[0], arms[1])
 
     def one_expression(self, body: Expr, most: int | None = _MOST_IN_AN_ARM) -> ast.expr | None:
-        """Give a body that is one expression of at most so many values; None for another."""
+        """Return a body that is one expression of at most so many values; None for another."""
         blocks, _ = spine(body)
         bindings = [b for block in blocks for b in block.bindings]
         is_small = most is None or len(bindings) <= most
@@ -325,7 +325,7 @@ class _Body(Expressions):
         return test if _is_dynamic(test) else self._named_test(test)
 
     def _named_test(self, test: ast.expr) -> ast.expr:
-        """Give a condition that is known a name: Python's `if True` is no branch."""
+        """Return a condition that is known a name: Python's `if True` is no branch."""
         self.flush()
         name = self.around.names.fresh("condition")
         self.statements.append(syntax.assign(name, test))
@@ -345,7 +345,7 @@ class _Body(Expressions):
 
 
 def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:
-    """Give the `return`s of a function of these statements, not those of functions inside."""
+    """Return the `return`s of a function of these statements, not those of functions inside."""
     pending: list[ast.AST] = list(statements)
     while pending:
         node = pending.pop()
@@ -356,7 +356,7 @@ def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:
 
 
 def _is_dynamic(condition: ast.expr) -> bool:
-    """Tell whether Python takes a condition for one that the program decides."""
+    """Return whether Python takes a condition for one that the program decides."""
     return any(isinstance(n, ast.Name) for n in ast.walk(condition))
 
 

@@ -33,7 +33,7 @@ def _types(module: Module) -> Iterator[Type]:
 
 
 def size_names(module: Module) -> list[str]:
-    """Give the names of sizes in types, static arguments and type arguments."""
+    """Return the names of sizes in types, static arguments and type arguments."""
     names: dict[str, None] = {}
     for adt in module.adts.values():
         own = {p.name for p in adt.type_params}
@@ -55,7 +55,7 @@ def size_names(module: Module) -> list[str]:
 
 
 def reads_element(call: Call) -> bool:
-    """Tell whether a call gives an element of an iterable, which it describes."""
+    """Return whether a call gives an element of an iterable, which it describes."""
     return call.callee is next_element
 
 
@@ -64,7 +64,7 @@ def _sizes_of(element: tuple[Any, ...]) -> AbstractSet[str]:
 
 
 def type_variables(module: Module) -> list[str]:
-    """Give the names of type variables."""
+    """Return the names of type variables."""
     names: dict[str, None] = {}
     for ty in _types(module):
         names |= {part.name: None for part in subtypes(ty) if isinstance(part, TypeVar)}
@@ -72,14 +72,14 @@ def type_variables(module: Module) -> list[str]:
 
 
 def constants(module: Module) -> Iterator[TensorData]:
-    """Give the constant tensors, each as often as it is mentioned."""
+    """Return the constant tensors, each as often as it is mentioned."""
     for node in _nodes(module):
         if isinstance(node, Constant) and isinstance(node.value, TensorData):
             yield node.value
 
 
 def operators(module: Module) -> Iterator[Op]:
-    """Give the operators, each as often as it is called."""
+    """Return the operators, each as often as it is called."""
     for node in _nodes(module):
         if isinstance(node, Call) and isinstance(node.callee, Op):
             yield node.callee

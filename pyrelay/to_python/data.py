@@ -61,7 +61,7 @@ class DataNames:
 
 
 def field_names(constructor: ConstructorDef) -> tuple[str, ...]:
-    """Give the names of the fields of a class; those that have none are numbered."""
+    """Return the names of the fields of a class; those that have none are numbered."""
     names = Identifiers()
     if constructor.field_names:
         return tuple(names.fresh(n) for n in constructor.field_names)
@@ -74,8 +74,8 @@ def definitions(
     annotation: Callable[[Type], ast.expr],
     use: Callable[[str], ast.expr],
 ) -> Iterator[list[ast.stmt]]:
-    """Give the statements that define a data type: one group for each class, then the alias; `use`
-    mentions what they need."""
+    """Return the statements that define a data type: one group for each class, then the alias;
+    `use` mentions what they need."""
     params = names.params[adt.name]
     variables = [syntax.name(p) for p in params.values()]
     inside = variables[0] if len(variables) == 1 else syntax.tuple_of(variables)
@@ -112,7 +112,7 @@ def definitions(
 
 
 def is_told(param: TypeParam, adt: AdtDef) -> bool:
-    """Tell whether the fields of a data type show what a parameter is, a type or a size: a size
+    """Return whether the fields of a data type show what a parameter is, a type or a size: a size
     stands in a shape, and nowhere in arithmetic or alone, which say what it is before."""
     if not isinstance(param, DimVar):
         return True

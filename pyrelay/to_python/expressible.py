@@ -42,13 +42,13 @@ _MOST_VALUES: Final = 40
 
 
 def ends(value: Expr) -> bool:
-    """Tell whether a value never is: the program stops there. Nothing in it tells its type."""
+    """Return whether a value never is: the program stops there. Nothing in it tells its type."""
     is_fail = isinstance(value, Call) and value.callee is fail
     return is_fail or (isinstance(value, Match) and not value.clauses)
 
 
 def gives_first(value: Expr) -> bool:
-    """Tell whether Python's call of an operator gives only the first field of its result: that of
+    """Return whether Python's call of an operator gives only the first field of its result: that of
     one that also gives new buffers, where there are none."""
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return False
@@ -58,7 +58,7 @@ def gives_first(value: Expr) -> bool:
 
 
 def is_plain(constant: Constant) -> bool:
-    """Tell whether a literal alone has the type of the constant."""
+    """Return whether a literal alone has the type of the constant."""
     if isinstance(constant.value, TensorData | str):
         return True
     match constant.ty:
@@ -71,7 +71,7 @@ def is_plain(constant: Constant) -> bool:
 
 
 def fits(constant: Constant, call: Call | None) -> bool:
-    """Tell whether a literal means this constant: alone, or as an operand of a call, where it
+    """Return whether a literal means this constant: alone, or as an operand of a call, where it
     stands beside tensors."""
     if is_plain(constant):
         return True
@@ -88,7 +88,7 @@ def fits(constant: Constant, call: Call | None) -> bool:
 
 
 def leaves_open(value: Expr, adts: Mapping[str, AdtDef]) -> bool:
-    """Tell whether a value is made by a constructor whose fields do not tell its type."""
+    """Return whether a value is made by a constructor whose fields do not tell its type."""
     if not isinstance(value, Call) or not isinstance(value.callee, Constructor):
         return False
     adt = adts[value.callee.adt]
@@ -99,7 +99,7 @@ def leaves_open(value: Expr, adts: Mapping[str, AdtDef]) -> bool:
 
 
 def is_one_expression(body: Expr, adts: Mapping[str, AdtDef]) -> bool:
-    """Tell whether a body in A-normal form is an expression of Python that the program decides:
+    """Return whether a body in A-normal form is an expression of Python that the program decides:
     each value it names is used once, in the order in which they are made, and tells its type."""
     blocks, end = spine(body)
     if sum(len(block.bindings) for block in blocks) > _MOST_VALUES:

@@ -86,7 +86,7 @@ class Expressions:
         self.waiting: Final[list[Waiting]] = []
 
     def operands(self, operands: Sequence[Expr], call: Call | None = None) -> list[ast.expr]:
-        """Give atoms as Python, with the values that wait for them put in."""
+        """Return atoms as Python, with the values that wait for them put in."""
         named = [o for o in operands if isinstance(o, Constant) and not fits(o, call)]
         waiting = {w.var for w in self.waiting}
         wanted = [o for o in operands if isinstance(o, Var) and o in waiting]
@@ -129,7 +129,7 @@ class Expressions:
                 return self.file.number(value)
 
     def value(self, value: Expr) -> ast.expr:
-        """Give a value that is one expression."""
+        """Return a value that is one expression."""
         match value:
             case _ if is_atom(value):
                 return self.operands((value,))[0]
@@ -169,7 +169,7 @@ class Expressions:
         return syntax.call(function, args)
 
     def _sizes(self, call: Call) -> dict[str, ast.expr]:
-        """Give the sizes in a call's static arguments that are found while the program runs."""
+        """Return the sizes in a call's static arguments that are found while the program runs."""
         found: dict[str, ast.expr] = {}
         for name in {n for dim in static_dims(call) for n in dim.names()}:
             known = (t for t in self.around.tellers.get(name, ()) if t.var in self.around.known)
@@ -195,7 +195,7 @@ class Expressions:
         return syntax.call(head, [function], keywords)
 
     def _parameter(self, transform: Transform, index: int) -> ast.expr:
-        """Give the parameter to differentiate in: its name, where the function has one here."""
+        """Return the parameter to differentiate in: its name, where the function has one here."""
         function = transform.function
         if isinstance(function, GlobalVar):
             return ast.Constant(self.file.parameters(function.name)[index])
@@ -242,7 +242,7 @@ class Expressions:
         return self.around.is_whole or sum(1 for _ in ast.walk(value)) <= 3 * _MOST_PARTS
 
     def name(self, var: Var) -> str:
-        """Give a variable a name of its own, and the name."""
+        """Return a variable a name of its own, and the name."""
         name = self.around.names.fresh(var.name)
         self.around.known[var] = syntax.name(name)
         return name
@@ -255,5 +255,5 @@ class Expressions:
 
 
 def is_nothing(expr: Expr) -> bool:
-    """Tell whether a value is unit."""
+    """Return whether a value is unit."""
     return is_unit(expr) or expr.ty == UNIT

@@ -111,30 +111,30 @@ class File:
         """The operators that no file can import, which are given to this one."""
 
     def function(self, name: str) -> ast.expr:
-        """Give the mention of a global function. The type arguments of one that is not called here
-        stand in no program: where it is used tells them, or nothing does."""
+        """Return the mention of a global function. The type arguments of one that is not called
+        here stand in no program: where it is used tells them, or nothing does."""
         return syntax.name(self.functions[name])
 
     def is_iterable(self, ty: Type) -> bool:
-        """Tell whether a type is Python's iterables, not a data type of that name."""
+        """Return whether a type is Python's iterables, not a data type of that name."""
         return ty == ITERABLE and ITERABLE.name not in self.data.types
 
     def iterable(self, function: Function) -> ast.expr:
-        """Give the type of a parameter that a loop reads element by element."""
+        """Return the type of a parameter that a loop reads element by element."""
         calls = (n for f in (function, *self._module.functions.values()) for n in post_order(f))
         found = (n.attrs["element"] for n in calls if isinstance(n, Call) and reads_element(n))
         # What is only passed on may be read as anything.
         return syntax.item(self.use("Iterable"), self.described(next(found, ("str",))))
 
     def described(self, element: tuple[Any, ...]) -> ast.expr:
-        """Give the type of what an iterator gives."""
+        """Return the type of what an iterator gives."""
         annotation = self.annotation(element_type(element, Dim.of))
         assert annotation is not None, "elements are numbers, tensors, strings and tuples"
         return annotation
 
     def instance(self, call: Call, name: str, sizes: AbstractSet[str]) -> ast.expr:
-        """Give the mention of a global function in a call, with the type arguments where the others
-        do not tell them; `sizes` are known there."""
+        """Return the mention of a global function in a call, with the type arguments where the
+        others do not tell them; `sizes` are known there."""
         if not self._untold[name]:
             return self.function(name)
         function = self._module.functions[name]
@@ -150,20 +150,20 @@ class File:
         return syntax.item(syntax.name(self.functions[name]), inside)
 
     def argument(self, arg: Type | Dim) -> ast.expr | None:
-        """Give a type argument; None for one that no annotation says."""
+        """Return a type argument; None for one that no annotation says."""
         return self.dim(arg) if isinstance(arg, Dim) else self.annotation(arg)
 
     def leaves_open(self, value: Expr) -> bool:
-        """Tell whether a value is made by a constructor whose fields do not tell its type."""
+        """Return whether a value is made by a constructor whose fields do not tell its type."""
         return leaves_open(value, self._module.adts)
 
     def parameters(self, name: str) -> tuple[str, ...]:
-        """Give the names of a global function's parameters, the first names it takes."""
+        """Return the names of a global function's parameters, the first names it takes."""
         names = self.names.inside()
         return tuple(names.fresh(p.name) for p in self._module.functions[name].params)
 
     def constructor(self, adt: str, name: str) -> ast.Name:
-        """Give the class that a constructor is."""
+        """Return the class that a constructor is."""
         if (adt, name) in LIBRARY_CLASSES:
             return self.use(LIBRARY_CLASSES[adt, name])
         return syntax.name(self.data.classes[adt, name])
@@ -176,11 +176,11 @@ class File:
     # Types
 
     def result(self, ty: Type, sizes: AbstractSet[str]) -> ast.expr | None:
-        """Give a type as that of a result, where only these sizes are known outside."""
+        """Return a type as that of a result, where only these sizes are known outside."""
         return self.annotation(ty) if dim_names(ty) <= sizes else None
 
     def annotation(self, ty: Type) -> ast.expr | None:
-        """Give a type as an annotation; None for one that no annotation says."""
+        """Return a type as an annotation; None for one that no annotation says."""
         match ty:
             case TensorType((), DType() as dtype):
                 return self.element(dtype)
@@ -201,7 +201,7 @@ class File:
         return syntax.item(self.use("Literal"), syntax.number(dim.constant))
 
     def _compound(self, ty: Type) -> ast.expr | None:
-        """Give a type made of others."""
+        """Return a type made of others."""
         match ty:
             case TupleType(()):
                 return ast.Constant(None)
@@ -224,14 +224,14 @@ class File:
                 return None
 
     def _optional(self, inner: Type) -> ast.expr | None:
-        """Give `T | None`; where `T` may be None itself, that would be `T`."""
+        """Return `T | None`; where `T` may be None itself, that would be `T`."""
         if inner == UNIT or (isinstance(inner, AdtType) and inner.name == OPTION):
             return self._applied(self.use("Option").id, (inner,))
         found = self.annotation(inner)
         return found and ast.BinOp(found, ast.BitOr(), ast.Constant(None))
 
     def _applied(self, name: str, args: tuple[Type | Dim, ...]) -> ast.expr | None:
-        """Give a data type at its arguments."""
+        """Return a data type at its arguments."""
         given = [self.argument(a) for a in args]
         known = [a for a in given if a is not None]
         if len(known) < len(args):
@@ -260,21 +260,21 @@ class File:
         return syntax.item(self.use("Fn"), syntax.tuple_of([taken, given[-1]]))
 
     def element(self, dtype: DType) -> ast.expr:
-        """Give an element type."""
+        """Return an element type."""
         return self.use(_ELEMENTS.get(dtype, dtype.name))
 
     def dtype(self, dtype: DType) -> ast.expr:
-        """Give an element type as an argument of an operator."""
+        """Return an element type as an argument of an operator."""
         return syntax.attribute(self.use("relay"), dtype.name)
 
     # Sizes
 
     def dim(self, value: Dim) -> ast.expr:
-        """Give a size in an annotation."""
+        """Return a size in an annotation."""
         return syntax.dim(value, self._sizes(value), runs=False)
 
     def static_dim(self, value: Dim, found: Mapping[str, ast.expr]) -> ast.expr:
-        """Give a size in a static argument, where some are found while the program runs."""
+        """Return a size in a static argument, where some are found while the program runs."""
         return syntax.dim(value, self._sizes(value, found), runs=True)
 
     def _sizes(self, value: Dim, found: Mapping[str, ast.expr] = NOTHING) -> dict[str, ast.expr]:
@@ -285,18 +285,18 @@ class File:
     # Constants
 
     def constant(self, data: TensorData) -> ast.expr:
-        """Give the mention of a tensor."""
+        """Return the mention of a tensor."""
         return self.use(self._constants[data])
 
     def operator(self, op: Op) -> ast.expr:
-        """Give the mention of an operator of a user's own."""
+        """Return the mention of an operator of a user's own."""
         found = home(op)
         return self.use(self.given[op] if found is None else self._own[found])
 
     # The text
 
     def head(self) -> str:
-        """Give what stands above the functions: imports, sizes, constants."""
+        """Return what stands above the functions: imports, sizes, constants."""
         classes = [g for adt in self._module.adts.values() for g in self._classes(adt)]
         body: list[ast.stmt] = []
         for name, kept in self._dims.items():
@@ -321,7 +321,7 @@ class File:
         return "\n\n".join([*imports, *self._wanted(), *rest])
 
     def _wanted(self) -> list[str]:
-        """Give the comment on what the file needs and cannot import."""
+        """Return the comment on what the file needs and cannot import."""
         wanted = [
             f"# {kept}: {place}"
             for op, kept in self.given.items()
@@ -331,7 +331,7 @@ class File:
         return ["\n".join([head, *wanted])] if wanted else []
 
     def _classes(self, adt: AdtDef) -> Iterator[list[ast.stmt]]:
-        """Give the definition of a data type."""
+        """Return the definition of a data type."""
         if adt.name not in self.data.types:
             return
         params, dims, variables = self.data.params[adt.name], self._dims, self._variables
@@ -347,7 +347,7 @@ class File:
         self._dims, self._variables = dims, variables
 
     def _imports(self) -> list[list[ast.stmt]]:
-        """Give the imports in groups: of the standard library, of other packages, of pyrelay."""
+        """Return the imports in groups: of the standard library, of other packages, of pyrelay."""
         library: list[ast.stmt] = [
             ast.Import([ast.alias(n)]) for n in ("base64", "math") if n in self._used
         ]
@@ -377,7 +377,7 @@ class File:
         ]
 
     def _tensor(self, data: TensorData) -> ast.expr:
-        """Give `relay.const(...)` of the elements, exactly."""
+        """Return `relay.const(...)` of the elements, exactly."""
         torch = self.use("torch")
         dtype = {"dtype": syntax.attribute(torch, data.dtype.name)}
         shape = syntax.tuple_of([ast.Constant(n) for n in data.shape])
@@ -395,7 +395,7 @@ class File:
         return syntax.call(syntax.attribute(self.use("relay"), "const"), [shaped])
 
     def number(self, value: float) -> ast.expr:
-        """Give a number."""
+        """Return a number."""
         found = syntax.number(value)
         if any(isinstance(n, ast.Name) for n in ast.walk(found)):
             self.use("math")
@@ -403,7 +403,7 @@ class File:
 
 
 def identified(name: str, kept: str) -> str:
-    """Give the name of a dim, which must be an identifier."""
+    """Return the name of a dim, which must be an identifier."""
     return name if name.isidentifier() else kept
 
 

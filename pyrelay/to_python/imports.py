@@ -19,12 +19,12 @@ class Import(NamedTuple):
 
 
 def is_own(op: Op) -> bool:
-    """Tell whether an operator is a user's own."""
+    """Return whether an operator is a user's own."""
     return BY_NAME.get(op.name) is not op
 
 
 def home(op: Op) -> Import | None:
-    """Give the name under which a user's operator can be imported; None where there is none, as
+    """Return the name under which a user's operator can be imported; None where there is none, as
     for one that is local to a function, or made by a script."""
     function = inspect.unwrap(op.lowering.body) if isinstance(op.lowering, Library) else None
     module = sys.modules.get(getattr(function, "__module__", ""))
@@ -35,7 +35,7 @@ def home(op: Op) -> Import | None:
 
 
 def described_home(op: Op) -> str:
-    """Give where an operator that cannot be imported was declared, in words."""
+    """Return where an operator that cannot be imported was declared, in words."""
     function = inspect.unwrap(op.lowering.body) if isinstance(op.lowering, Library) else None
     named = getattr(function, "__qualname__", op.name)
     module = getattr(function, "__module__", None)

@@ -22,17 +22,17 @@ class Identifiers:
         self._names: Final = Names((*_RESERVED, *self._given))
 
     def fresh(self, hint: str) -> str:
-        """Give an identifier like the hint that was not given before."""
+        """Return an identifier like the hint that was not given before."""
         name = self._names.fresh(identifier(hint))
         self._given.append(name)
         return name
 
     def inside(self) -> Identifiers:
-        """Give the identifiers of a scope inside, in which all given so far are taken."""
+        """Return the identifiers of a scope inside, in which all given so far are taken."""
         return Identifiers(self._given)
 
 
 def identifier(hint: str) -> str:
-    """Give the hint as an identifier."""
+    """Return the hint as an identifier."""
     text = re.sub(r"\W+", "_", hint).strip("_")
     return text if text.isidentifier() else f"v_{text}".rstrip("_")

@@ -30,7 +30,7 @@ _UNARY: Final = {op: kind for kind, op in UNARY.items()}
 def operator(
     file: File, call: Call, operands: Sequence[ast.expr], sizes: Mapping[str, ast.expr]
 ) -> ast.expr:
-    """Give the call of an operator with its operands as Python; `sizes` are those found while the
+    """Return the call of an operator with its operands as Python; `sizes` are those found while the
     program runs."""
     op = call.callee
     assert isinstance(op, Op)
@@ -91,7 +91,7 @@ def _named(
 
 
 def attribute(file: File, value: Any, sizes: Mapping[str, ast.expr]) -> ast.expr:
-    """Give a static argument."""
+    """Return a static argument."""
     match value:
         case None | bool() | str():
             return ast.Constant(value)

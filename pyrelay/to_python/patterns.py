@@ -25,7 +25,7 @@ _LAST: Final = "\ue001"
 
 
 def takes_none(pattern: Pattern) -> bool:
-    """Tell whether a pattern is the one for None."""
+    """Return whether a pattern is the one for None."""
     return isinstance(pattern, ConstructorPattern) and (pattern.adt, pattern.name) == (
         OPTION,
         "None",
@@ -33,7 +33,7 @@ def takes_none(pattern: Pattern) -> bool:
 
 
 def with_tuples(text: str) -> str:
-    """Give the text of a program with its tuple patterns in parentheses.
+    """Return the text of a program with its tuple patterns in parentheses.
 
     `ast.unparse` writes every sequence in brackets, which are for lists in the language. So a tuple
     pattern is a class pattern until it is text, whose name no program has: private characters are
@@ -45,7 +45,7 @@ def with_tuples(text: str) -> str:
 def case_pattern(
     file: File, pattern: Pattern, bind: Callable[[Var], str], *, is_there: bool = False
 ) -> ast.pattern:
-    """Give a pattern; `bind` gives a variable its name, `is_there` tells that a case before has
+    """Return a pattern; `bind` gives a variable its name, `is_there` tells that a case before has
     taken None. Patterns nest only as deep as a user writes them."""
     match pattern:
         case Wildcard():

@@ -61,7 +61,7 @@ _UNMATCHED: Final = "MatchError: no case matches the value"
 
 
 def sayable(module: Module) -> Module:
-    """Give a module in A-normal form in other words where Python has none for it."""
+    """Return a module in A-normal form in other words where Python has none for it."""
     functions = {n: _said(f, module.adts) for n, f in module.functions.items()}
     return replace(module, functions=functions)
 
@@ -98,7 +98,7 @@ def _bindings(function: Function) -> Iterator[Binding]:
 
 
 def _alias(value: Expr) -> Expr | None:
-    """Give what a call stands for that Python has no call for."""
+    """Return what a call stands for that Python has no call for."""
     return value.args[0] if isinstance(value, Call) and value.callee is param else None
 
 
@@ -106,7 +106,7 @@ def _alias(value: Expr) -> Expr | None:
 
 
 def _used_whole(function: Function) -> frozenset[Var]:
-    """Give the results of layers with buffers that are used other than for the output."""
+    """Return the results of layers with buffers that are used other than for the output."""
     layers = {b.var for b in _bindings(function) if gives_first(b.value)}
     uses: Counter[Expr] = Counter()
     for node in post_order(function):
@@ -118,7 +118,7 @@ def _used_whole(function: Function) -> frozenset[Var]:
 
 
 def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
-    """Give a binding; of a layer of which all is used, with the buffers as they were."""
+    """Return a binding; of a layer of which all is used, with the buffers as they were."""
     var, call = binding.var, binding.value
     if var not in whole:
         yield binding
@@ -139,7 +139,7 @@ def _with_buffers(binding: Binding, whole: frozenset[Var]) -> Iterator[Binding]:
 
 
 def _complete(match: Match, adts: Mapping[str, AdtDef]) -> Match:
-    """Give a match that takes every value, without cases that none reaches."""
+    """Return a match that takes every value, without cases that none reaches."""
     clauses: list[Clause] = []
     for clause in match.clauses:
         guard = clause.guard
@@ -157,7 +157,7 @@ def _complete(match: Match, adts: Mapping[str, AdtDef]) -> Match:
 
 
 def _takes_every(clauses: list[Clause], match: Match, adts: Mapping[str, AdtDef]) -> bool:
-    """Tell whether clauses are seen to take every value, without looking into the fields."""
+    """Return whether clauses are seen to take every value, without looking into the fields."""
     ty = match.value.ty
     simple = [_outside(c.pattern) for c in clauses if c.guard is None]
     if any(isinstance(p, Wildcard) or _takes_tuple(p) for p in simple):
@@ -195,7 +195,7 @@ def _stopped(match: Match) -> Expr:
 
 
 def _with_guards(node: Expr, adts: Mapping[str, AdtDef]) -> Expr:
-    """Give a node whose matches have only guards that are expressions."""
+    """Return a node whose matches have only guards that are expressions."""
     match node:
         case Match():
             return _with_short_guards(node, adts)
@@ -210,14 +210,14 @@ def _is_block(binding: Binding) -> bool:
 
 
 def _flat(binding: Binding) -> tuple[Binding, ...]:
-    """Give a binding; of a block the bindings before its body."""
+    """Return a binding; of a block the bindings before its body."""
     if not isinstance(binding.value, LetBlock):
         return (binding,)
     return (*binding.value.bindings, Binding(binding.var, binding.value.body))
 
 
 def _with_short_guards(match: Match, adts: Mapping[str, AdtDef]) -> Expr:
-    """Give a match that calls local functions in the place of its long guards, behind these."""
+    """Return a match that calls local functions in the place of its long guards, behind these."""
     functions: list[Binding] = []
     clauses: list[Clause] = []
     for clause in match.clauses:
@@ -236,7 +236,7 @@ def _may_end(value: Expr) -> bool:
 
 
 def _in_tail(body: Expr) -> Expr:
-    """Give a body that ends in the branch, or the call, that it names last, if it names one."""
+    """Return a body that ends in the branch, or the call, that it names last, if it names one."""
     blocks, end = spine(body)
     if not blocks or not _may_end(blocks[-1].bindings[-1].value):
         return body
@@ -251,7 +251,7 @@ def _in_tail(body: Expr) -> Expr:
 
 
 def _guard(pattern: Pattern, guard: Expr) -> tuple[Binding, Expr]:
-    """Give a guard as a function of what it uses of its pattern, and its call."""
+    """Return a guard as a function of what it uses of its pattern, and its call."""
     used = set(free_vars(guard))
     given = [v for v in pattern_vars(pattern) if v in used]
     params = {v: replace(v) for v in given}

@@ -28,7 +28,7 @@ _DEEPEST: Final = 40
 
 
 def shallow(function: Function) -> Function:
-    """Give a function in A-normal form with what nests deep as local functions."""
+    """Return a function in A-normal form with what nests deep as local functions."""
     parts = _Parts()
     body = run(parts.body(function.body, 1, in_tail=True))
     return replace(function, body=let(parts.made, body))
@@ -43,7 +43,7 @@ class _Parts:
         self._names: Final[set[Var]] = set()
 
     def body(self, body: Expr, depth: int, *, in_tail: bool) -> Steps[Expr]:
-        """Give a body whose statements stand at a depth."""
+        """Return a body whose statements stand at a depth."""
         blocks, end = spine(body)
         found: list[LetBlock] = []
         for block in blocks:
@@ -81,7 +81,7 @@ class _Parts:
                 return value
 
     def _inside(self, body: Expr, depth: int, *, in_tail: bool) -> Steps[Expr]:
-        """Give an arm, or the body of a function; where it stands too deep as a call."""
+        """Return an arm, or the body of a function; where it stands too deep as a call."""
         if depth < _DEEPEST or _is_flat(body):
             return (yield self.body(body, depth, in_tail=in_tail))
         inside = yield self.body(body, 2, in_tail=True)
@@ -98,7 +98,7 @@ class _Parts:
 
 
 def _is_flat(body: Expr) -> bool:
-    """Tell whether nothing nests in a body."""
+    """Return whether nothing nests in a body."""
     blocks, end = spine(body)
     values = [b.value for block in blocks for b in block.bindings]
     return not any(isinstance(v, If | Match | Function) for v in (end, *values))

@@ -19,7 +19,7 @@ class Teller(NamedTuple):
 
 
 def static_dims(call: Call) -> Iterator[Dim]:
-    """Give the sizes among the static arguments of a call."""
+    """Return the sizes among the static arguments of a call."""
     pending: list[Any] = list(call.attrs.values())
     while pending:
         match pending.pop():
@@ -32,8 +32,8 @@ def static_dims(call: Call) -> Iterator[Dim]:
 
 
 def tellers(function: Function) -> Mapping[str, tuple[Teller, ...]]:
-    """Give for each size that a static argument mentions and no type parameter names the variables
-    that tell it: first those of the function itself, then those of functions inside."""
+    """Return for each size that a static argument mentions and no type parameter names the
+    variables that tell it: first those of the function itself, then those of functions inside."""
     wanted: set[str] = set()
     declared: set[str] = set()
     for node in pre_order(function):

@@ -13,40 +13,40 @@ STORE: Final = ast.Store()
 
 
 def name(text: str) -> ast.Name:
-    """Give the value of a name."""
+    """Return the value of a name."""
     return ast.Name(text, LOAD)
 
 
 def attribute(owner: ast.expr, text: str) -> ast.Attribute:
-    """Give `owner.text`."""
+    """Return `owner.text`."""
     return ast.Attribute(owner, text, LOAD)
 
 
 def item(value: ast.expr, index: ast.expr) -> ast.Subscript:
-    """Give `value[index]`."""
+    """Return `value[index]`."""
     return ast.Subscript(value, index, LOAD)
 
 
 def tuple_of(fields: Sequence[ast.expr]) -> ast.Tuple:
-    """Give `(field, ...)`."""
+    """Return `(field, ...)`."""
     return ast.Tuple(list(fields), LOAD)
 
 
 def call(
     function: ast.expr, args: Sequence[ast.expr], keywords: Mapping[str, ast.expr] | None = None
 ) -> ast.Call:
-    """Give `function(*args, **keywords)`."""
+    """Return `function(*args, **keywords)`."""
     named = [ast.keyword(n, v) for n, v in (keywords or {}).items()]
     return ast.Call(function, list(args), named)
 
 
 def assign(target: str, value: ast.expr) -> ast.Assign:
-    """Give `target = value`."""
+    """Return `target = value`."""
     return ast.Assign([ast.Name(target, STORE)], value, lineno=0)
 
 
 def number(value: float) -> ast.expr:
-    """Give a number; those that Python has no literal for are `math`'s."""
+    """Return a number; those that Python has no literal for are `math`'s."""
     if value != value:
         return attribute(name("math"), "nan")
     if value in (float("inf"), float("-inf")):
@@ -58,7 +58,7 @@ def number(value: float) -> ast.expr:
 
 
 def parameters(names: Sequence[str], annotations: Sequence[ast.expr | None]) -> ast.arguments:
-    """Give the parameters of a `def`."""
+    """Return the parameters of a `def`."""
     args = [ast.arg(n, a) for n, a in zip(names, annotations, strict=True)]
     return ast.arguments([], args, None, [], [], None, [])
 
@@ -70,7 +70,7 @@ def definition(
     result: ast.expr | None,
     decorators: Sequence[ast.expr] = (),
 ) -> ast.FunctionDef:
-    """Give a `def`."""
+    """Return a `def`."""
     given: dict[str, Any] = {"lineno": 0}
     if "type_params" in ast.FunctionDef._fields:  # Python 3.12 and later
         given["type_params"] = []
@@ -78,7 +78,7 @@ def definition(
 
 
 def dim(value: Dim, names: Mapping[str, ast.expr], *, runs: bool) -> ast.expr:
-    """Give a dim as arithmetic on names: in an annotation on dims, or as what a program computes
+    """Return a dim as arithmetic on names: in an annotation on dims, or as what a program computes
     when it `runs`."""
     total: ast.expr | None = None
     for factors, coefficient in value.presented():
@@ -121,7 +121,7 @@ _EXTREMES: Final = {"max": "at_least", "min": "at_most"}
 def class_of(
     title: str, bases: Sequence[ast.expr], body: list[ast.stmt], decorators: Sequence[ast.expr]
 ) -> ast.ClassDef:
-    """Give a class."""
+    """Return a class."""
     given: dict[str, Any] = {}
     if "type_params" in ast.ClassDef._fields:  # Python 3.12 and later
         given["type_params"] = []

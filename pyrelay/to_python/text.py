@@ -16,7 +16,7 @@ from .sizes import tellers
 
 
 def to_python(module: Module, kept: AbstractSet[Var]) -> str:
-    """Give a module in A-normal form as Python that compiles to the same functions.
+    """Return a module in A-normal form as Python that compiles to the same functions.
 
     `kept` are the variables that stay variables; the others may become parts of expressions. The
     functions are equal in A-normal form, up to second names of one value and to what

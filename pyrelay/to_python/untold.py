@@ -8,7 +8,7 @@ from ..ir.types import TypeVar, dims, subtypes
 
 
 def untold(function: Function) -> tuple[str, ...]:
-    """Give the type parameters that the types of a function's parameters do not determine.
+    """Return the type parameters that the types of a function's parameters do not determine.
 
     A size is told by a dim that is linear in it and otherwise holds what is told; `N*M` tells
     neither of two sizes.
@@ -26,7 +26,7 @@ def untold(function: Function) -> tuple[str, ...]:
 
 
 def _tells(dim: Dim, name: str, told: set[str]) -> bool:
-    """Tell whether an equation for a dim gives a size, when others are known."""
+    """Return whether an equation for a dim gives a size, when others are known."""
     if not dim.names() - {name} <= told or name not in dim.names():
         return False
     with_it = [(m, c) for m, c in dim.terms if any(name in Dim.atom(a).names() for a in m)]

@@ -128,7 +128,7 @@ class Program:
         return (*(g for s in scopes for g in s.guards), *self.data.guards, *captured)
 
     def captured_optimizer(self, optimizer: Any, recipe: Recipe) -> OptimizerUse:
-        """Give what a captured optimiser is to the program, which must be translated anew when it
+        """Return what a captured optimiser is to the program, which must be translated anew when it
         becomes another."""
         found = OptimizerUse(recipe.rule, optimizer, recipe.lr)
         self._optimizers[found] = None
@@ -150,7 +150,7 @@ class Program:
         return bool(later)
 
     def scope(self, definition: Definition) -> Scope:
-        """Give the captured names of a definition."""
+        """Return the captured names of a definition."""
         if definition not in self._scopes:
             fixed = annotated_names(definition.source.node) if self._varying else ()
             known = (self._varying, fixed, self._captured, self._named_method)
@@ -165,7 +165,7 @@ class Program:
         return self._namespaces[definition]
 
     def signature(self, definition: Definition) -> Signature:
-        """Give the signature of a definition."""
+        """Return the signature of a definition."""
         if definition not in self._signatures:
             scope = self.scope(definition)
             found = read_signature(definition, scope, self.report, self.data)
@@ -213,7 +213,7 @@ class Program:
         return tuple(dict.fromkeys((*self._in_sight[id(seen)][1], *known)))
 
     def requirements(self, definition: Definition) -> Requirements:
-        """Give the models that a function mentions, itself or through functions it calls."""
+        """Return the models that a function mentions, itself or through functions it calls."""
         if definition.kind is Kind.MODEL:
             return {}
         if definition not in self._requirements:
@@ -221,7 +221,7 @@ class Program:
         return self._requirements[definition]
 
     def function_name(self, instance: Instance) -> str:
-        """Give the name of a function in the module; it will be translated."""
+        """Return the name of a function in the module; it will be translated."""
         if instance not in self._names:
             self._names[instance] = self._fresh.fresh(_written_name(instance))
             self.pending.append(instance)
@@ -235,7 +235,7 @@ class Program:
         return None if definition is None else self.signature(definition).result
 
     def fresh_name(self, hint: str) -> str:
-        """Give a name for a generated function of the module."""
+        """Return a name for a generated function of the module."""
         return self._fresh.fresh(hint)
 
     def translate_pending(self) -> None:
@@ -252,7 +252,7 @@ class Program:
         self._active.pop()
 
     def spec(self, instance: Instance) -> ModelSpec:
-        """Give all names of a model's hidden values, translating what that needs."""
+        """Return all names of a model's hidden values, translating what that needs."""
         try:
             return build_spec(instance, self._find_sites)
         except RecursiveModel as error:
@@ -313,7 +313,7 @@ class KnownValues:
     )
 
     def at(self, version: int) -> dict[tuple[ast.expr, bool], Static | None]:
-        """Give what is known at a version of the environment."""
+        """Return what is known at a version of the environment."""
         if version != self.version:
             self.version = version
             self.found.clear()
@@ -382,7 +382,7 @@ class Context:
         return self.instance.training
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.pattern) -> Span:
-        """Give the span of a syntax node."""
+        """Return the span of a syntax node."""
         return self.definition.source.span(node)
 
     def expression(self, node: ast.expr) -> Steps[Expr]:
@@ -408,7 +408,7 @@ class Context:
         self.assigned[name] = span
 
     def local(self, name: str, span: Span) -> Bound | None:
-        """Give the value of a local name; None when it is not local. One that may have no value
+        """Return the value of a local name; None when it is not local. One that may have no value
         here is reported."""
         entry = self.env.find(name)
         if isinstance(entry, Unbound):
@@ -418,7 +418,7 @@ class Context:
         return entry
 
     def captured_value(self, name: str, span: Span) -> Static | None:
-        """Give the value of a name from outside; one that is not defined is reported."""
+        """Return the value of a name from outside; one that is not defined is reported."""
         value = self.outside(name)
         if value is MISSING:
             known = (*self.env.names(), *self.scope.names())
@@ -427,8 +427,8 @@ class Context:
         return Static(value)
 
     def outside(self, name: str) -> Any:
-        """Give the value of a name from outside, MISSING if it has none; a type parameter that is a
-        size is that size."""
+        """Return the value of a name from outside, MISSING if it has none; a type parameter that is
+        a size is that size."""
         value = self.scope.find(name)
         if not isinstance(value, TypeVar):
             return value
@@ -440,7 +440,7 @@ class Context:
         return Dim.of(value.__name__) if value.__name__ in sizes else value
 
     def constructor(self, cls: type, span: Span) -> DataConstructor | None:
-        """Give the constructor that a dataclass is; None where it is none, which is reported."""
+        """Return the constructor that a dataclass is; None where it is none, which is reported."""
         return self.program.data.constructor(cls, self.annotations.namespace, span)
 
     def hold(self, names: Iterator[tuple[str, Span]], why: str) -> None:
@@ -452,7 +452,7 @@ class Context:
 
 
 def in_turn(walks: Iterable[Steps[T]]) -> Steps[list[T]]:
-    """Give the results of walks, made one after the other."""
+    """Return the results of walks, made one after the other."""
     found: list[T] = []
     for walk in walks:
         found.append((yield walk))  # noqa: PERF401  a comprehension cannot yield
@@ -460,5 +460,5 @@ def in_turn(walks: Iterable[Steps[T]]) -> Steps[list[T]]:
 
 
 def field_of(record: Expr, index: int, span: Span) -> Expr:
-    """Give a field of a tuple, as an expression."""
+    """Return a field of a tuple, as an expression."""
     return TupleGet(record, index, span=span)

@@ -56,7 +56,7 @@ def specialised(
 
 
 def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:
-    """Give the type of a parameter with the type parameters left open that the functions passed
+    """Return the type of a parameter with the type parameters left open that the functions passed
     beside it decide."""
     if ty is None:
         return None
@@ -99,7 +99,7 @@ def derived(
 def instantiation(
     program: Program, definition: Definition, types: Mapping[str, Described]
 ) -> Substitution:
-    """Give the types that type parameters of the entry stand for. Raises CheckError."""
+    """Return the types that type parameters of the entry stand for. Raises CheckError."""
     span, seen = definition.source.head, program.scope(definition).namespace()
     try:
         return described.instantiation(types, program.data, seen, span)
@@ -126,7 +126,7 @@ def _at(param: Var, known: Substitution) -> Var:
 
 
 def _quantified(original: Function, params: Sequence[Var]) -> tuple[TypeParam, ...]:
-    """Give the type parameters that are left, and the sizes that come with what took the place of
+    """Return the type parameters that are left, and the sizes that come with what took the place of
     others."""
     found = type_names(p.ty for p in params if p.ty is not None)
     kept = tuple(p for p in original.type_params if p in found or isinstance(p, DimVar))

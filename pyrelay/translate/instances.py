@@ -29,7 +29,7 @@ Statics = tuple[tuple[str, StaticValue], ...]
 def complete_statics(
     program: Program, definition: Definition, given: Mapping[str, Any], span: Span
 ) -> Statics:
-    """Give the values of all static parameters: those given, else the defaults."""
+    """Return the values of all static parameters: those given, else the defaults."""
     signature = program.signature(definition)
     found: list[tuple[str, StaticValue]] = []
     for parameter in signature.statics:
@@ -65,7 +65,7 @@ def _default_optimizer(program: Program, value: Any) -> Any:
 def model_parts(
     cx: Context, definition: Definition, span: Span, given: Mapping[str, Any]
 ) -> ModelParts:
-    """Give the instance of a model that a mention means."""
+    """Return the instance of a model that a mention means."""
     if cx.own is not None and cx.own.instance.definition is definition:
         return _same(cx, cx.own, given, span)
     known = cx.implicit.get(definition)
@@ -84,7 +84,7 @@ class NotSupplied(Exception):  # noqa: N818  control flow, not an error
 
 
 def makes_site(cx: Context, value: Any) -> bool:
-    """Tell whether a mention of a Python object, as a value, is a site in the model around: of
+    """Return whether a mention of a Python object, as a value, is a site in the model around: of
     another model, of a relay function that mentions one, or of a tuple of these."""
     if cx.own is None:
         return False
@@ -108,7 +108,8 @@ def makes_site(cx: Context, value: Any) -> bool:
 
 
 def _same(cx: Context, parts: ModelParts, given: Mapping[str, Any], span: Span) -> ModelParts:
-    """Give the parts, which must have the static arguments given at this mention, if there are."""
+    """Return the parts, which must have the static arguments given at this mention, if there
+    are."""
     have = dict(parts.instance.statics)
     wanted = {n: v for n, v in given.items() if have.get(n) != v}
     if wanted:
@@ -141,7 +142,7 @@ def function_operands(
     given: Mapping[str, Any],
     models: tuple[tuple[str, PassedModel], ...] = (),
 ) -> tuple[str, tuple[Expr, ...]]:
-    """Give the name of the translation that a mention of a definition means, and the operands for
+    """Return the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""
     if definition.kind is Kind.MODEL:
         parts = model_parts(cx, definition, span, given)
@@ -165,7 +166,7 @@ def _required(
     span: Span,
     required: Requirements,
 ) -> ModelParts:
-    """Give the instance of a model that a function called here mentions."""
+    """Return the instance of a model that a function called here mentions."""
     if cx.own is None or cx.own.instance.definition is model or model in cx.implicit:
         return model_parts(cx, model, span, {})
     statics = complete_statics(cx.program, model, required[model], span)

@@ -98,7 +98,7 @@ def translate(
     varying: Collection[Place] = (),
     types: Mapping[str, Described] = MappingProxyType({}),
 ) -> Translation:
-    """Give the program of a function for its static arguments and for the models it gets.
+    """Return the program of a function for its static arguments and for the models it gets.
 
     Among the static arguments may be relay functions, for parameters that are functions.
     `implicit` says which instances the model definitions mean that the program mentions (for an
@@ -160,7 +160,8 @@ def _put_around(
     name: str,
     functions: dict[str, Function],
 ) -> tuple[str, dict[str, Function], Signature]:
-    """Give the name of the entry around a translated function, all functions, and its signature."""
+    """Return the name of the entry around a translated function, all functions, and its
+    signature."""
     signature = program.signature(given.definition)
     known = entries.instantiation(program, given.definition, types)
     if given.functions:
@@ -220,7 +221,7 @@ def _translated(
 
 
 def _specs(program: Program) -> dict[Instance, ModelSpec]:
-    """Give the trees of all models that the program holds, translating the models they need."""
+    """Return the trees of all models that the program holds, translating the models they need."""
     found: dict[Instance, ModelSpec] = {}
     done = 0
     while done < len(program.model_vars):
@@ -264,7 +265,7 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
 
 
 def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
-    """Give an optimiser for each parameter that is one: a program can be checked without."""
+    """Return an optimiser for each parameter that is one: a program can be checked without."""
     names = [p.name for p in signature.statics if p.static is OptimizerUse and p.required]
     return {n: replace(STAND_IN, source=n) for n in names}
 
@@ -272,7 +273,7 @@ def _stand_ins(signature: Signature) -> dict[str, StaticValue]:
 def _model_instance(
     program: Program, parameter: Parameter, use: ModelUse | None
 ) -> Instance | None:
-    """Give the model that a parameter holds: the one passed, or the one its annotation names."""
+    """Return the model that a parameter holds: the one passed, or the one its annotation names."""
     named = annotated_definition(parameter.of)
     if use is None:
         if named is None:
@@ -355,7 +356,7 @@ def _context(program: Program, instance: Instance) -> Context:
 
 
 def _model_params(cx: Context, name: str) -> list[Var]:
-    """Give the parameters for the model itself, or for the implicit models."""
+    """Return the parameters for the model itself, or for the implicit models."""
     instance, program = cx.instance, cx.program
     span = cx.definition.source.head
     if instance.definition.kind is Kind.MODEL:
@@ -421,7 +422,7 @@ def _tied_records(cx: Context) -> list[Binding]:
 
 
 def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:
-    """Give the functions with the types of all parameters that hold models filled in."""
+    """Return the functions with the types of all parameters that hold models filled in."""
     changed: dict[str, dict[Var, Var]] = {}
     for each in program.model_vars:
         var = replace(each.var, ty=_type_of(each, specs[each.instance]))

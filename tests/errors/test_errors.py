@@ -71,7 +71,7 @@ those of scripts, whose traceback shows the line."""
 
 
 def case_name(path: Path) -> str:
-    """Give `family/case`."""
+    """Return `family/case`."""
     return path.relative_to(FOLDER).with_suffix("").as_posix()
 
 
@@ -132,7 +132,7 @@ def test_there_are_at_least_sixty_cases_and_every_text_has_its_program() -> None
 
 
 def internal_names() -> set[str]:
-    """Give the names of the compiler's own classes that no user has met."""
+    """Return the names of the compiler's own classes that no user has met."""
     names: set[str] = set()
     for module in list(sys.modules.values()):
         if module.__name__.startswith(

@@ -77,7 +77,7 @@ def test_a_missing_or_broken_mnist_file_is_named(tmp_path: Path) -> None:
 
 
 def with_weights_of(net: torch.nn.Module, relay: Any, definition: Any) -> Any:
-    """Give an instance of a model whose parameters have the values of a torch module's."""
+    """Return an instance of a model whose parameters have the values of a torch module's."""
     model = relay.create_model(definition)
     theirs = list(net.parameters())
     ours = list(model.parameters())

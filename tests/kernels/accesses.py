@@ -52,7 +52,7 @@ class _Touched:
         self.parts.append(whole)
 
     def all(self) -> np.ndarray:
-        """Give the rows of addresses, programs and numbers."""
+        """Return the rows of addresses, programs and numbers."""
         return np.concatenate([np.zeros((3, 0), np.int64), *self.parts], axis=1)
 
 
@@ -81,7 +81,7 @@ class _Fresh:
             missing[places] = False
 
     def among(self, addresses: np.ndarray) -> int | None:
-        """Give an address at which nothing has been stored."""
+        """Return an address at which nothing has been stored."""
         for start, size, missing, places in self._inside(addresses):
             wrong = places[missing[places]]
             if len(wrong):
@@ -95,7 +95,7 @@ class _Fresh:
 
 
 def _addresses(tensor: torch.Tensor) -> np.ndarray:
-    """Give the address of each element of a tensor, in order and each one once."""
+    """Return the address of each element of a tensor, in order and each one once."""
     offsets = np.zeros(1, np.int64)
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         offsets = np.add.outer(offsets, np.arange(size) * stride).reshape(-1)
@@ -147,7 +147,7 @@ class _Launch:
         self._adds.add(at, program, self._count)
 
     def end(self, programs: int) -> Traffic:
-        """Give what was moved. Fails where the order of programs would matter."""
+        """Return what was moved. Fails where the order of programs would matter."""
         loads, stores, adds = self._loads.all(), self._stores.all(), self._adds.all()
         stores = stores[:, np.argsort(stores[0], kind="stable")]
         twice = np.flatnonzero(stores[0][1:] == stores[0][:-1])
@@ -215,7 +215,7 @@ def _union(parts: list[np.ndarray]) -> np.ndarray:
 
 
 def _distinct(numbers: np.ndarray) -> np.ndarray:
-    """Give numbers in order, each once: numpy hashes them, which is slow for addresses."""
+    """Return numbers in order, each once: numpy hashes them, which is slow for addresses."""
     ordered = np.sort(numbers)
     return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
@@ -226,7 +226,7 @@ def _inside(at: np.ndarray, allowed: np.ndarray) -> np.ndarray:
 
 
 def _most(loads: np.ndarray) -> np.ndarray:
-    """Give each address as often as the program does that loads it most often."""
+    """Return each address as often as the program does that loads it most often."""
     loads = np.unique(loads, axis=1)  # once for each load
     order = np.lexsort((loads[1], loads[0]))
     addresses, programs = loads[0][order], loads[1][order]

@@ -30,7 +30,7 @@ SHARED: Final = {80: 163 << 10, 90: 227 << 10, "gfx942": 64 << 10}
 
 
 def collected(folder: Path) -> list[Kernel]:
-    """Give the distinct kernels in a folder, ordered by their text."""
+    """Return the distinct kernels in a folder, ordered by their text."""
     found: dict[str, Kernel] = {}
     for path in sorted(folder.glob("*.kernels")):
         for kernel in pickle.loads(path.read_bytes()):
@@ -63,7 +63,7 @@ def compile_for_all(kernel: Kernel) -> str | None:
 
 
 def _is_for_others(kernel: Kernel, target: Any) -> bool:
-    """Tell whether devices of a target are given other kernels in the place of one."""
+    """Return whether devices of a target are given other kernels in the place of one."""
     triton = triton_module()
     multiplies = "tl.dot(" in kernel.text and "out_dtype=tl.float64" in kernel.text
     if multiplies and not multiplies_doubles(triton, target):

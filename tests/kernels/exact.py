@@ -51,7 +51,7 @@ OF_BITS: Final = frozenset(
 
 
 def has_float64(function: Function) -> bool:
-    """Tell whether a function computes in float64 somewhere: then nothing is more exact."""
+    """Return whether a function computes in float64 somewhere: then nothing is more exact."""
     types: list[Type] = [type_of(p) for p in function.params]
     bindings, _ = straight_line(function.body)
     types += [type_of(b.var) for b in bindings]
@@ -113,7 +113,7 @@ class _Run:
         self._results: Final = result if isinstance(result, tuple) else (result,)
 
     def values(self) -> tuple[Any, ...]:
-        """Give the results, and the operands afterwards."""
+        """Return the results, and the operands afterwards."""
         return (*self._results, *self._operands)
 
     def _value(self, expr: Expr, known: dict[Expr, Any], sizes: Sizes) -> Any:
@@ -140,7 +140,7 @@ class _Run:
         return self._moved(found, *_error(op, call, count))
 
     def _moved(self, value: Any, by: float, held: torch.dtype | None = torch.float32) -> Any:
-        """Give a value with each element multiplied by 1, give or take `by`, unless a dtype holds
+        """Return a value with each element multiplied by 1, give or take `by`, unless a dtype holds
         it exactly."""
         if not isinstance(value, torch.Tensor) or value.dtype != torch.float64:
             return value
@@ -153,7 +153,7 @@ class _Run:
 
 
 def _error(op: Op, call: Call, count: float) -> tuple[float, torch.dtype]:
-    """Give how wrong the result of an operation may be, as a share of it, unless a dtype holds
+    """Return how wrong the result of an operation may be, as a share of it, unless a dtype holds
     it."""
     ty = type_of(call)
     if op.name == "cast" and isinstance(ty, TensorType) and is_float(ty.dtype):
@@ -166,7 +166,7 @@ def _error(op: Op, call: Call, count: float) -> tuple[float, torch.dtype]:
 
 
 def _count(op: Op, operands: Sequence[Any]) -> float:
-    """Give at most how many terms are added up, or multiplied, for an element."""
+    """Return at most how many terms are added up, or multiplied, for an element."""
     if not isinstance(inside(op.lowering), Contraction | Scatter) and op.name not in SUMS:
         return 1
     return max([1, *(o.numel() for o in operands if isinstance(o, torch.Tensor))])
@@ -185,7 +185,7 @@ def _atom(expr: Expr, known: dict[Expr, Any]) -> Any:
 
 
 def _wide(value: Any, is_own: bool = False) -> Any:
-    """Give floats as float64; with `is_own` in new storage."""
+    """Return floats as float64; with `is_own` in new storage."""
     if isinstance(value, tuple):
         return tuple(_wide(v) for v in value)
     if not isinstance(value, torch.Tensor):
@@ -207,7 +207,7 @@ def _wide_attr(value: Any) -> Any:
 
 
 def _ranged(value: Any) -> Any:
-    """Give what is beyond the range of float32 as infinity."""
+    """Return what is beyond the range of float32 as infinity."""
     if not isinstance(value, torch.Tensor) or value.dtype != torch.float64:
         return value
     return torch.where(value.abs() > RANGE, value * torch.inf, value)

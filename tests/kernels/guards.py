@@ -32,7 +32,7 @@ class Guards:
         self._made: Final[list[torch.Tensor]] = []
 
     def empty(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        """Give a tensor full of poison, between guards."""
+        """Return a tensor full of poison, between guards."""
         count = torch.Size(shape).numel()
         whole = torch.empty(2 * WIDTH + count * dtype.itemsize, dtype=torch.uint8, device=device)
         whole.fill_(ONES)
@@ -43,11 +43,11 @@ class Guards:
         return inner.fill_(1 if dtype == torch.bool else POISON).view(dtype).view(shape)
 
     def zeros(self, shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-        """Give zeros between guards."""
+        """Return zeros between guards."""
         return self.empty(shape, dtype, device).zero_()
 
     def copy(self, value: Any, device: torch.device) -> Any:
-        """Give a tensor with the elements and the strides of another; what lies between elements
+        """Return a tensor with the elements and the strides of another; what lies between elements
         is poison. What is no tensor is given as it is."""
         if not isinstance(value, torch.Tensor):
             return value
@@ -60,8 +60,8 @@ class Guards:
         return flat.as_strided(value.shape, value.stride())
 
     def storage(self, note: Callable[[torch.Tensor], None]) -> Callable[..., torch.Tensor]:
-        """Give what makes the storage of a call, in the place of `Storage.make`; what holds nothing
-        yet is noted."""
+        """Return what makes the storage of a call, in the place of `Storage.make`; what holds
+        nothing yet is noted."""
 
         def make(plan: Storage, device: torch.device) -> torch.Tensor:
             if plan.starts_zero:
@@ -73,13 +73,13 @@ class Guards:
         return make
 
     def arena(self, count: int, device: torch.device) -> torch.Tensor:
-        """Give the arena of a run, in the place of `tape.make_arena`."""
+        """Return the arena of a run, in the place of `tape.make_arena`."""
         return self.empty((count,), torch.uint8, device)
 
     def slot(
         self, slot_of: Callable[..., torch.Tensor], note: Callable[[torch.Tensor], None]
     ) -> Callable[..., torch.Tensor]:
-        """Give what gives a value its place in the arena, in the place of `tape.slot_of`: poison,
+        """Return what gives a value its place in the arena, in the place of `tape.slot_of`: poison,
         so that a value that is still needed there would show."""
 
         def poisoned(arena: torch.Tensor, slot: Slot) -> torch.Tensor:

@@ -25,7 +25,7 @@ HOPPER: Final = ("cuda", 90, 32)
 
 @contextmanager
 def compiling() -> Generator[ProcessPoolExecutor]:
-    """Give a process in which Triton compiles, though it interprets here."""
+    """Return a process in which Triton compiles, though it interprets here."""
     with ProcessPoolExecutor(1, get_context("spawn"), _compile) as pool:
         yield pool
 
@@ -40,15 +40,15 @@ def _compiled(kernel: Kernel) -> Any:
 
 
 def most_processors() -> int:
-    """Give how many processors of the target may share a program."""
+    """Return how many processors of the target may share a program."""
     from triton.backends.compiler import GPUTarget
 
     return processors_of(triton_module(), GPUTarget(*HOPPER))
 
 
 def resources(kernel: Kernel) -> dict[str, int]:
-    """Give what a thread of a kernel's first configuration takes: `REG`isters, and bytes of `LOCAL`
-    memory and of the `STACK`, where values go for which there are no registers."""
+    """Return what a thread of a kernel's first configuration takes: `REG`isters, and bytes of
+    `LOCAL` memory and of the `STACK`, where values go for which there are no registers."""
     from triton import knobs
 
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -60,12 +60,12 @@ def resources(kernel: Kernel) -> dict[str, int]:
 
 
 def ptx(kernel: Kernel) -> str:
-    """Give the code of a kernel's first configuration, for aligned tensors."""
+    """Return the code of a kernel's first configuration, for aligned tensors."""
     return _compiled(kernel).asm["ptx"]
 
 
 def accesses(kernel: Kernel) -> list[tuple[str, int]]:
-    """Give the accesses to global memory in the code of a kernel's first configuration, for
+    """Return the accesses to global memory in the code of a kernel's first configuration, for
     aligned tensors: `ld` or `st`, and bits."""
     found = re.findall(
         r"\b(ld|st)\.global(?:\.(?!v\d)[a-z]\w*)*?(?:\.v(\d))?\.[bfsu](\d+)", ptx(kernel)

@@ -11,7 +11,7 @@ N, M = Dim("N"), Dim("M")
 
 
 def functions_of(element: Any) -> Mapping[str, Any]:
-    """Give the functions, by name; `element` is an annotation such as Float."""
+    """Return the functions, by name; `element` is an annotation such as Float."""
     found = (*_exponentials(element), *_norms(element), *_losses(element))
     return {f.__name__: f for f in found}
 

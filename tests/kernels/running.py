@@ -41,7 +41,7 @@ MOST_PROGRAMS: Final = 64
 
 
 def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None = None) -> Any:
-    """Give what the kernels of a function give, compared with float64; operands that they
+    """Return what the kernels of a function give, compared with float64; operands that they
     overwrite are overwritten."""
     found, after = launch(function, operands, prepared)
     if not has_float64(function):
@@ -58,7 +58,7 @@ def run(function: Function, operands: Sequence[Any], prepared: KernelCall | None
 def launch(
     function: Function, operands: Sequence[Any], prepared: KernelCall | None = None
 ) -> tuple[Any, list[Any]]:
-    """Give what the kernels of a function give, and its operands afterwards, between guards."""
+    """Return what the kernels of a function give, and its operands afterwards, between guards."""
     call = prepared or KernelCall(function, lower(function), DEVICE)
     given = [GUARDS.copy(o, DEVICE) for o in operands]
     found = _here(call(*given))
@@ -86,7 +86,7 @@ def check(source: str | Function, *operands: Any) -> Any:
 
 
 def _forms(value: Any) -> Any:
-    """Give the shapes and dtypes of a value."""
+    """Return the shapes and dtypes of a value."""
     if isinstance(value, tuple):
         return tuple(map(_forms, value))
     value = torch.as_tensor(value)
@@ -94,19 +94,19 @@ def _forms(value: Any) -> Any:
 
 
 def _here(value: Any) -> Any:
-    """Give a value on the CPU."""
+    """Return a value on the CPU."""
     if isinstance(value, tuple):
         return tuple(map(_here, value))
     return value.cpu() if isinstance(value, torch.Tensor) else value
 
 
 def kernels(source: str, *forms: Form, is_wide: bool = False) -> tuple[Kernel, ...]:
-    """Give the kernels of a function for forms of its operands, contiguous if none are given."""
+    """Return the kernels of a function for forms of its operands, contiguous if none are given."""
     function = kernel_of(source)
     operands = forms or (Form.CONTIGUOUS,) * len(function.params)
     return lower(function)(Layout(tuple(operands), is_wide)).kernels
 
 
 def text(source: str, *forms: Form, is_wide: bool = False) -> str:
-    """Give the text of the kernels of a function."""
+    """Return the text of the kernels of a function."""
     return "\n\n".join(k.text for k in kernels(source, *forms, is_wide=is_wide))

@@ -124,7 +124,7 @@ def test_floats_of_every_width(dtype: str) -> None:
 
 
 def alternatives(source: str) -> list[Kernel]:
-    """Give the kernels of a function for few rows, few columns, and any."""
+    """Return the kernels of a function for few rows, few columns, and any."""
     function = kernel_of(source)
     lowered: Lowered | None = lower(function)(Layout((Form.CONTIGUOUS,) * len(function.params)))
     found: list[Kernel] = []

@@ -64,7 +64,7 @@ NORM_BACKWARD = """def @back[N: Dim](
 
 
 def alternatives(source: str | Function, processors: int = 1) -> Iterator[Kernel]:
-    """Give all kernels of a function."""
+    """Return all kernels of a function."""
     function = kernel(source) if isinstance(source, str) else source
     forms = (Form.CONTIGUOUS,) * len(function.params)
     lowered = lower(function)(Layout(forms, processors=processors))

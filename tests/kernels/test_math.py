@@ -43,7 +43,7 @@ def apply(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
 
 
 def run(name: str, *operands: torch.Tensor) -> torch.Tensor:
-    """Give a function of blocks of elements, whose number is padded to a power of two."""
+    """Return a function of blocks of elements, whose number is padded to a power of two."""
     count = operands[0].numel()
     size = max(2, 2 ** math.ceil(math.log2(count)))
     padded = [torch.cat([o, o[:1].expand(size - count)]).to(DEVICE) for o in operands]
@@ -55,7 +55,7 @@ def run(name: str, *operands: torch.Tensor) -> torch.Tensor:
 
 
 def spread(low: float, high: float, count: int = 1024) -> np.ndarray:
-    """Give numbers from all of an interval, around 1, and close to 0."""
+    """Return numbers from all of an interval, around 1, and close to 0."""
     random = np.random.default_rng(7)
     close = random.choice([-1.0, 1.0], count // 4) * 10.0 ** random.uniform(-6, 0, count // 4)
     usual = random.normal(0.0, 1.0, count // 4)
@@ -64,7 +64,7 @@ def spread(low: float, high: float, count: int = 1024) -> np.ndarray:
 
 
 def worst_ulps(values: torch.Tensor, exact: list[Any], dtype: torch.dtype) -> float:
-    """Give the largest error, in units in the last place of the exact values."""
+    """Return the largest error, in units in the last place of the exact values."""
     spacing = np.float32 if dtype == torch.float32 else np.float64
     errors = (
         abs(mpmath.mpf(v) - e) / abs(float(np.spacing(spacing(abs(float(e))))))

@@ -42,7 +42,7 @@ def forgetful() -> Any:
 
 
 def why(lowering: str, device: torch.device) -> str:
-    """Give what is said where kernels cannot be had."""
+    """Return what is said where kernels cannot be had."""
     with options(lowering=lowering), pytest.raises(RunError) as raised:
         lowering_on(device, NOWHERE)
     return str(raised.value)
@@ -166,7 +166,7 @@ def test_a_kernel_that_does_not_fit_the_device_is_mentioned_once(
 
 
 def ways(layout: Layout) -> Lowered:
-    """Give the kernel of `SCALE` in two configurations, so that one is chosen."""
+    """Return the kernel of `SCALE` in two configurations, so that one is chosen."""
     (kernel,) = scaled(layout).kernels
     (config,) = kernel.configs
     wider = replace(config, num_warps=2 * config.num_warps)

@@ -42,7 +42,7 @@ def long_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def long(source: str) -> str:
-    """Give a function for rows of 70 elements."""
+    """Return a function for rows of 70 elements."""
     return source.replace("M)", "70)").replace(", M: Dim", "")
 
 

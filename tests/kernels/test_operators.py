@@ -37,7 +37,7 @@ class Kernels:
         """Why there are no kernels for functions that were called."""
 
     def __call__(self, args: Sequence[Any]) -> Any:
-        """Give the value of the program."""
+        """Return the value of the program."""
         main = self._module.functions["main"]
         values: dict[Expr, Any] = dict(zip(main.params, args, strict=True))
         bindings, end = straight_line(main.body)
@@ -80,7 +80,7 @@ def test_the_samples_of_an_operator(op: Op) -> None:
 
 
 def in_half(op: Op, dtype: DType) -> list[Sample]:
-    """Give the samples of an operator that have floats, or name a dtype of floats, in a half
+    """Return the samples of an operator that have floats, or name a dtype of floats, in a half
     type."""
     return [half for sample in samples(op) if (half := in_precision(sample, dtype)) != sample]
 
@@ -122,7 +122,7 @@ def test_what_has_no_samples_in_half_types_has_no_floats(op: Op) -> None:
 
 
 def has_floats(ty: Type) -> bool:
-    """Tell whether a type has floats in it."""
+    """Return whether a type has floats in it."""
     match ty:
         case TensorType(_, dtype):
             return is_float(dtype)

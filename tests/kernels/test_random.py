@@ -31,7 +31,7 @@ from tests.tolerances import assert_kernel
 def kernel_calls(
     fused: Module, entry: str, args: Sequence[Any]
 ) -> list[tuple[Function, list[Any]]]:
-    """Give the calls of kernel functions that a program makes."""
+    """Return the calls of kernel functions that a program makes."""
     functions = [fused.functions[name] for name in outlined_of(fused).kernels]
     found: list[tuple[Function, list[Any]]] = []
     enter = evaluator._Evaluator._enter

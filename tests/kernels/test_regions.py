@@ -49,7 +49,7 @@ class Compiled:
 
 
 def compiled(text: str) -> Compiled:
-    """Give a program of a text with its regions on tapes."""
+    """Return a program of a text with its regions on tapes."""
     cut = in_regions(module(text), "main")
     launched = in_segments(cut)
     kernels = Kernels(INTERPRETED, cut, launched, CPU)
@@ -273,7 +273,7 @@ def test_kernels_are_given_addresses_in_the_arena(gpu: Gpu) -> None:
 
 
 def _results(start: tuple[Any, ...]) -> int:
-    """Give the last address that a kernel is given: that of what it makes."""
+    """Return the last address that a kernel is given: that of what it makes."""
     return [v for v in start[10:] if isinstance(v, int) and v > 1 << 20][-1]
 
 

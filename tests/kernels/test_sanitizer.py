@@ -24,12 +24,12 @@ USUAL = Path("/usr/local/cuda/bin")
 
 
 def sanitizer() -> str | None:
-    """Give the path of the program, None where it is not installed."""
+    """Return the path of the program, None where it is not installed."""
     return shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}{os.pathsep}{USUAL}")
 
 
 def checked(program: str, tool: str, *chosen: str) -> str:
-    """Give what the tests say, run under a tool that looks at the device. Fails if it finds
+    """Return what the tests say, run under a tool that looks at the device. Fails if it finds
     something, or if no test ran."""
     mark = "not gpu and not slow" if IS_INTERPRETED else "gpu"
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", mark]

@@ -38,7 +38,7 @@ MORE: Final = 1.1
 
 
 def operand(ty: Type, sizes: Mapping[str, int], generator: torch.Generator) -> Any:
-    """Give an operand of a type."""
+    """Return an operand of a type."""
     if isinstance(ty, SizeType):
         return ty.dim.evaluate(sizes)
     assert isinstance(ty, TensorType)
@@ -50,7 +50,7 @@ def operand(ty: Type, sizes: Mapping[str, int], generator: torch.Generator) -> A
 
 
 def kernels_of(program: Any) -> dict[str, Function]:
-    """Give the kernel functions of a program."""
+    """Return the kernel functions of a program."""
     cut = program.runner._looked_at.regions
     return {name: cut.functions[name] for name in outlined_of(cut).kernels}
 
@@ -88,7 +88,7 @@ def measured(function: Function, sizes: Mapping[str, int]) -> Moved:
 
 
 def lines(kernels: Mapping[str, Function], sizes: Mapping[str, int]) -> str:
-    """Give a line for each kernel that is elementwise or reduces rows."""
+    """Return a line for each kernel that is elementwise or reduces rows."""
     found: list[str] = []
     for name, function in kernels.items():
         kind = group_of(function).kind
@@ -125,7 +125,7 @@ SIZES: Final = (
 
 
 def reductions_of_rows(program: Any) -> Iterator[tuple[str, Function]]:
-    """Give the kernel functions of a program that reduce rows, not columns."""
+    """Return the kernel functions of a program that reduce rows, not columns."""
     for name, function in kernels_of(program).items():
         group = group_of(function)
         if group.kind is Kind.ROWS and not plan_of(group, layout_of(function)).is_column:
@@ -133,12 +133,12 @@ def reductions_of_rows(program: Any) -> Iterator[tuple[str, Function]]:
 
 
 def layout_of(function: Function) -> Layout:
-    """Give a layout of operands that lie row by row."""
+    """Return a layout of operands that lie row by row."""
     return Layout((Form.CONTIGUOUS,) * len(function.params))
 
 
 def is_read_once(function: Function, length: int, processors: int) -> bool:
-    """Tell whether the plan is to read rows of a length once."""
+    """Return whether the plan is to read rows of a length once."""
     plan = plan_of(group_of(function), layout_of(function))
     return plan.passes == 1 or length <= rows.longest_row(plan, processors)
 

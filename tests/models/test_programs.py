@@ -78,7 +78,7 @@ def error(program: Program, xs: List[Float], ys: List[Float]) -> Float:
 
 
 def descended(program: Program, grads: Program, rate: float) -> Program:
-    """Give a program with its constants moved; programs are shallow, so recursion is enough."""
+    """Return a program with its constants moved; programs are shallow, so recursion is enough."""
     match program, grads:
         case Number(value), Number(grad):
             return Number(value - rate * grad)

@@ -59,7 +59,7 @@ def inputs_of(length: int) -> list[torch.Tensor]:
 
 
 def loaded(model: Any, site: str, theirs: torch.nn.Module, suffix: str = "") -> Any:
-    """Give the model with the parameters of torch's module."""
+    """Return the model with the parameters of torch's module."""
     names = {k + suffix: f"{site}.{v}" for k, v in TORCH_NAMES.items()}
     state = {k: v for k, v in theirs.state_dict().items() if k in names}
     missing, _ = model.load_state_dict(state, strict=False, rename=names)

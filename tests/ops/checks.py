@@ -71,7 +71,7 @@ def assert_equal(
 
 
 def operands_of(sample: Sample, values: Sequence[torch.Tensor]) -> list[Any]:
-    """Give the sample's operands with tensors in place of their descriptions."""
+    """Return the sample's operands with tensors in place of their descriptions."""
     rest = iter(values)
 
     def fill(arg: Any) -> Any:
@@ -93,7 +93,7 @@ _WITHOUT_SAMPLES = (
 
 
 def samples(op: Op) -> list[Sample]:
-    """Give the samples of an operator that gives a value; none of one that never does, or that
+    """Return the samples of an operator that gives a value; none of one that never does, or that
     takes a caller's iterable, which cannot be written down."""
     if op in _WITHOUT_SAMPLES:
         return []

@@ -50,7 +50,7 @@ class Derivative:
         self.cotangents = differentiate(self.program, self.results, self.by) if self.exists else []
 
     def without_buffers(self, params: Sequence[Var]) -> list[Var]:
-        """Give the parameters that carry a gradient."""
+        """Return the parameters that carry a gradient."""
         return [v for v in params if v not in self.buffers]
 
     @property
@@ -59,16 +59,16 @@ class Derivative:
         return [*self.values, *self.seeds]
 
     def value(self, args: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Give the float results of the call itself."""
+        """Return the float results of the call itself."""
         return results_of(self.program, self.results, args)
 
     def gradient(self, args: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Give the cotangents of the float operands."""
+        """Return the cotangents of the float operands."""
         return results_of(self.program, self.cotangents, args)
 
 
 def buffer_leaves(op: Op, sample: Sample) -> set[int]:
-    """Give which tensors of the sample are state of a model, which no derivative is taken by."""
+    """Return which tensors of the sample are state of a model, which no derivative is taken by."""
     names = {h.name for h in op.hidden if h.holder is Holder.BUFFER}
     found: set[int] = set()
     start = 0
@@ -82,7 +82,7 @@ def buffer_leaves(op: Op, sample: Sample) -> set[int]:
 def results_of(
     program: Program, values: Sequence[Value], args: Sequence[Any]
 ) -> list[torch.Tensor]:
-    """Give several values of a program, which stays as it was."""
+    """Return several values of a program, which stays as it was."""
     before = len(program.builder.bindings)
     found = program.run(program.builder.tuple(values), args)
     del program.builder.bindings[before:]
@@ -96,14 +96,14 @@ def random_like(values: Sequence[torch.Tensor], seed: int) -> list[torch.Tensor]
 
 
 def dot(left: Sequence[torch.Tensor], right: Sequence[torch.Tensor]) -> float:
-    """Give the inner product of two lists of tensors."""
+    """Return the inner product of two lists of tensors."""
     return sum(float((a * b).sum()) for a, b in zip(left, right, strict=True))
 
 
 def moved(
     args: Sequence[torch.Tensor], at: Sequence[int], along: Sequence[torch.Tensor], step: float
 ) -> list[torch.Tensor]:
-    """Give arguments with those `at` the positions moved along a direction."""
+    """Return arguments with those `at` the positions moved along a direction."""
     found = list(args)
     for position, direction in zip(at, along, strict=True):
         found[position] = found[position] + step * direction
@@ -128,7 +128,7 @@ def assert_is_slope(
 
 
 def torch_gradient(case: Derivative) -> list[torch.Tensor | None]:
-    """Give torch's own gradient of its own function, or of our lowering where it has none; None
+    """Return torch's own gradient of its own function, or of our lowering where it has none; None
     for an operand by which torch refuses to differentiate."""
     constant: set[str] = set()
     while True:

@@ -20,14 +20,15 @@ from tests.ops.straight import atoms
 
 
 def program_of(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Program, Value]:
-    """Give the program of one call."""
+    """Return the program of one call."""
     return call_program(op, sample, names)
 
 
 def result_and_inputs(
     op: Op, sample: Sample, names: Mapping[int, Dim]
 ) -> tuple[Any, list[torch.Tensor]]:
-    """Give the value on inputs of a sample, None if nothing is said of the call, and the inputs."""
+    """Return the value on inputs of a sample, None if nothing is said of the call, and the
+    inputs."""
     args = inputs(op, sample)
     try:
         return fused_result(op, sample, names, args), args
@@ -36,12 +37,12 @@ def result_and_inputs(
 
 
 def is_said(op: Op, sample: Sample) -> bool:
-    """Tell whether the operator says something of a call."""
+    """Return whether the operator says something of a call."""
     return result_and_inputs(op, sample, {})[0] is not None
 
 
 def inputs(op: Op, sample: Sample, seed: int = 0) -> list[torch.Tensor]:
-    """Give inputs that may occur together: positions under windows of a pool are such."""
+    """Return inputs that may occur together: positions under windows of a pool are such."""
     args = tensors(sample, seed)
     if op is not pool.max_pool2d_backward:
         return args
@@ -53,7 +54,7 @@ def inputs(op: Op, sample: Sample, seed: int = 0) -> list[torch.Tensor]:
 def fused_result(
     op: Op, sample: Sample, names: Mapping[int, Dim], args: Sequence[torch.Tensor]
 ) -> Any:
-    """Give the value, the operator as it is inside a kernel. Raises NotSaidError."""
+    """Return the value, the operator as it is inside a kernel. Raises NotSaidError."""
     program, result = call_program(op, sample, names)
     values: dict[Expr, Any] = dict(zip(program.params, args, strict=True))
 

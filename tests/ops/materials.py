@@ -13,7 +13,7 @@ from pyrelay.ir.types import DTYPES, DType, float64, is_float
 
 
 def leaves(arg: SampleArg) -> Iterator[TensorSpec]:
-    """Give the tensors of an operand, tuples opened."""
+    """Return the tensors of an operand, tuples opened."""
     if isinstance(arg, TensorSpec):
         yield arg
     elif isinstance(arg, tuple):
@@ -22,7 +22,7 @@ def leaves(arg: SampleArg) -> Iterator[TensorSpec]:
 
 
 def specs(sample: Sample) -> list[TensorSpec]:
-    """Give the tensors of a sample, left to right."""
+    """Return the tensors of a sample, left to right."""
     return [spec for arg in sample.operands for spec in leaves(arg)]
 
 
@@ -60,12 +60,12 @@ def _elements(spec: TensorSpec, shape: tuple[int, ...], generator: torch.Generat
 
 
 def widened(sample: Sample) -> Sample:
-    """Give the sample in double precision, where finite differences are exact enough."""
+    """Return the sample in double precision, where finite differences are exact enough."""
     return in_precision(sample, float64)
 
 
 def in_precision(sample: Sample, dtype: DType) -> Sample:
-    """Give the sample with all its floats, and those its attributes name, of one dtype."""
+    """Return the sample with all its floats, and those its attributes name, of one dtype."""
     operands = tuple(_converted(arg, dtype) for arg in sample.operands)
     attrs = {
         k: dtype if isinstance(v, DType) and is_float(v) else v for k, v in sample.attrs.items()
@@ -84,6 +84,7 @@ def _converted(arg: SampleArg, dtype: DType) -> SampleArg:
 
 
 def shape_names(sample: Sample) -> dict[int, Dim]:
-    """Give a named dim for each size of the sample but 0 and 1, which broadcasting tells apart."""
+    """Return a named dim for each size of the sample but 0 and 1, which broadcasting tells
+    apart."""
     sizes = {size for spec in specs(sample) for size in spec.shape if size > 1}
     return {size: Dim.of(f"n{size}") for size in sorted(sizes)}

@@ -94,13 +94,13 @@ class Program:
         self.params: list[Var] = []
 
     def parameter(self, ty: Type) -> Value:
-        """Give a new parameter."""
+        """Return a new parameter."""
         var = Var(self.builder.names.fresh("x"), ty, span=NOWHERE)
         self.params.append(var)
         return self.builder.value(var)
 
     def run(self, result: Value, args: Sequence[Any], device: torch.device = CPU) -> Any:
-        """Give the result at arguments, by the reference evaluator."""
+        """Return the result at arguments, by the reference evaluator."""
         body = self.builder.block(result)
         types = tuple(_known(p.ty) for p in self.params)
         function = Function(
@@ -109,7 +109,7 @@ class Program:
         return evaluate(Module({"main": function}, {}), "main", list(args), device)
 
     def run_in_torch(self, result: Value, args: Sequence[torch.Tensor]) -> Any:
-        """Give the result at arguments, with torch's autograd looking on."""
+        """Return the result at arguments, with torch's autograd looking on."""
         values: dict[Expr, Any] = dict(zip(self.params, args, strict=True))
         for binding in self.builder.bindings:
             values[binding.var] = _step(binding.value, values)
@@ -143,7 +143,7 @@ def _step(expr: Expr, values: Mapping[Expr, Any]) -> Any:
 
 
 def call_program(op: Op, sample: Sample, names: Mapping[int, Dim]) -> tuple[Program, Value]:
-    """Give the program of one call; sizes found in `names` become named dims."""
+    """Return the program of one call; sizes found in `names` become named dims."""
     program = Program({str(dim): size for size, dim in names.items()})
     operands = [_operand(program, arg, names) for arg in sample.operands]
     return program, program.builder.call(op, operands, sample.attrs)
@@ -173,12 +173,12 @@ def _as_value(builder: Builder, part: Value | float | None) -> Value:
 
 
 def float_parameters(program: Program) -> list[Var]:
-    """Give the parameters that a derivative is taken by."""
+    """Return the parameters that a derivative is taken by."""
     return [p for p in program.params if isinstance(p.ty, TensorType) and is_float(p.ty.dtype)]
 
 
 def float_parts(value: Value) -> list[Value]:
-    """Give the float tensors of a result, tuples opened."""
+    """Return the float tensors of a result, tuples opened."""
     if isinstance(value.ty, TupleType):
         return [p for i in range(len(value.ty.fields)) for p in float_parts(value[i])]
     return [value] if isinstance(value.ty, TensorType) and is_float(value.ty.dtype) else []

@@ -258,7 +258,7 @@ def _to_number(dtype: torch.dtype) -> Callable[..., Any]:
 
 
 def _slope(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """Give a function's own derivative by torch, which torch can differentiate again."""
+    """Return a function's own derivative by torch, which torch can differentiate again."""
 
     def reference(grad: torch.Tensor, *, input: torch.Tensor, **rest: Any) -> torch.Tensor:  # noqa: A002  our name
         with torch.enable_grad():
@@ -400,14 +400,14 @@ REFERENCES: Mapping[str, Callable[..., Any]] = {
 
 
 def reference(op: Op) -> Callable[..., Any] | None:
-    """Give the function that an operator must equal, if there is one."""
+    """Return the function that an operator must equal, if there is one."""
     if op.name in REFERENCES:
         return REFERENCES[op.name]
     return None if op.torch_name is None else attrgetter(op.torch_name)(torch)
 
 
 def call_reference(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Give the reference's value: the first operand by position, all else under our names."""
+    """Return the reference's value: the first operand by position, all else under our names."""
     function = reference(op)
     assert function is not None, f"{op.name} has no reference"
     values = dict(zip((p.name for p in op.operands), promoted(op, operands), strict=False))
@@ -419,7 +419,7 @@ def call_reference(op: Op, operands: Sequence[Any], attrs: Mapping[str, Any]) ->
 
 
 def attribute(value: Any) -> Any:
-    """Give an attribute as torch takes it."""
+    """Return an attribute as torch takes it."""
     match value:
         case DType():
             return torch_dtype(value)
@@ -432,7 +432,7 @@ def attribute(value: Any) -> Any:
 
 
 def promoted(op: Op, operands: Sequence[Any]) -> list[Any]:
-    """Give the operands in the common dtype that the operator's promotion names, as tensors."""
+    """Return the operands in the common dtype that the operator's promotion names, as tensors."""
     if op.promotion is Promotion.NONE:
         return [_to(v, None) for v in operands]
     marked = [v for v, p in zip(operands, op.operands, strict=False) if p.promote]

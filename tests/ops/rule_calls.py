@@ -29,8 +29,8 @@ def type_of_call(
     attrs: Mapping[str, Any] | None = None,
     solver: Solver | None = None,
 ) -> Type:
-    """Give the type of a call, with all that is known by then filled in; operands at the end may be
-    left out."""
+    """Return the type of a call, with all that is known by then filled in; operands at the end may
+    be left out."""
     solver = solver or new_solver()
     bound = bind_attrs(op, {n: with_dims(v) for n, v in (attrs or {}).items()})
     omitted = (UNIT,) * (len(op.operands) - len(types))
@@ -39,7 +39,7 @@ def type_of_call(
 
 
 def with_dims(value: Any) -> Any:
-    """Give an attribute with the names in its tuples as dims."""
+    """Return an attribute with the names in its tuples as dims."""
     if not isinstance(value, tuple):
         return value
     return tuple(Dim.of(v) if isinstance(v, str) else v for v in value)

@@ -11,7 +11,7 @@ from tests.ops.programs import CPU
 
 
 def atoms(values: Mapping[Expr, Any]) -> Callable[[Expr], Any]:
-    """Give what finds the value of what is no call, from the values of variables."""
+    """Return what finds the value of what is no call, from the values of variables."""
 
     def atom(expr: Expr) -> Any:
         match expr:

@@ -28,7 +28,7 @@ WITH_ATTRIBUTES: Final = [op for op in BY_NAME.values() if op.attributes]
 
 
 def typed(value: Any) -> Type:
-    """Give the type of an operand of a sample."""
+    """Return the type of an operand of a sample."""
     match value:
         case TensorSpec(shape, dtype):
             return TensorType(tuple(map(Dim.of, shape)), DTYPES[dtype])
@@ -44,7 +44,7 @@ def typed(value: Any) -> Type:
 
 
 def program(op: Op, sample: Sample, attrs: dict[str, Any]) -> str:
-    """Give the text of a program that calls an operator."""
+    """Return the text of a program that calls an operator."""
     params = [Var(f"x{i}", typed(o), span=NOWHERE) for i, o in enumerate(sample.operands)]
     given = (*params, *(Tuple((), span=NOWHERE) for _ in op.operands[len(params) :]))
     body = Call(op, given, attrs, span=NOWHERE)

@@ -85,7 +85,7 @@ ON_DEVICE = [op for op in ALL if not isinstance(op.lowering, Host) and not op.ef
 
 
 def compiled(op: Op, sample: Sample, device: torch.device) -> Callable[..., Any]:
-    """Give the host code of one call for a device."""
+    """Return the host code of one call for a device."""
     program, result = call_program(op, sample, {})
     types = tuple(p.ty for p in program.params if p.ty is not None)
     function = Function(

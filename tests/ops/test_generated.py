@@ -28,7 +28,7 @@ pointwise = [op for op in ALL if isinstance(op.lowering, Pointwise)]
 
 
 def composed(name: str) -> bool:
-    """Tell whether a method of `Scalars` is made of others: those alone say what they mean."""
+    """Return whether a method of `Scalars` is made of others: those alone say what they mean."""
     return getattr(Scalars, name).__doc__ is not None
 
 
@@ -37,7 +37,7 @@ def _primitive(name: str) -> Callable[..., Any]:
 
 
 def composed_scalars(dtype: torch.dtype) -> Any:
-    """Give arithmetic on torch tensors in which what is made of other methods stays so."""
+    """Return arithmetic on torch tensors in which what is made of other methods stays so."""
     names = [n for n in vars(Scalars) if not n.startswith("_") and not composed(n)]
     supplier: Any = type("Composed", (Scalars,), {n: _primitive(n) for n in names})()
     supplier.torch = TorchScalars(dtype, CPU)

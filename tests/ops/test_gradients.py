@@ -24,7 +24,7 @@ differentiable = pytest.mark.parametrize(
 
 
 def cases(op: Op, *, smooth: bool) -> list[Derivative]:
-    """Give the samples that a derivative is taken on; only the smooth ones if asked."""
+    """Return the samples that a derivative is taken on; only the smooth ones if asked."""
     found = [Derivative(op, s) for s in samples(op) if s.smooth or not smooth]
     return [case for case in found if case.exists]
 

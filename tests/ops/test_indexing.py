@@ -45,7 +45,7 @@ def test_a_slice_is_pythons(size: int, start: int | None, stop: int | None, step
 
 @st.composite
 def indices_of_a_cube(draw: st.DrawFn) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Give an index of a tensor (3, 4, 5), and the run-time indices in it."""
+    """Return an index of a tensor (3, 4, 5), and the run-time indices in it."""
     entries: list[tuple[Any, ...]] = []
     values: list[Any] = []
     for size in (3, 4, 5)[: draw(st.integers(0, 3))]:
@@ -65,7 +65,7 @@ def indices_of_a_cube(draw: st.DrawFn) -> tuple[tuple[Any, ...], tuple[Any, ...]
 
 
 def numpy_index(entries: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give an index without whole numbers as numpy takes it: numpy and torch disagree on where
+    """Return an index without whole numbers as numpy takes it: numpy and torch disagree on where
     the dims of index tensors go when there is a whole number beside them."""
     found: list[Any] = []
     for kind, *rest in entries:

@@ -34,7 +34,8 @@ EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
 
 
 def program_of(op: Op, sample: Sample) -> tuple[Module, dict[str, int]]:
-    """Give the program of one call; its sizes have names if the operator takes them as they are."""
+    """Return the program of one call; its sizes have names if the operator takes them as they
+    are."""
     for names in (shape_names(sample), {}):
         try:
             program, result = call_program(op, sample, names)

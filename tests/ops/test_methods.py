@@ -37,12 +37,12 @@ class Case:
 
 
 def specs(*shapes: Any, strided: bool = False) -> tuple[TensorSpec | None, ...]:
-    """Give operands of shapes, None for one that is omitted."""
+    """Return operands of shapes, None for one that is omitted."""
     return tuple(None if s is None else TensorSpec(s, contiguous=not strided) for s in shapes)
 
 
 def images() -> Iterator[Sample]:
-    """Give convolutions of many forms."""
+    """Return convolutions of many forms."""
     for batch, channels, out in ((1, 1, 20), (1, 20, 50), (3, 16, 32), (2, 3, 4), (0, 3, 4)):
         shapes = (batch, channels, 9, 8), (out, channels, 3, 2), (out,)
         yield Sample(specs(*shapes))
@@ -57,7 +57,7 @@ def images() -> Iterator[Sample]:
 
 
 def rows() -> Iterator[Sample]:
-    """Give convolutions of rows."""
+    """Return convolutions of rows."""
     for batch, channels, out in ((1, 1, 7), (4, 16, 32), (2, 3, 4), (0, 3, 4)):
         shapes = (batch, channels, 9), (out, channels, 3), (out,)
         yield Sample(specs(*shapes))
@@ -67,7 +67,7 @@ def rows() -> Iterator[Sample]:
 
 
 def gradients() -> Iterator[Sample]:
-    """Give the forms of `conv2d_backward`, whatever is wanted of it."""
+    """Return the forms of `conv2d_backward`, whatever is wanted of it."""
     all_wanted = [(a, b, c) for a in (1, 0) for b in (1, 0) for c in (1, 0) if a or b or c]
     for batch, channels, out in ((1, 1, 20), (1, 20, 50), (3, 16, 32), (0, 3, 4)):
         image, weight = (batch, channels, 9, 8), (out, channels, 3, 2)
@@ -81,7 +81,7 @@ def gradients() -> Iterator[Sample]:
 
 
 def windows() -> Iterator[Sample]:
-    """Give pools of many forms."""
+    """Return pools of many forms."""
     for shape in ((1, 20, 8, 8), (3, 16, 7, 5), (2, 3, 6, 6), (0, 3, 6, 6)):
         for attrs in (
             {"kernel_size": 2},
@@ -94,14 +94,14 @@ def windows() -> Iterator[Sample]:
 
 
 def products() -> Iterator[Sample]:
-    """Give products of matrices that are not small."""
+    """Return products of matrices that are not small."""
     for shape in ((1, 300), (5, 300), (2, 3, 300)):
         yield Sample(specs(shape, (300, 900)))
         yield Sample(specs(shape, (300, 900), strided=True))
 
 
 def layers() -> Iterator[Sample]:
-    """Give layers that are not small."""
+    """Return layers that are not small."""
     for shape in ((1, 300), (5, 300), (2, 3, 300)):
         yield Sample(specs(shape, (900, 300), (900,)))
         yield Sample(specs(shape, (900, 300), None, strided=True))
@@ -119,12 +119,12 @@ MORE = {
 
 
 def methods(op: Op) -> tuple[Method, ...]:
-    """Give the methods of an operator, if it has any."""
+    """Return the methods of an operator, if it has any."""
     return op.lowering.methods if isinstance(op.lowering, Library | Contraction) else ()
 
 
 def types(sample: Sample) -> list[Type]:
-    """Give the types of the operands."""
+    """Return the types of the operands."""
     return [
         TensorType(tuple(map(Dim.of, arg.shape)), DTYPES[arg.dtype])
         if isinstance(arg, TensorSpec)
@@ -134,7 +134,7 @@ def types(sample: Sample) -> list[Type]:
 
 
 def cases() -> Iterator[Case]:
-    """Give every method with every sample that it fits."""
+    """Return every method with every sample that it fits."""
     for op in filter(methods, ALL):
         for sample in (*samples(op), *MORE[op]()):
             bound = bind_attrs(op, sample.attrs)
@@ -147,7 +147,7 @@ CASES = list(cases())
 
 
 def both(case: Case, values: Sequence[torch.Tensor]) -> tuple[Any, Any]:
-    """Give what the method gives, and what the operator's own body gives."""
+    """Return what the method gives, and what the operator's own body gives."""
     attrs = bind_attrs(case.op, case.sample.attrs).values()
     operands = operands_of(case.sample, values)
     other = case.method.body(torch, *operands, *attrs)

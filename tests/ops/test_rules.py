@@ -15,12 +15,12 @@ from tests.ops.references import call_reference, reference
 
 
 def is_number(spec: TensorSpec) -> bool:
-    """Tell whether a value may be a Python number at run time."""
+    """Return whether a value may be a Python number at run time."""
     return spec.shape == () and not is_float(DTYPES[spec.dtype])
 
 
 def has_number(sample: Sample) -> bool:
-    """Tell whether the sample has an operand that may be a Python number at run time."""
+    """Return whether the sample has an operand that may be a Python number at run time."""
     return any(map(is_number, specs(sample)))
 
 

@@ -25,7 +25,8 @@ INF, NAN = math.inf, math.nan
 def derivatives(
     body: Callable[..., Value], *operands: list[Any]
 ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-    """Give the gradient of the sum of `body`'s results, and the gradient of the gradient's sum."""
+    """Return the gradient of the sum of `body`'s results, and the gradient of the gradient's
+    sum."""
     program = Program()
     args = [torch.tensor(v, dtype=torch.float64) for v in operands]
     values = [program.parameter(tensor_type(float64, *a.shape)) for a in args]

@@ -32,6 +32,6 @@ def check(
 
 
 def differentiated(program: Program, text: str) -> Module:
-    """Give a program with functions that differentiate it, which are yet to be expanded."""
+    """Return a program with functions that differentiate it, which are yet to be expanded."""
     bare = to_text(program.module).replace(", typed]", "]", 1)
     return infer(parse_module(bare + text))

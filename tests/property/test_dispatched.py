@@ -18,7 +18,7 @@ Moved = dispatch.mode("Moved")
 
 
 def moved(call: dispatch.OperatorCall) -> Any:
-    """Give what the operator gives, floats moved: no law of arithmetic holds of that."""
+    """Return what the operator gives, floats moved: no law of arithmetic holds of that."""
     return elsewhere(call.redispatch())
 
 

@@ -85,14 +85,14 @@ def run(module: RelayModule, typed: RelayModule, name: str, random: Random) -> N
 
 
 def checked(text: str) -> tuple[RelayModule, RelayModule]:
-    """Give a module and what it is with its types. Raises CheckError."""
+    """Return a module and what it is with its types. Raises CheckError."""
     module = relay.parse(text)
     module.check()
     return module, module.typed
 
 
 def told(run: Callable[[], T]) -> T | None:
-    """Give a value, or None where a diagnostic says why there is none."""
+    """Return a value, or None where a diagnostic says why there is none."""
     error: RelayError | None = None
     try:
         return run()
@@ -140,7 +140,7 @@ class Arguments:
         self._random: Final = random
 
     def of(self, ty: Type, depth: int) -> Any:
-        """Give a value of a type."""
+        """Return a value of a type."""
         match ty:
             case TensorType(shape, DType() as dtype):
                 drawn = torch.randint(-2, 3, [self._number(d) for d in shape])
@@ -181,14 +181,14 @@ class Arguments:
 
 
 def drawn(seed: int) -> tuple[str, Random]:
-    """Give the changed text of a seed, and what makes its arguments."""
+    """Return the changed text of a seed, and what makes its arguments."""
     random = Random(seed)
     text = random.choice(texts())
     return changed(text, random, random.choice((0, 1, 1, 1, 2, 2, 3, 5))), random
 
 
 def drawn_document(seed: int) -> tuple[str, Random]:
-    """Give a JSON document of a program, with values in it changed."""
+    """Return a JSON document of a program, with values in it changed."""
     random = Random(seed)
     while True:
         try:

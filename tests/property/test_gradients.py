@@ -45,7 +45,7 @@ HALF = settings(max_examples=settings().max_examples // 2)
 
 
 def derived(program: Program, text: str) -> Module:
-    """Give the program with functions that differentiate it, expanded."""
+    """Return the program with functions that differentiate it, expanded."""
     bare = to_text(program.module).replace(", typed]", "]", 1)
     module = expand_transforms(to_anf(infer(parse_module(bare + text))))
     verify(module, Stage.DERIVED)
@@ -53,7 +53,7 @@ def derived(program: Program, text: str) -> Module:
 
 
 def by_autograd(result: torch.Tensor, inputs: list[Any], *, again: bool = False) -> Any:
-    """Give what torch finds for the three float inputs."""
+    """Return what torch finds for the three float inputs."""
     if not result.requires_grad:
         return tuple(torch.zeros_like(x) for x in inputs[:3])
     return torch.autograd.grad(result, inputs[:3], create_graph=again, materialize_grads=True)

@@ -28,7 +28,7 @@ def same(left: str, right: str) -> bool:
 
 
 def mistake(text: str) -> tuple[str, str]:
-    """Give the code of the mistake in a text, and the characters it points at."""
+    """Return the code of the mistake in a text, and the characters it points at."""
     with pytest.raises(CheckError) as caught:
         module(text)
     (found,) = caught.value.diagnostics

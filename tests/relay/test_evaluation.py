@@ -37,7 +37,7 @@ from tests.seed.values import agree
 
 
 def run(text: str, *args: Any) -> Any:
-    """Give the value of `@main`, which both executors give."""
+    """Return the value of `@main`, which both executors give."""
     return agree(relay.parse(HEADER + text)["main"], *args)
 
 
@@ -95,7 +95,7 @@ def test_functions_of_the_prelude_have_their_general_types(name: str, general: s
 
 
 def _parts(types: str) -> list[str]:
-    """Give the types of a list of types, parted at the commas that stand in no brackets."""
+    """Return the types of a list of types, parted at the commas that stand in no brackets."""
     found, depth = [""], 0
     for sign in types:
         depth += (sign in "([") - (sign in ")]")

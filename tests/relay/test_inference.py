@@ -38,7 +38,7 @@ F = "float32"
 
 
 def type_of(body: str, params: str = "", before: str = "") -> str:
-    """Give the type that inference finds for the result of `@main`."""
+    """Return the type that inference finds for the result of `@main`."""
     text = f"{HEADER}{BOX}{before} def @main({params}) {{ {body} }}"
     ty = relay.parse(text).typed.ir.functions["main"].ty
     assert isinstance(ty, FnType)
@@ -220,7 +220,7 @@ def test_a_convolution_of_unknown_sizes_has_a_type() -> None:
 
 
 def printed(text: str) -> str:
-    """Give the text of a module, which reads back."""
+    """Return the text of a module, which reads back."""
     module = relay.parse(HEADER + text)
     assert alpha_equal(relay.parse(str(module)).ir, module.ir)
     return str(module)

@@ -14,7 +14,7 @@ from tests.seed.values import agree
 
 
 def run(text: str, *args: Any) -> Any:
-    """Give the value of `@main`, which all executors must agree on."""
+    """Return the value of `@main`, which all executors must agree on."""
     return agree(api.parse(HEADER + text)["main"], *args)
 
 

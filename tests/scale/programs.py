@@ -34,37 +34,37 @@ VECTOR: Final = tensor_type(float64, 2)
 
 
 def call(op: str, *args: Expr) -> Call:
-    """Give an operator's call."""
+    """Return an operator's call."""
     return Call(BY_NAME[op], args, span=NOWHERE)
 
 
 def number(value: float) -> Constant:
-    """Give a weak number."""
+    """Return a weak number."""
     return Constant(value, span=NOWHERE)
 
 
 def var(name: str, ty: Type | None = None) -> Var:
-    """Give a variable."""
+    """Return a variable."""
     return Var(name, ty, span=NOWHERE)
 
 
 def tuple_of(*fields: Expr) -> Tuple:
-    """Give a tuple."""
+    """Return a tuple."""
     return Tuple(fields, span=NOWHERE)
 
 
 def module_of(body: Expr, *params: Var) -> Module:
-    """Give a module with one function."""
+    """Return a module with one function."""
     return Module({"main": Function(params, body, span=NOWHERE)}, {})
 
 
 def block(bindings: list[Binding], body: Expr) -> Expr:
-    """Give one let block; that some of its bindings have effects is for the analysis to find."""
+    """Return one let block; that some of its bindings have effects is for the analysis to find."""
     return LetBlock(tuple(bindings), body, Flavour.PURE, span=NOWHERE)
 
 
 def chain(length: int) -> Module:
-    """Give the sine of the sine, so many times, and the sum of the last."""
+    """Return the sine of the sine, so many times, and the sum of the last."""
     x = var("x", VECTOR)
     last: Expr = x
     bindings: list[Binding] = []
@@ -74,7 +74,7 @@ def chain(length: int) -> Module:
 
 
 def alternating(length: int) -> Module:
-    """Give `length` bindings: in turn a value computed, and that value written to a cell or read
+    """Return `length` bindings: in turn a value computed, and that value written to a cell or read
     back from it. The result is the sum of the last value and what is in the cells."""
     x, cell, count = var("x", VECTOR), var("cell"), var("count")
     last: Expr = x
@@ -98,7 +98,7 @@ def _bind(bindings: list[Binding], value: Expr, name: str = "x") -> Var:
 
 
 def nested(depth: int, *, in_tail: bool) -> Module:
-    """Give ifs each in the other arm of the one before. `n` of them go on to the next; the one
+    """Return ifs each in the other arm of the one before. `n` of them go on to the next; the one
     that stops takes `x * (n + 1)`. Out of the tail, each that was entered adds `x`."""
     x, n = var("x", VECTOR), var("n", INT)
     body: Expr = call("multiply", x, number(depth + 1.0))
@@ -112,7 +112,7 @@ def nested(depth: int, *, in_tail: bool) -> Module:
 
 
 def with_gradient(module: Module, rule: Rule = Rule.GRAD, **options: Any) -> Module:
-    """Give the module with `gradient`: that of `main` by its first parameter."""
+    """Return the module with `gradient`: that of `main` by its first parameter."""
     main = module.functions["main"]
     params = tuple(var(p.name, p.ty) for p in main.params)
     transform = Transform(rule, GlobalVar("main", span=NOWHERE), (0,), **options, span=NOWHERE)

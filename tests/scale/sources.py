@@ -91,13 +91,13 @@ def vector_loop(x: Tensor[float64, (N,)], n: Int) -> float64:
 
 @relay
 def slope(x: float64, n: Int) -> float64:
-    """Give the gradient of the recursion, as part of a program."""
+    """Return the gradient of the recursion, as part of a program."""
     return relay.grad(recursion, wrt="x")(x, n)
 
 
 @relay
 def loop_slope(x: float64, n: Int) -> float64:
-    """Give the gradient of the loop, as part of a program."""
+    """Return the gradient of the loop, as part of a program."""
     return relay.grad(loop, wrt="x")(x, n)
 
 
@@ -110,7 +110,7 @@ class Jet(NamedTuple):
 
 
 def iterated(x: float, steps: int) -> Jet:
-    """Give the step applied so many times, by the chain rule."""
+    """Return the step applied so many times, by the chain rule."""
     first, second = 1.0, 0.0
     for _ in range(steps):
         slope_here = 1 + math.cos(x) * 1e-4

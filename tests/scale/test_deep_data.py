@@ -39,7 +39,7 @@ def _the_recursion_limit_stays() -> None:
 
 
 def vine(depth: int, *, to_the_left: bool) -> Tree:
-    """Give a tree that goes down on one side."""
+    """Return a tree that goes down on one side."""
     tree: Tree = Leaf(torch.tensor(1.0))
     for _ in range(depth):
         leaf = Leaf(torch.tensor(0.5))

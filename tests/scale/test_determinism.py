@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with random programs, each with a function that differentiates it."""
+    """Return a folder with random programs, each with a function that differentiates it."""
     made = tmp_path_factory.mktemp("programs")
     numbers = count()
 

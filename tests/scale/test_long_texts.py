@@ -14,7 +14,7 @@ LONG, DEEP = 90_000, 20_000
 
 
 def chain(length: int) -> str:
-    """Give a program of `length` additions, each a numbered binding."""
+    """Return a program of `length` additions, each a numbered binding."""
     lines = ["  %0 = add(%x, %x);"]
     lines += [f"  %{i} = add(%{i - 1}, %x);" for i in range(1, length)]
     return "\n".join(["def @main(%x: float32) {", *lines, f"  %{length - 1}", "}"])

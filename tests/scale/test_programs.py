@@ -34,7 +34,7 @@ def lengths(quick: int, full: int) -> pytest.MarkDecorator:
 
 
 def sines(count: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the sum of the sine of the sine, so many times, of X; and its gradient."""
+    """Return the sum of the sine of the sine, so many times, of X; and its gradient."""
     x, slope = X, torch.ones_like(X)
     for _ in range(count):
         slope = slope * torch.cos(x)
@@ -103,7 +103,7 @@ def test_the_evaluator_gives_what_compiled_code_gives(name: str) -> None:
 
 
 def work(action: Callable[[], object]) -> int:
-    """Give the number of calls of Python and built-in functions that an action makes.
+    """Return the number of calls of Python and built-in functions that an action makes.
 
     Unlike time it is the same every time, so that growth shows at sizes that take a second.
     """

@@ -24,7 +24,7 @@ X = torch.tensor([0.3, -0.7], dtype=torch.float64)
 
 
 def exported(module: Module) -> Exported:
-    """Give `main` of a module as a model that has no parameters."""
+    """Return `main` of a module as a model that has no parameters."""
     main = module.functions["main"]
     params: tuple[Var, ...] = (var("params", UNIT), var("state", UNIT), *main.params)
     program = Program(module.with_functions({"main": replace(main, params=params)}), "main")

@@ -107,7 +107,7 @@ class Count(TorchDispatchMode):
 
 
 def operators(function: Any, *args: Any) -> int:
-    """Give how many operators a call runs, compiling apart."""
+    """Return how many operators a call runs, compiling apart."""
     function(start(), *(0 for _ in args))
     with Count() as count:
         function(start(), *args)
@@ -132,7 +132,7 @@ def test_operators_grow_with_the_steps_at_both_orders(name: str) -> None:
 
 
 def peak(function: Any, *args: Any) -> int:
-    """Give how many bytes of Python objects a call holds at most; each tensor is one."""
+    """Return how many bytes of Python objects a call holds at most; each tensor is one."""
     function(start(), *(0 for _ in args))
     x = start()
     tracemalloc.start()

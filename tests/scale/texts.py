@@ -33,7 +33,7 @@ def lenet() -> Any:
 
 
 def of_functions() -> Iterator[str]:
-    """Give the stages of functions that users wrote."""
+    """Return the stages of functions that users wrote."""
     functions = (lenet().train, sources.slope, sources.loop_slope, sources.loop_in_recursion)
     gradient = relay.grad(relay.grad(sources.loop_in_recursion, wrt="x"), wrt="x")
     for function in (*functions, gradient):
@@ -42,7 +42,7 @@ def of_functions() -> Iterator[str]:
 
 
 def of_programs(folder: Path) -> Iterator[str]:
-    """Give the stages of programs in files; each has a function `derived`."""
+    """Return the stages of programs in files; each has a function `derived`."""
     for file in sorted(folder.glob("*.relay")):
         program = Program(parse_module(file.read_text(encoding="utf-8")), "derived")
         stages = (program.typed, program.anf, program.derived, program.simplified)

@@ -141,7 +141,7 @@ def bidirectional_rnn(
 
 
 def relu_output(s: float, x: float) -> float:
-    """Give the output of the trained cell, whose state stays as it is."""
+    """Return the output of the trained cell, whose state stays as it is."""
     return max((2 * x + 0.5) + (3 * s - 1), 0.0)
 
 
@@ -204,7 +204,7 @@ def test_a_generator_goes_on_while_there_is_input() -> None:
 
 
 def from_the_right(xs: list[float], state: float) -> tuple[float, list[float]]:
-    """Give the last state and the outputs of `leaky` over the elements from right to left."""
+    """Return the last state and the outputs of `leaky` over the elements from right to left."""
     outputs = []
     for x in reversed(xs):
         outputs = [state + x, *outputs]
@@ -213,7 +213,7 @@ def from_the_right(xs: list[float], state: float) -> tuple[float, list[float]]:
 
 
 def from_the_left(xs: list[float], state: float) -> tuple[float, list[float]]:
-    """Give the last state and the outputs of `leaky` over the elements from left to right."""
+    """Return the last state and the outputs of `leaky` over the elements from left to right."""
     outputs = []
     for x in xs:
         outputs.append(state + x)
@@ -278,7 +278,7 @@ def loss(xs: Rows, h: Tensor[Float, (4,)]) -> Float:
 
 
 def expected_step(model: Any, h: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """Give the next state as torch computes it."""
+    """Return the next state as torch computes it."""
     input_weight, input_bias, state_weight = model.parameters()
     return torch.tanh(input_weight @ x + input_bias + state_weight @ h)
 

@@ -11,7 +11,7 @@ from pyrelay.prelude import List
 
 
 def plain(value: Any) -> Any:
-    """Give a value as Python's own numbers, lists and tuples, inside of instances as well."""
+    """Return a value as Python's own numbers, lists and tuples, inside of instances as well."""
     match value:
         case torch.Tensor():
             return value.tolist()
@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
 
 
 def agree(function: Any, *args: Any) -> Any:
-    """Give the value of a function, which both executors must give."""
+    """Return the value of a function, which both executors must give."""
     found = plain(function(*args))
     assert plain(function.interpret(*args)) == found
     return found

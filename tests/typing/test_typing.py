@@ -28,14 +28,14 @@ SCRIPTS = ("lenet.py", "train.py", "paper.py", "torch_lenet.py")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with users' files and nobody's settings."""
+    """Return a folder with users' files and nobody's settings."""
     for source in (*HERE.glob("*.py"), *EXAMPLE.glob("*.py")):
         shutil.copy(source, tmp_path)
     return tmp_path
 
 
 def pyright(folder: Path, *files: str) -> set[tuple[str, int]]:
-    """Give the lines at which pyright finds something wrong."""
+    """Return the lines at which pyright finds something wrong."""
     done = run(folder, "pyright", "--pythonpath", sys.executable, "--outputjson", *files)
     return {
         (Path(d["file"]).name, d["range"]["start"]["line"] + 1)
@@ -45,7 +45,7 @@ def pyright(folder: Path, *files: str) -> set[tuple[str, int]]:
 
 
 def mypy(folder: Path, *files: str) -> set[tuple[str, int]]:
-    """Give the lines at which mypy finds something wrong."""
+    """Return the lines at which mypy finds something wrong."""
     # scikit-learn, which the example reads its digits from, comes without types
     done = run(folder, "mypy", "--disable-error-code=import-untyped", *files)
     assert "rrors in" in done or "rror in" in done or "no issues" in done, done
@@ -66,7 +66,7 @@ def run(folder: Path, tool: str, *arguments: str) -> str:
 
 
 def marked(file: str) -> set[tuple[str, int]]:
-    """Give the lines of a file that are marked as wrong."""
+    """Return the lines of a file that are marked as wrong."""
     lines = (HERE / file).read_text().splitlines()
     return {(file, n) for n, line in enumerate(lines, 1) if line.endswith("# wrong")}
 

@@ -39,7 +39,7 @@ def shifted(x: torch.Tensor, *, by: float) -> torch.Tensor:
 
 
 def shifted_element(k: Elements, place: Place, x: Source, *, by: float) -> Any:
-    """Give one element of `shifted`."""
+    """Return one element of `shifted`."""
     *lead, column = place.index
     is_there = k.gt(k.number(column), k.number(column - column))
     left = x.within((*lead, column - 1), is_there, k.const(0.0))
@@ -52,7 +52,7 @@ SHIFTED = declare(
 
 
 def program(op: Op) -> Module:
-    """Give a program with an operator between two others."""
+    """Return a program with an operator between two others."""
     made = Program()
     x = made.parameter(tensor_type(float32, 3, 4))
     found = activation.relu(op(activation.relu(x), by=2.0))
@@ -68,7 +68,7 @@ def program(op: Op) -> Module:
 
 
 def kernels_of(op: Op) -> tuple[list[str], Any]:
-    """Give the kernel functions of the program as texts, and its value."""
+    """Return the kernel functions of the program as texts, and its value."""
     whole = program(op)
     fused = fuse(decompose(whole, "main"))
     value = evaluate(fused, "main", [X])

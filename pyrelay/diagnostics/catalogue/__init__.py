@@ -34,7 +34,7 @@ from ..diagnostic import Problem
 
 
 def entries() -> tuple[type[Problem], ...]:
-    """Give every entry of the catalogue, family by family in the order of the alphabet."""
+    """Return every entry of the catalogue, family by family in the order of the alphabet."""
     found: list[type[Problem]] = []
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda i: i.name):
         family = importlib.import_module(f"{__name__}.{info.name}")

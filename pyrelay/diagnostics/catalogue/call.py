@@ -21,7 +21,7 @@ class WrongArgument:
     way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL550",
             title=f"`{self.function}` got {self.actual} as `{self.parameter}`",
@@ -44,7 +44,7 @@ class WrongParameters:
     way: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL560",
             title=f"a parameter of the model is {self.actual}, which `{self.function}` does not "
@@ -69,7 +69,7 @@ class WrongSize:
     way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         dim = "it" if self.dim == str(self.wanted) else f"`{self.dim}`"
         return Diagnostic(
             code="RL551",
@@ -97,7 +97,7 @@ class NoSizeFits:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         known = " and ".join(f"`{n}` is {v}" for n, v in self.known.items())
         where = f" where {known}" if known else ""
         no_size = f"`{self.dim}` is {self.actual} for no size `{self.name}`"
@@ -125,7 +125,7 @@ class TwoTypes:
     second: tuple[str, Span, str]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         (first, declared, before), (second, place, after) = self.first, self.second
         here = f"`{second}` is {after}"
         there = f"`{first}` is {before}"
@@ -155,7 +155,7 @@ class MixedDevices:
     """The device to which the others are best moved."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         devices = sorted({d for _, _, found in self.placed for d in found})
         moving = next(p for p in self.placed if p[2] != (self.target,))
         labels = [Label(span, f"{name} is on {' and '.join(d)}") for name, span, d in self.placed]
@@ -188,7 +188,7 @@ class NoDevice:
     near: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         meant = f"; did you mean {self.near!r}?" if self.near else ""
         is_known = self.why is not None
         return Diagnostic(
@@ -213,7 +213,7 @@ class WrongCall:
     instead: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL554",
             title=f"`{self.function}`: {self.why}",
@@ -230,7 +230,7 @@ class WouldCompile:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL555",
             title=f"`{self.function}` is not compiled for this call: {self.why}",
@@ -252,7 +252,7 @@ class CyclicArgument:
     declared: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL556",
             title=f"`{self.function}` got a value as `{self.parameter}` that contains itself",
@@ -268,7 +268,7 @@ class NotComparable:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL557",
             title=f"`relay.equal` does not compare {self.actual}",

@@ -25,7 +25,7 @@ class CapturedTensor:
     kind: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL106",
             title=f"`{self.name}` is {with_article(self.kind)} from outside of the function",
@@ -44,7 +44,7 @@ class UndecoratedFunction:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL107",
             title=f"`{self.name}` is not a relay function",
@@ -63,7 +63,7 @@ class CapturedObject:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL116",
             title=f"`{self.name}` is {with_article(self.kind)}, which compiled code cannot use",

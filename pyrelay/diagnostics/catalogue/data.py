@@ -31,7 +31,7 @@ class NotADataType:
     place: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL150",
             title=f"`{self.name}` is not a data type: {self.why}",
@@ -53,7 +53,7 @@ class NoEquality:
     passed: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL161",
             title=f"`{self.function}` compares what is passed here, and {self.passed} has no "
@@ -77,7 +77,7 @@ class TwoUnions:
     place: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL151",
             title=f"`{self.name}` is in two unions: {self.first} and {self.second}",
@@ -100,7 +100,7 @@ class UnnamedUnion:
     example: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL152",
             title=f"the union `{self.text}` has no name",
@@ -119,7 +119,7 @@ class BadUnion:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL153",
             title=f"the union `{self.name}` is not a data type: {self.why}",
@@ -140,7 +140,7 @@ class BadField:
     place: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         place = () if self.place is None else (Label(self.place, "the field"),)
         return Diagnostic(
             code="RL154",
@@ -162,7 +162,7 @@ class NoSuchField:
     holders: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         names = ", ".join(f"`{f}`" for f in self.fields)
         near = did_you_mean(nearest(self.field, self.fields))
         way = near or (f"its fields are {names}" if self.fields else None)
@@ -200,7 +200,7 @@ class NoSuchMethod:
     kind: str = "method"
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         place = () if self.place is None else (Label(self.place, "it is not defined here"),)
         return Diagnostic(
             code="RL162",
@@ -228,7 +228,7 @@ class SizeNotShown:
     place: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         where = f"`{self.holder}` has it only in its type"
         if self.inside:
             where = f"`{self.holder}` shows only `{self.inside}`"
@@ -255,7 +255,7 @@ class RedefinedClass:
     owner: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL155",
             title=f"`{self.name}` was defined anew; {self.owner} still names the class of before",

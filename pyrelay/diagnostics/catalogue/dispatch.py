@@ -21,7 +21,7 @@ class NoOperator:
     help: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         meant = f"; did you mean `{self.near}`?" if self.near else ""
         return Diagnostic(
             code="RL580",
@@ -42,7 +42,7 @@ class NoKey:
     near: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         meant = f"; did you mean `{self.near}`?" if self.near else ""
         return Diagnostic(
             code="RL581",
@@ -61,7 +61,7 @@ class BadKeyName:
     kind: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         ways = {
             "mode": "a mode is named like a variable: dispatch.mode('Tracing')",
             "device": "a device is named by its type alone, without a number: "
@@ -88,7 +88,7 @@ class AlreadyRegistered:
     place: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL583",
             title=f"{self.operator} has an implementation for {self.keys} already",
@@ -107,7 +107,7 @@ class NotRegistered:
     others: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         others = " and ".join(self.others)
         return Diagnostic(
             code="RL584",
@@ -132,7 +132,7 @@ class WrongImplementation:
     wanted: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL585",
             title=f"{self.implementation} is no implementation of {self.operator}: {self.why}",
@@ -146,7 +146,7 @@ class NothingToRedispatch:
     """`dispatch.redispatch` is called where no implementation runs."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL586",
             title="`dispatch.redispatch` calls the next implementation, and none runs here",
@@ -171,7 +171,7 @@ class WrongResult:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL587",
             title=f"`{self.implementation}`, an implementation of `{self.operator}`, gave "
@@ -192,7 +192,7 @@ class ImplementationFailed:
     message: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL588",
             title=f"`{self.implementation}`, an implementation of `{self.operator}`, failed",

@@ -23,7 +23,7 @@ class NotAScalar:
     result: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL301",
             title=f"`{self.transform}` needs a function that gives one float",
@@ -50,7 +50,7 @@ class NothingToDifferentiate:
     holds_cells: bool = False
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         way = "leave it out of `wrt`: only floats have gradients"
         if self.holds_cells:
             way = "pass what it holds, or for a model write `relay.grad(model, f, args)`"
@@ -76,7 +76,7 @@ class DifferentiatesItself:
     declared: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL303",
             title=f"`{self.function}` takes a gradient of something that calls `{self.function}`",
@@ -100,7 +100,7 @@ class UnknownFunction:
     place: Span | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL304",
             title="the function to differentiate is not known here",
@@ -122,7 +122,7 @@ class GrowingData:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL306",
             title=f"`{self.name}` grows with every level, so it has no gradient type",
@@ -143,7 +143,7 @@ class GrowingTypes:
     place: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL308",
             title=f"`{self.name}` calls itself at ever new types, so it has no gradient",
@@ -167,7 +167,7 @@ class NoDerivative:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL307",
             title=f"`{self.operator}` has no gradient: {self.why}",

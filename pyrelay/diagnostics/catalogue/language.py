@@ -25,7 +25,7 @@ class Unsupported:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL100",
             title=f"{self.what} cannot be compiled",
@@ -46,7 +46,7 @@ class WronglyDecorated:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL127",
             title=f"`@{self.decorator}` {self.what}",
@@ -67,7 +67,7 @@ class SourceChanged:
     file: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL109",
             title=f"the source of `{self.function}` has changed since it was imported",
@@ -85,7 +85,7 @@ class NoSource:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL110",
             title=f"the source of `{self.function}` cannot be read: {self.why}",
@@ -108,7 +108,7 @@ class ClassPattern:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL160",
             title=f"`{self.cls}` cannot be matched so",

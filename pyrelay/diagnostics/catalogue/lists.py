@@ -26,7 +26,7 @@ class SharedList:
     instead: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL170",
             title=f"the list in `{self.name}` may also be held elsewhere",
@@ -52,7 +52,7 @@ class NotGrown:
     change: str = "an element is appended here"
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL171",
             title=f"the list `{self.name}` cannot be changed: {self.why}",
@@ -76,7 +76,7 @@ class MixedElements:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL172",
             title="the elements of a list have one type",
@@ -102,7 +102,7 @@ class MixedLists:
     instead: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL173",
             title=f"{self.first_type} and {self.second_type} make no list",

@@ -22,7 +22,7 @@ class ModelMissing:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL401",
             title=f"`{self.function}` uses the parameters of `{self.model}`, and got no model",
@@ -44,7 +44,7 @@ class OpenDims:
     dims: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         sizes = ", ".join(f"{d}: ..." for d in self.dims)
         return Diagnostic(
             code="RL402",
@@ -65,7 +65,7 @@ class UnknownDim:
     known: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         known = ", ".join(self.known)
         return Diagnostic(
             code="RL415",
@@ -83,7 +83,7 @@ class OpenParameter:
     parameter: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL416",
             title=f"the shape of the parameter `{self.parameter}` is not known where the model "
@@ -107,7 +107,7 @@ class WrongModel:
     """Whether both have one name: that of the model has been defined anew since it was made."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         of = f"the old `{self.actual}`" if self.is_old else f"`{self.actual}`"
         way = f"`{self.actual}` was defined anew: make the model again" if self.is_old else None
         return Diagnostic(
@@ -127,7 +127,7 @@ class NoSuchParameter:
     nearest: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL404",
             title=f"`{self.model}` has no parameter `{self.name}`",
@@ -146,7 +146,7 @@ class NotAModel:
     span: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL405",
             title=f"{self.what}, not {self.actual}",
@@ -163,7 +163,7 @@ class DefinitionCalled:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL406",
             title=f"`{self.model}` is the definition of a model and has no parameters",
@@ -183,7 +183,7 @@ class SecondOptimizer:
     first: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL407",
             title="a second optimiser updates this model",
@@ -204,7 +204,7 @@ class UnknownOptimizer:
     way: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL408",
             title=f"`{self.name}` {self.why}",
@@ -224,7 +224,7 @@ class UnknownCaller:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL409",
             title="it cannot be told which models an optimiser updates here",
@@ -241,7 +241,7 @@ class NotASavedModel:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL410",
             title=f"`{self.path}` is no saved model: {self.why}",
@@ -262,7 +262,7 @@ class DamagedModel:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL411",
             title=f"`{self.path}` is damaged: {self.why}",
@@ -280,7 +280,7 @@ class UnknownModelVersion:
     known: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL412",
             title=f"`{self.path}` is of version {self.version}, and this pyrelay reads version "
@@ -301,7 +301,7 @@ class MissingOperators:
     names: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         names = ", ".join(self.names)
         return Diagnostic(
             code="RL413",
@@ -321,7 +321,7 @@ class NotSaveable:
     span: Span | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL414",
             title=f"`{self.model}` cannot be saved: {self.why}",
@@ -343,7 +343,7 @@ class NoGraph:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL417",
             title=f"`{self.model}` cannot be a graph of torch",
@@ -363,7 +363,7 @@ class WrongOptimizerState:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL418",
             title=f"this is no state of this optimiser for `{self.model}`: {self.why}",

@@ -22,7 +22,7 @@ class UndefinedName:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL101",
             title=f"`{self.name}` is not defined",
@@ -58,7 +58,7 @@ class UnboundName:
     """Whether the function around has a name like this, which the assignment does not mean."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         before = f"give `{self.name}` a value before"
         apart = (
             f"assigning makes `{self.name}` a name of this function alone: return the new value, "
@@ -85,7 +85,7 @@ class UnknownAttribute:
     is_planned: bool = False
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL111",
             title=f"{self.owner} has no `{self.name}`{' yet' if self.is_planned else ''}",
@@ -102,7 +102,7 @@ class OuterAssignment:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL112",
             title=f"`{self.name}` belongs to the outside, and cannot be assigned here",
@@ -128,7 +128,7 @@ class SharedItem:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL114",
             title=f"the tensor in `{self.name}` may also be held elsewhere",
@@ -152,7 +152,7 @@ class CaptureInLoop:
     loop: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL125",
             title=f"each round gives `{self.name}` another value, and a function that is kept has "
@@ -175,7 +175,7 @@ class CaptureReassigned:
     closure: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL119",
             title=f"`{self.name}` is assigned again after a function has captured it",

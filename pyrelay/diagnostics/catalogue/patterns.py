@@ -26,7 +26,7 @@ class PatternMismatch:
     way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         known = [f"`{c}`" for c in self.cases]
         listed = ", ".join(known[:-1]) + f" and {known[-1]}" if known[1:] else "".join(known)
         return Diagnostic(
@@ -47,7 +47,7 @@ class PatternArity:
     given: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         many = "1 field" if self.fields == 1 else f"{self.fields} fields"
         return Diagnostic(
             code="RL230",
@@ -70,7 +70,7 @@ class AlternativesMismatch:
     second: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL235",
             title=f"`{self.name}` has two types in the alternatives of one case",
@@ -95,7 +95,7 @@ class MissingCases:
     is_never: bool = False
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         first, *others = self.cases
         listed = "\n".join(others) + ("\n..." if self.more else "")
         title, why = f"no case matches `{first}`", "this match must have a case for every value"
@@ -126,7 +126,7 @@ class TangledCases:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL232",
             title="the cases overlap too much to tell whether one is missing",
@@ -143,7 +143,7 @@ class UnreachableCase:
     winners: tuple[Span, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the warning as data."""
+        """Return the warning as data."""
         return Diagnostic(
             code="RL233",
             title="this case is never reached",
@@ -163,7 +163,7 @@ class CasesNotChecked:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the warning as data."""
+        """Return the warning as data."""
         return Diagnostic(
             code="RL234",
             title="the cases overlap too much to tell whether all are reached",

@@ -20,7 +20,7 @@ class CheckFailed:
     message: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL500",
             title=self.message or "the assertion does not hold",
@@ -36,7 +36,7 @@ class Raised:
     message: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL501",
             title=self.message or "the program raised an error",
@@ -58,7 +58,7 @@ class IndexOutOfRange:
     """The indices that there are, where the message does not name them."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL502",
             title="index out of range",
@@ -79,7 +79,7 @@ class DivisionByZero:
     """The size that is divided by, where the size of a value is a quotient."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         divisor = "the divisor" if self.divisor is None else f"the size `{self.divisor}`"
         return Diagnostic(
             code="RL503",
@@ -95,7 +95,7 @@ class NoClauseMatched:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL504",
             title="no case matches the value",
@@ -118,7 +118,7 @@ class AssumptionBroken:
     """The sizes that `needed` speaks of, with their values."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         same = "use one Dim for both sizes in the annotations to have this said at the argument"
         return Diagnostic(
             code="RL505",
@@ -136,7 +136,7 @@ class SizeDividedByZero:
     needed: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL515",
             title="a size is divided by 0",
@@ -157,7 +157,7 @@ class SizeUndetermined:
     reason: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL514",
             title=f"the size `{self.name}` cannot be found: {self.reason}",
@@ -179,7 +179,7 @@ class SizesAreNotEqual:
     """Where the first is equal to the second only if it is a multiple of this number."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         title = f"two sizes that must be equal are {self.left} and {self.right}"
         label = "this needs them to be equal"
         if self.factor is not None:
@@ -196,7 +196,7 @@ class OperatorFailed:
     message: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL506",
             title="an operator failed",
@@ -216,7 +216,7 @@ class IntegerTooBig:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL512",
             title="an integer does not fit into 64 bits",
@@ -236,7 +236,7 @@ class NoInteger:
     reason: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL517",
             title=self.reason,
@@ -255,7 +255,7 @@ class ListIsEmpty:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL509",
             title="the list is empty",
@@ -271,7 +271,7 @@ class FunctionsCompared:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL510",
             title="functions are not compared",
@@ -295,7 +295,7 @@ class WrongElement:
     way: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL507",
             title=f"element {self.position} of `{self.span.text}` is {self.actual}",
@@ -317,7 +317,7 @@ class TooDeep:
     limit: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL516",
             title=f"`{self.function}` calls itself without an end, or deeper than {self.limit:,}",
@@ -339,7 +339,7 @@ class NoKernels:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL511",
             title=f"kernels cannot run here: {self.why}",
@@ -361,7 +361,7 @@ class RunsOnce:
     function: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL513",
             title=f"torch cannot differentiate the gradient of `{self.function}` again",

@@ -26,7 +26,7 @@ class UnannotatedParameter:
     function: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL102",
             title=f"the parameter `{self.name}` of `{self.function}` has no annotation",
@@ -46,7 +46,7 @@ class UnreadableAnnotation:
     instead: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL103",
             title=f"`{self.text}` is not a type that can be compiled",
@@ -72,7 +72,7 @@ class MissingReturn:
         return "returned" if self.returns.text.startswith("return") else "promised"
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL104",
             title=f"`{self.function}` does not return a value on every path",
@@ -94,7 +94,7 @@ class WrongArguments:
     way: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL108",
             title=f"`{self.callee}` {self.why}",
@@ -113,7 +113,7 @@ class MutableDefault:
     kind: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL113",
             title=f"the default of `{self.parameter}` is {with_article(self.kind)}",
@@ -131,7 +131,7 @@ class NotStatic:
     wanted: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL117",
             title=f"{self.what} must be known before the program runs",
@@ -149,7 +149,7 @@ class BadValue:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL118",
             title=f"{self.what}: {self.why}",

@@ -21,7 +21,7 @@ class HiddenOutsideModel:
     function: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL115",
             title=f"`{self.operator}` has no `{self.operand}` and `{self.function}` is not a model",
@@ -40,7 +40,7 @@ class UnknownModel:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL120",
             title="it cannot be told which model this is",
@@ -61,7 +61,7 @@ class ModelOverLoop:
     loop: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL126",
             title=f"`{self.name}` is a model, and something else after a round of this loop",
@@ -81,7 +81,7 @@ class ModelNotMentioned:
     model: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL121",
             title=f"`{self.function}` does not use the model `{self.model}`",
@@ -100,7 +100,7 @@ class RepeatedName:
     first: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL122",
             title=f"two hidden parameters are named `{self.name}`",
@@ -118,7 +118,7 @@ class EndlessModel:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL123",
             title=f"`{self.name}` contains itself through another model",
@@ -138,7 +138,7 @@ class OtherModel:
     there: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL124",
             title=f"this is not the same `{self.name}`",

@@ -20,7 +20,7 @@ class SizeOfEachRun:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL223",
             title="a size is not the same each time",
@@ -39,7 +39,7 @@ class DimsMismatch:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL213",
             title="two sizes that must be equal are not",
@@ -59,7 +59,7 @@ class SizesUnsolved:
     equation: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL227",
             title="the sizes of this call cannot be determined",
@@ -76,7 +76,7 @@ class AssumptionRefused:
     equation: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL214",
             title=f"the program needs {self.equation}, which its types do not say",
@@ -94,7 +94,7 @@ class UntoldSize:
     function: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL236",
             title=f"the value of the size {self.name} cannot be found",

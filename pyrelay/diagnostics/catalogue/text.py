@@ -30,7 +30,7 @@ class UnexpectedText:
     expected: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         *most, last = self.expected or ("something else",)
         wanted = f"{', '.join(most)} or {last}" if most else last
         return Diagnostic(
@@ -53,7 +53,7 @@ class UnknownVersion:
     known: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL601",
             title=f"this is `{self.version}`, which is not a version of the text form",
@@ -74,7 +74,7 @@ class UnboundVariable:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL602",
             title=f"`{self.name}` is not bound here",
@@ -93,7 +93,7 @@ class UnknownGlobal:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL603",
             title=f"the module does not define `{self.name}`",
@@ -112,7 +112,7 @@ class UnknownOperator:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL604",
             title=f"there is no operator or constructor `{self.name}`",
@@ -131,7 +131,7 @@ class UnknownConstructor:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL605",
             title=f"there is no constructor `{self.name}`",
@@ -154,7 +154,7 @@ class AmbiguousConstructor:
     adts: tuple[str, ...]
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL606",
             title=f"several data types have a constructor `{self.name}`",
@@ -172,7 +172,7 @@ class UnknownType:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL607",
             title=f"there is no type `{self.name}`",
@@ -200,7 +200,7 @@ class MalformedType:
     wanted: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL608", title=self.message, primary=Label(self.span, f"expected {self.wanted}")
         )
@@ -216,7 +216,7 @@ class DefinedTwice:
     first: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL609",
             title=f"the {self.what} `{self.name}` is defined twice",
@@ -238,7 +238,7 @@ class BadLiteral:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL610",
             title=f"`{self.text}` has no value",
@@ -260,7 +260,7 @@ class BadCall:
     near: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         signature = f"its signature is `{self.signature}`"
         return Diagnostic(
             code="RL611",
@@ -281,7 +281,7 @@ class OperatorNotCalled:
     signature: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL612",
             title=f"the operator `{self.name}` is not a value",
@@ -298,7 +298,7 @@ class RecursiveValue:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL613",
             title=f"`let rec` binds `{self.name}` to something that is not a function",
@@ -314,7 +314,7 @@ class MisplacedType:
     name: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL614",
             title=f"`{self.name}` is given a type where it is used",
@@ -330,7 +330,7 @@ class UnknownSource:
     number: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL615",
             title=f"no source {self.number} is declared",
@@ -346,7 +346,7 @@ class UnclosedComment:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL616",
             title="this comment is not closed",
@@ -368,7 +368,7 @@ class UnsupportedOperator:
     help: str | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL617",
             title=f"Relay's `{self.name}` {self.why}",
@@ -389,7 +389,7 @@ class BadMetadata:
     why: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL618",
             title=f"`{self.name}` cannot be read: {self.why}",
@@ -406,7 +406,7 @@ class NestedTooDeep:
     most: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL619",
             title=f"types and patterns nest at most {self.most} deep",
@@ -423,7 +423,7 @@ class DamagedData:
     message: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL640",
             title=f"this JSON holds no program: {self.message}",

@@ -46,7 +46,7 @@ class OperatorMismatch:
     cast: Cast | None = None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL201",
             title=self.message,
@@ -77,7 +77,7 @@ class ArgumentMismatch:
     """What a parameter with type parameters has to be here, and because of which argument."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         places = [self.declared]
         places += [] if self.origin is None else [self.origin]
         places += [] if self.told is None else [self.told[1]]
@@ -103,7 +103,7 @@ class ArgumentCountMismatch:
     given: int
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         many = "1 argument" if self.wanted == 1 else f"{self.wanted} arguments"
         return Diagnostic(
             code="RL203",
@@ -125,7 +125,7 @@ class BranchMismatch:
     way: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL204",
             title="the branches give different types",
@@ -152,7 +152,7 @@ class LoopMismatch:
     """Whether the types differ in sizes alone."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL205",
             title=f"`{self.name}` changes its type over the loop",
@@ -178,7 +178,7 @@ class CellMismatch:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL218",
             title=f"the cell holds {self.held}, not {self.actual}",
@@ -198,7 +198,7 @@ class NotACell:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL219",
             title=f"only a cell has a `value`, and this is {self.actual}",
@@ -217,7 +217,7 @@ class ReturnMismatch:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL206",
             title=f"`{self.function}` is declared to return {self.declared}",
@@ -236,7 +236,7 @@ class NameMismatch:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL224",
             title=f"`{self.name}` is annotated as {self.declared}",
@@ -253,7 +253,7 @@ class ConditionMismatch:
     way: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL207",
             title=f"a condition must be one Bool, not {self.actual}",
@@ -270,7 +270,7 @@ class NotAFunction:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL208",
             title=f"only functions can be called, this is {self.actual}",
@@ -293,7 +293,7 @@ class QuantifiedType:
     """What could have the type parameter; None for a local function, which says its own."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL225",
             title=f"the type of {self.what} is open in `{self.parameter}`",
@@ -311,7 +311,7 @@ class EndlessType:
     span: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL220",
             title="no type fits here: it would have to contain itself",
@@ -336,7 +336,7 @@ class MixedWidths:
     """Where the narrower operand stands, if that is known."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         cast = _cast(self.operand, self.wider)
         return Diagnostic(
             code="RL210",
@@ -361,7 +361,7 @@ class NarrowedNumber:
     wanted: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL226",
             title=f"{self.actual} does not become {self.wanted} by itself",
@@ -383,7 +383,7 @@ class NumberOutOfRange:
     dtype: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL228",
             title=f"{self.value} is no integer of {self.dtype}",
@@ -402,7 +402,7 @@ class NotStatic:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL211",
             title=f"`{self.argument}` of `{self.operator}` must be known before the program runs",
@@ -423,7 +423,7 @@ class NotATuple:
     actual: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL212",
             title=f"there is no field {self.index} in {self.actual}",
@@ -441,7 +441,7 @@ class TransformMismatch:
     way: str | None
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL216",
             title=f"`relay.{self.rule}` cannot be applied here: {self.why}",
@@ -469,7 +469,7 @@ class UnpackMismatch:
     """Whether it is a tensor with dims, or a list."""
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         names = _count(self.names, "name")
         return Diagnostic(
             code="RL217",

@@ -16,7 +16,7 @@ class CannotInfer:
     what: str
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         return Diagnostic(
             code="RL209",
             title=f"the type of {self.what} cannot be inferred",
@@ -64,7 +64,7 @@ class UntoldParameter:
     declared: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         is_open = ":" in self.declared.text
         annotation = "an annotation that leaves it open" if is_open else "no annotation"
         return Diagnostic(
@@ -90,7 +90,7 @@ class UntoldResult:
     is_recursive: bool
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         advice = (
             f"annotate the result of `{self.function}`, and return on a path that does not call it "
             "again"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escaping_sizes(generator: Generator, functions: Iterable[Function]) -> list[Problem]:
-    """Give a mistake for each size of one run that a type has beyond it."""
+    """Return a mistake for each size of one run that a type has beyond it."""
     if not generator.solver.running:
         return []
     search = _Search(generator, tuple(functions))
@@ -43,7 +43,7 @@ class _Search:
                 function = generator.around[function]
 
     def locals(self) -> Iterator[Problem]:
-        """Give the mistakes of local functions."""
+        """Return the mistakes of local functions."""
         called_once = self._called_once() if self._owned else frozenset[Function]()
         for function, names in self._owned.items():
             ty = self._found.types[function]
@@ -57,7 +57,8 @@ class _Search:
                 yield from self._problem(ty.result, names, f"{said} may run more than once")
 
     def mentions(self) -> Iterator[Problem]:
-        """Give the mistakes of global functions that are passed on, for calls that nobody sees."""
+        """Return the mistakes of global functions that are passed on, for calls that nobody
+        sees."""
         for function in self._functions:
             nodes = list(post_order(function))
             used = {n.callee for n in nodes if isinstance(n, Call)}
@@ -72,7 +73,7 @@ class _Search:
                     yield from self._problem(ty.result, names, why)
 
     def _problem(self, ty: Type, names: Iterable[str], why: str) -> Iterator[Problem]:
-        """Give the mistake of a type that has one of these sizes."""
+        """Return the mistake of a type that has one of these sizes."""
         solver = self._found.solver
         for name in sorted(dim_names(solver.resolve(ty)).intersection(names)):
             size = solver.running.get(name)
@@ -81,8 +82,8 @@ class _Search:
                 return
 
     def _called_once(self) -> frozenset[Function]:
-        """Give the local functions that have one place outside that calls them, and run again only
-        as the last thing that they do."""
+        """Return the local functions that have one place outside that calls them, and run again
+        only as the last thing that they do."""
         names: dict[Var, Function] = {}
         places: dict[Function, int] = {}
         pending: list[_Step] = [(f.body, f, True) for f in self._functions]

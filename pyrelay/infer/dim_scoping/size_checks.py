@@ -45,7 +45,7 @@ def calls_in_branches(functions: Iterable[Function]) -> set[Expr]:
 
 
 def comparisons(sizes: Iterable[tuple[Dim, Dim]], span: Span) -> list[Binding]:
-    """Give bindings that stop the program where sizes differ."""
+    """Return bindings that stop the program where sizes differ."""
     found: list[Binding] = []
     for left, right in sizes:
         attrs = {"left": left, "right": right}
@@ -55,7 +55,7 @@ def comparisons(sizes: Iterable[tuple[Dim, Dim]], span: Span) -> list[Binding]:
 
 
 def after_value(value: Expr, compared: Sequence[Binding]) -> Expr:
-    """Give an expression with sizes compared once it has its value."""
+    """Return an expression with sizes compared once it has its value."""
     if not compared:
         return value
     var = Var("value", value.ty, span=compared[0].var.span)
@@ -63,7 +63,7 @@ def after_value(value: Expr, compared: Sequence[Binding]) -> Expr:
 
 
 def after_operands(call: Call, compared: Sequence[Binding]) -> Expr:
-    """Give a call with sizes compared once its operands are there."""
+    """Return a call with sizes compared once its operands are there."""
     if not compared:
         return call
     bindings: list[Binding] = []
@@ -79,7 +79,7 @@ def after_operands(call: Call, compared: Sequence[Binding]) -> Expr:
 
 
 def without_untold(function: Function) -> Function:
-    """Give a typed function without comparisons of sizes that no value before them shows, such as
+    """Return a typed function without comparisons of sizes that no value before them shows, such as
     a size that is only in the type of a function."""
     calls = (n for n in post_order(function) if isinstance(n, Call))
     if not any(call.callee is equal_sizes for call in calls):
@@ -90,7 +90,7 @@ def without_untold(function: Function) -> Function:
 
 
 def _told(expr: Expr, known: frozenset[Dim]) -> Steps[Expr]:
-    """Give an expression without such comparisons where values show the known sizes."""
+    """Return an expression without such comparisons where values show the known sizes."""
     match expr:
         case Function(params, body):
             inner = yield _told(body, known.union(*(shown(p.ty) for p in params)))
@@ -139,7 +139,7 @@ def _is_untold(value: Expr, known: frozenset[Dim]) -> bool:
 
 
 def must_run(size: Expr, types: Mapping[Expr, Type], solver: Solver) -> bool:
-    """Tell whether an expression must be evaluated although its type tells its value: it may do
+    """Return whether an expression must be evaluated although its type tells its value: it may do
     something, or nothing else shows the value."""
     shown: frozenset[str] = frozenset()
     for node in post_order(size):

@@ -18,7 +18,7 @@ from ..solver import Solver
 
 
 def untold_sizes(functions: Iterable[Function], solver: Solver) -> list[Problem]:
-    """Give a mistake for each size in the attributes of a call that no parameter of its function
+    """Return a mistake for each size in the attributes of a call that no parameter of its function
     mentions and that the running program does not find."""
     found: dict[tuple[str, int], Problem] = {}
     for function in functions:
@@ -54,7 +54,7 @@ def with_bound_size(
 
 
 def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver) -> bool:
-    """Tell whether nothing says the shape of a parameter that is made here."""
+    """Return whether nothing says the shape of a parameter that is made here."""
     if size is None:
         return True
     names = _names({"size": size})
@@ -62,6 +62,6 @@ def _is_open(size: tuple[Dim, ...] | None, told: frozenset[str], solver: Solver)
 
 
 def _names(attrs: Mapping[str, Any]) -> Iterator[str]:
-    """Give the names of sizes in attributes."""
+    """Return the names of sizes in attributes."""
     for dim in dims_in_attrs(attrs):
         yield from (a.name for a in dim.atoms() if isinstance(a, DimVar))

@@ -26,7 +26,7 @@ WINNERS: Final = 3
 
 
 def missing_cases(function: Function, adts: Mapping[str, AdtDef]) -> list[Problem]:
-    """Give the matches of a typed function that leave out a case, each place once."""
+    """Return the matches of a typed function that leave out a case, each place once."""
     found: dict[Span, Problem] = {}
     for match, covered in _matches(function, adts):
         if match.partial or match.span in found:
@@ -48,13 +48,13 @@ def missing_cases(function: Function, adts: Mapping[str, AdtDef]) -> list[Proble
 def _named(
     missing: Sequence[Pattern], adts: Mapping[str, AdtDef], *, more: bool
 ) -> tuple[str, ...]:
-    """Give Python's patterns for all values that are missing."""
+    """Return Python's patterns for all values that are missing."""
     texts = [case_text(with_names(p, adts), is_python=True) for p in missing[:LISTED]]
     return ("_",) if more or any("..." in t for t in texts) else tuple(texts)
 
 
 def unreachable_cases(module: Module) -> list[Problem]:
-    """Give the cases of a typed program that no value reaches, each place once. A function may be
+    """Return the cases of a typed program that no value reaches, each place once. A function may be
     there in several copies: a case is reported if it is not reached in any of them."""
     reached: set[Span] = set()
     found: dict[Span, Problem] = {}
@@ -83,5 +83,5 @@ def _matches(function: Function, adts: Mapping[str, AdtDef]) -> Iterator[tuple[M
 
 
 def _has_rest(match: Match) -> bool:
-    """Tell whether some clause takes everything, so that nothing can be missing."""
+    """Return whether some clause takes everything, so that nothing can be missing."""
     return any(c.guard is None and takes_all(c.pattern) for c in match.clauses)

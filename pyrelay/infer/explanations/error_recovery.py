@@ -31,12 +31,12 @@ NONE: Final[frozenset[Place]] = frozenset()
 
 
 def has_placeholder(function: Function) -> bool:
-    """Tell whether translation refused something in a function."""
+    """Return whether translation refused something in a function."""
     return any(is_placeholder(n) for n in post_order(function))
 
 
 def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
-    """Give the places of what is computed from placeholders, from parameters without a type, or
+    """Return the places of what is computed from placeholders, from parameters without a type, or
     from global functions of which nothing is known."""
     nodes = list(post_order(function))
     pending: list[Expr] = [n for n in nodes if _is_source(n, unknown)]
@@ -61,7 +61,7 @@ def doubtful(function: Function, unknown: Collection[str]) -> frozenset[Place]:
 
 
 def is_open(annotation: Type | None) -> bool:
-    """Tell whether an annotation leaves a type out, or a part of it."""
+    """Return whether an annotation leaves a type out, or a part of it."""
     if annotation is None or open_shapes(annotation):
         return True
     return any(isinstance(t, TypeHole) for t in subtypes(annotation))
@@ -72,7 +72,7 @@ def _is_source(node: Expr, unknown: Collection[str]) -> bool:
 
 
 def _reached(node: Expr, part: Expr, local: Mapping[Var, Function]) -> list[Expr]:
-    """Give what is in doubt because a part of a node is."""
+    """Return what is in doubt because a part of a node is."""
     match node:
         case LetBlock(bindings, body):
             found: list[Expr] = [b.var for b in bindings if b.value is part]
@@ -89,7 +89,7 @@ def _reached(node: Expr, part: Expr, local: Mapping[Var, Function]) -> list[Expr
 
 
 def is_doubtful(problem: Problem, places: Collection[Place]) -> bool:
-    """Tell whether a mistake may follow from one that has been told."""
+    """Return whether a mistake may follow from one that has been told."""
     if not places:
         return False
     found = problem.diagnostic()

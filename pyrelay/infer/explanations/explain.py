@@ -67,7 +67,7 @@ LOOP_SUFFIX = "loop"
 
 
 def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Problem:
-    """Give the problem of an operator call that cannot be typed."""
+    """Return the problem of an operator call that cannot be typed."""
     span = call.call.span
     if call.op is logical_not and (optional := _optional_operand(solver, call)) is not None:
         way = f"write `{operand_text(call.call.args[0])} is None`"
@@ -113,7 +113,7 @@ def _optional_operand(solver: Solver, call: OperatorCall) -> Type | None:
 
 
 def _is_row_unpacked(solver: Solver, call: OperatorCall) -> bool:
-    """Tell whether a loop over a tensor takes its rows for tuples."""
+    """Return whether a loop over a tensor takes its rows for tuples."""
     is_tensor = isinstance(solver.shallow(call.types[0]), TensorType) if call.types else False
     is_row = call.op in (element_at, index)
     return is_row and is_tensor and isinstance(solver.shallow(call.result), TupleType)
@@ -161,7 +161,7 @@ def _places(operand: Expr, text: str) -> list[Label]:
 
 
 def origin(var: Var) -> Span:
-    """Give the place where a variable is bound: its own span."""
+    """Return the place where a variable is bound: its own span."""
     return var.span
 
 
@@ -193,7 +193,7 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
 
 
 def _cast(call: Call, wanted: tuple[int, DType] | None) -> Cast | None:
-    """Give the cast of an operand that a rule names."""
+    """Return the cast of an operand that a rule names."""
     if wanted is None or wanted[0] >= len(call.args):
         return None
     operand, dtype = call.args[wanted[0]], str(wanted[1])
@@ -201,7 +201,7 @@ def _cast(call: Call, wanted: tuple[int, DType] | None) -> Cast | None:
 
 
 def _place(operand: Expr, call: Span) -> Span | None:
-    """Give the place where an operand of a call is written. The span of a variable is where it is
+    """Return the place where an operand of a call is written. The span of a variable is where it is
     bound; its use is somewhere in the call."""
     return use_of(operand.name, call) if isinstance(operand, Var) else operand.span
 
@@ -217,7 +217,7 @@ def explain_argument(
     *,
     is_open: bool,
 ) -> Problem:
-    """Give the problem of an argument that its parameter does not take; `is_open` if the type of
+    """Return the problem of an argument that its parameter does not take; `is_open` if the type of
     the function is still being found, so that it is called at the sizes that it is called with.
     `types` are those of all arguments."""
     of_list = _explain_list(call, position, actual, wanted, why, types)
@@ -282,13 +282,13 @@ def _explain_list(
 
 
 def _is_index(call: Call) -> bool:
-    """Tell whether a call is what `xs[i]` of a list is read as."""
+    """Return whether a call is what `xs[i]` of a list is read as."""
     is_nth = isinstance(call.callee, GlobalVar) and call.callee.name == f"{PRELUDE}nth"
     return is_nth and call.span.text.endswith("]")
 
 
 def _called(call: Call, declared: Function | None) -> str:
-    """Give the name of the function that a call calls, as the user knows it."""
+    """Return the name of the function that a call calls, as the user knows it."""
     if declared is not None and declared.name and not isinstance(call.callee, Var):
         return declared.name
     if isinstance(call.callee, Var | GlobalVar):
@@ -297,13 +297,13 @@ def _called(call: Call, declared: Function | None) -> str:
 
 
 def _passed_role(call: Call, position: int) -> str:
-    """Give as what a function that is passed takes an argument: its parameters have no names."""
+    """Return as what a function that is passed takes an argument: its parameters have no names."""
     return "" if len(call.args) == 1 else f" as argument {position + 1}"
 
 
 def _teller(declared: Function, position: int) -> int | None:
-    """Give the place of the argument that tells what the type parameters of a parameter stand for,
-    None if there is none before it."""
+    """Return the place of the argument that tells what the type parameters of a parameter stand
+    for, None if there is none before it."""
     wanted = _type_vars(declared.params[position].ty)
     before = (_type_vars(p.ty) for p in declared.params[:position])
     return next((i for i, found in enumerate(before) if wanted & found), None)
@@ -314,14 +314,14 @@ def _type_vars(ty: Type | None) -> frozenset[str]:
 
 
 def _told(teller: Expr, wanted: str, actual: Type) -> tuple[str, Label]:
-    """Give what a parameter has to be here, and the argument because of which."""
+    """Return what a parameter has to be here, and the argument because of which."""
     shown = show(INT if isinstance(actual, SizeType) else actual)
     name = f"`{teller.name}`" if isinstance(teller, Var) and teller.name else "this"
     return wanted, Label(teller.span, f"{name} is {shown}")
 
 
 def _differ_in_sizes(actual: Type, wanted: Type) -> bool:
-    """Tell whether two types are those of tensors of different sizes, and alike else."""
+    """Return whether two types are those of tensors of different sizes, and alike else."""
     match actual, wanted:
         case TensorType(a, p), TensorType(b, q):
             return p == q and len(a) == len(b)
@@ -338,7 +338,7 @@ def _is_part_of_list(call: Call) -> bool:
 
 
 def _mixed_lists(call: Call, actual: AdtType, wanted: Type, why: str) -> Problem:
-    """Give the problem of an element that wants another rest than the actual one."""
+    """Return the problem of an element that wants another rest than the actual one."""
     own = wanted.args[0] if isinstance(wanted, AdtType) else wanted
     others = actual.args[0] if actual.name == LIST else actual
     assert not isinstance(own, Dim)
@@ -347,7 +347,7 @@ def _mixed_lists(call: Call, actual: AdtType, wanted: Type, why: str) -> Problem
 
 
 def _mixed_elements(call: Call, own: Type, others: Type, why: str) -> Problem:
-    """Give the problem of an element that is put before elements of another type."""
+    """Return the problem of an element that is put before elements of another type."""
     first, rest = call.args
     place = rest.args[0] if isinstance(rest, Call) and rest.args else rest
     known = "" if "?" in why else why
@@ -357,7 +357,7 @@ def _mixed_elements(call: Call, own: Type, others: Type, why: str) -> Problem:
 
 
 def _shown(ty: Type) -> str:
-    """Give a type, that of a number literal as the one it has alone."""
+    """Return a type, that of a number literal as the one it has alone."""
     match ty:
         case TensorType((), DTypeHole(weak=DTypeKind() as weak)):
             return show(TensorType((), DEFAULT_DTYPE[weak]))

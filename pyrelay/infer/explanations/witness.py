@@ -25,7 +25,7 @@ DEEPEST: Final = 12
 
 
 def with_names(pattern: Pattern, adts: Mapping[str, AdtDef]) -> Pattern:
-    """Give a pattern that gives what it takes of fields their names, each name once."""
+    """Return a pattern that gives what it takes of fields their names, each name once."""
     taken: set[str] = set()
 
     def named(part: Pattern, depth: int) -> Pattern:
@@ -54,7 +54,7 @@ def _is_open(pattern: Pattern) -> bool:
 
 
 def case_text(pattern: Pattern, *, is_python: bool) -> str:
-    """Give a pattern without names in Python's syntax, or in that of the text form."""
+    """Return a pattern without names in Python's syntax, or in that of the text form."""
     return run(_text(pattern, is_python, 0))
 
 
@@ -84,7 +84,7 @@ def _text(pattern: Pattern, is_python: bool, depth: int) -> Steps[str]:
 
 
 def _of_prelude(name: str, fields: Sequence[Pattern], depth: int) -> Steps[str]:
-    """Give the pattern of a list, or of an optional, as Python writes it."""
+    """Return the pattern of a list, or of an optional, as Python writes it."""
     elements: list[str] = []
     while name == "Cons":
         first, rest = fields

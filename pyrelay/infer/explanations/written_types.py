@@ -24,7 +24,7 @@ from ...ir.types import AdtType, FnType, Type, TypeParam, subtypes
 
 
 def meaningless_types(module: Module) -> Iterator[Problem]:
-    """Give the places of a module where a type quantifies inside, or has an argument of another
+    """Return the places of a module where a type quantifies inside, or has an argument of another
     kind than the data type takes."""
     for adt in module.adts.values():
         for written in _in_data(adt):

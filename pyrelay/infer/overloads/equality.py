@@ -66,7 +66,7 @@ _NESTED: Final = 8
 
 
 def is_data(ty: Type) -> bool:
-    """Tell whether values of a type are compared whole, not element by element."""
+    """Return whether values of a type are compared whole, not element by element."""
     return isinstance(ty, AdtType | TupleType | StrType | TypeVar)
 
 
@@ -77,7 +77,7 @@ def compared(
     adts: Mapping[str, AdtDef],
     span: Span,
 ) -> Expr:
-    """Give the comparison of two atoms. Raises Stuck while a type is not known, and Clash."""
+    """Return the comparison of two atoms. Raises Stuck while a type is not known, and Clash."""
     walk = _Walk(solver, adts, span)
     body = walk.value(pair, types)
     if not walk.functions:
@@ -106,7 +106,7 @@ class _Walk:
         self._around: Final[list[AdtType]] = []
 
     def value(self, pair: tuple[Expr, Expr], types: tuple[Type, Type]) -> Expr:
-        """Give whether two atoms of types are equal."""
+        """Return whether two atoms of types are equal."""
         left, right = (self._solver.shallow(ty) for ty in types)
         if isinstance(left, TypeHole) or isinstance(right, TypeHole):
             left, right = self._settled(left, right)
@@ -138,12 +138,12 @@ class _Walk:
         return Call(same_values, pair, span=self._span)
 
     def _is_hidden(self, ty: Type) -> bool:
-        """Tell whether the type mentions sizes that only a pattern around names."""
+        """Return whether the type mentions sizes that only a pattern around names."""
         names = dim_names(self._solver.resolve(ty))
         return any(n in self._hidden or self._solver.is_existential(n) for n in names)
 
     def _settled(self, left: Type, right: Type) -> tuple[Type, Type]:
-        """Give types of which one tells the other, once nothing else does. Raises Stuck."""
+        """Return types of which one tells the other, once nothing else does. Raises Stuck."""
         if not self._solver.settling or isinstance(left, TypeHole) is isinstance(right, TypeHole):
             raise Stuck(left if isinstance(left, TypeHole) else right)
         self._solver.unify(left, right)
@@ -162,7 +162,7 @@ class _Walk:
         return TupleGet(value, index, span=self._span)
 
     def _all(self, fields: list[tuple[Expr, Expr, Type, Type]]) -> Expr:
-        """Give whether all pairs are equal; those of data come last, so a list is a loop."""
+        """Return whether all pairs are equal; those of data come last, so a list is a loop."""
         shallow = self._solver.shallow
         ordered = sorted(fields, key=lambda f: isinstance(shallow(f[2]), AdtType))
         tests = [self.value((a, b), (s, t)) for a, b, s, t in ordered]
@@ -175,7 +175,7 @@ class _Walk:
         return Constant(value, span=self._span)
 
     def _optional(self, pair: tuple[Expr, Expr], optional: Type, other: Type) -> Expr:
-        """Give whether an optional has a value that is equal to another that is no optional."""
+        """Return whether an optional has a value that is equal to another that is no optional."""
         assert isinstance(optional, AdtType)
         inner = inner_of(optional)
         assert inner is not None
@@ -196,7 +196,7 @@ class _Walk:
         return ConstructorPattern(ty.name, constructor.name, inside, span=self._span)
 
     def _function(self, types: tuple[AdtType, AdtType]) -> Var:
-        """Give the function that compares values of data types; the first call defines it."""
+        """Return the function that compares values of data types; the first call defines it."""
         resolved = (self._solver.resolve(types[0]), self._solver.resolve(types[1]))
         if resolved not in self._names:
             name = f"equal_{types[0].name.removeprefix('prelude.')}"
@@ -241,8 +241,8 @@ class _Walk:
         return Clause(TuplePattern(patterns, span=self._span), self._all([*fields]))
 
     def _inside(self, constructor: ConstructorDef, definition: AdtDef, ty: AdtType) -> Substitution:
-        """Give what replaces the parameters of a type, and gives sizes of a constructor's own names
-        that are in no other type."""
+        """Return what replaces the parameters of a type, and gives sizes of a constructor's own
+        names that are in no other type."""
         found = substitution(definition.type_params, ty.args)
         for name in sorted(n for field in constructor.fields for n in dim_names(field)):
             if name not in found.dims:
@@ -252,7 +252,7 @@ class _Walk:
 
 
 def _refusal(left: Type, right: Type) -> Clash:
-    """Give why values of two types are not compared."""
+    """Return why values of two types are not compared."""
     if type(left) is type(right) and not isinstance(left, AdtType | TupleType | TypeVar):
         return Clash(
             f"`equal` does not compare values of type {show(left)}",

@@ -37,7 +37,7 @@ _NUMBERS: Final = {full: ("fill_value",), full_like: ("fill_value",), uniform: (
 
 
 def filled(call: OperatorCall, solver: Solver) -> Site | None:
-    """Give the place of a call that is read so, None if it states its numbers. Raises Stuck and
+    """Return the place of a call that is read so, None if it states its numbers. Raises Stuck and
     Clash."""
     running = [name for name in _NUMBERS[call.op] if _is_running(call, name, solver)]
     return Site(call, solver) if running else None
@@ -92,7 +92,7 @@ def _uniform(site: Site) -> Expr:
 
 
 def _number(site: Site, value: Any, dtype: AnyDType) -> tuple[Expr, AnyDType]:
-    """Give a number as an operand of a dtype."""
+    """Return a number as an operand of a dtype."""
     if not isinstance(value, Expr):
         value = Constant(value, span=site.span)
         return site.call(cast, value, dtype=dtype), dtype
@@ -103,7 +103,7 @@ def _number(site: Site, value: Any, dtype: AnyDType) -> tuple[Expr, AnyDType]:
 
 
 def _dtype(ty: Type) -> AnyDType:
-    """Give the dtype of a value; that of a literal is what it has alone. Raises Stuck."""
+    """Return the dtype of a value; that of a literal is what it has alone. Raises Stuck."""
     if isinstance(ty, TypeHole):
         raise Stuck(ty)
     if not isinstance(ty, TensorType):

@@ -25,13 +25,13 @@ _REVERSED_ONTO: Final = qualified("rev_onto")
 
 
 def joins_lists(call: Call) -> bool:
-    """Tell whether a call makes one list of two."""
+    """Return whether a call makes one list of two."""
     callee = call.callee
     return isinstance(callee, GlobalVar) and callee.name in (_CONCAT, _REVERSED_ONTO)
 
 
 def is_empty_list(expr: Expr) -> bool:
-    """Tell whether an expression is the list without elements, written so."""
+    """Return whether an expression is the list without elements, written so."""
     match expr:
         case Call(callee=Constructor(adt, "Nil")):
             return adt == LIST
@@ -40,7 +40,7 @@ def is_empty_list(expr: Expr) -> bool:
 
 
 def mixed_lists(call: Call, types: Sequence[Type]) -> Problem:
-    """Give the problem of values of two types that are joined as lists."""
+    """Return the problem of values of two types that are joined as lists."""
     assert isinstance(call.callee, GlobalVar)
     pairs = list(zip(call.args, types, strict=True))
     if call.callee.name == _REVERSED_ONTO:
@@ -88,8 +88,8 @@ def _is_number(ty: Type, kind: str) -> bool:
 
 
 def _written(operand: Expr, call: Span) -> Span:
-    """Give the place of an operand. The span of a variable of the user's is where it is bound; its
-    use is somewhere in the call."""
+    """Return the place of an operand. The span of a variable of the user's is where it is bound;
+    its use is somewhere in the call."""
     if _is_name(operand, call):
         found = use_of(operand.name, call)
         if found is None and call.text.startswith(operand.name):  # `xs += ys`

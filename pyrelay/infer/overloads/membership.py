@@ -41,8 +41,8 @@ def membership(
     adts: Mapping[str, AdtDef],
     span: Span,
 ) -> Expr:
-    """Give whether the second of two atoms has an element equal to the first. Raises Stuck while a
-    type is not known, and Clash."""
+    """Return whether the second of two atoms has an element equal to the first. Raises Stuck while
+    a type is not known, and Clash."""
     ty = solver.shallow(types[1])
     search = _Search(pair[0], types[0], solver, adts, span)
     match ty:
@@ -114,7 +114,7 @@ class _Search:
     span: Span
 
     def in_tuple(self, items: Expr, fields: Sequence[Type]) -> Expr:
-        """Give the comparisons with one field after the other, up to the first that is equal."""
+        """Return the comparisons with one field after the other, up to the first that is equal."""
         span = self.span
         found: Expr = Constant(False, span=span)
         for place in reversed(range(len(fields))):
@@ -126,7 +126,7 @@ class _Search:
         return found
 
     def in_list(self, items: Expr, ty: Type, element: Type) -> Expr:
-        """Give the loop over a list that ends at the first element that is equal."""
+        """Return the loop over a list that ends at the first element that is equal."""
         span = self.span
         loop, rest = Var("contains_loop", span=span), Var("rest", ty, span=span)
 

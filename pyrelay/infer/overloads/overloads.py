@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
-    """Give what a call means if its syntax has several meanings and this is not that of the
+    """Return what a call means if its syntax has several meanings and this is not that of the
     operator itself. Raises Stuck while the type that decides is not known, and Clash."""
     if _needs_opening(call, solver):
         return _of_opened(call, solver)
@@ -111,7 +111,7 @@ def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> R
 
 
 def _needs_opening(call: OperatorCall, solver: Solver) -> bool:
-    """Tell whether an operand is a tensor with sizes of its own, or a tuple display with one."""
+    """Return whether an operand is a tensor with sizes of its own, or a tuple display with one."""
     if call.op in (by_type, map_leaves):  # their functions are not typed yet
         return False
     for value, ty in zip(call.call.args, map(solver.shallow, call.types), strict=False):
@@ -313,7 +313,7 @@ def _length(site: Site) -> Expr:
 
 
 def _total(site: Site) -> Expr:
-    """Give the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
+    """Return the sum of a list, as Python adds what it iterates over: 0 if there is nothing."""
     if site.attrs["dim"] != (0,):
         raise Clash("the elements of a list are added with `sum(xs)`", labels={0: "this is a list"})
     element = _element(site, "sum")
@@ -328,7 +328,7 @@ def _total(site: Site) -> Expr:
 
 
 def _extreme(op: Op, name: str) -> Reader:
-    """Give what reads `max` or `min` of a list."""
+    """Return what reads `max` or `min` of a list."""
 
     def read(site: Site) -> Expr:
         if site.attrs["dim"] is not None:
@@ -355,12 +355,12 @@ def _best(site: Site, *, flipped: bool) -> Expr:
 
 
 def _is_number(ty: Type) -> bool:
-    """Tell whether a type is that of single numbers."""
+    """Return whether a type is that of single numbers."""
     return isinstance(ty, TensorType) and not ty.shape and ty != BOOL
 
 
 def _element(site: Site, name: str) -> Type:
-    """Give the type of the elements of a list. Raises Stuck, and Clash where nothing tells it."""
+    """Return the type of the elements of a list. Raises Stuck, and Clash where nothing tells it."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, AdtType)
     (inside,) = ty.args

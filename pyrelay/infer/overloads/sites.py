@@ -45,11 +45,11 @@ class Site:
         self._given: Final = call.call.args
 
     def operand(self, position: int) -> Expr:
-        """Give an operand."""
+        """Return an operand."""
         return self.value(self._given[position])
 
     def value(self, expr: Expr) -> Expr:
-        """Give an expression of the call as an atom of what it means."""
+        """Return an expression of the call as an atom of what it means."""
         for var, known in self.operands.items():
             if known is expr:
                 return var
@@ -59,7 +59,7 @@ class Site:
         return var
 
     def attribute(self, name: str) -> Any:
-        """Give an attribute, what the running program knows of it as atoms."""
+        """Return an attribute, what the running program knows of it as atoms."""
         return map_nested(self.attrs[name], self._stated)
 
     def _stated(self, value: Any) -> Any:
@@ -68,31 +68,31 @@ class Site:
         return self.value(value) if isinstance(value, Expr) else value
 
     def attribute_type(self, value: Expr) -> Type:
-        """Give the type of an attribute that the running program knows."""
+        """Return the type of an attribute that the running program knows."""
         return self.solver.resolve(self._call.attr_types[value])
 
     def indices(self) -> tuple[Expr, ...]:
-        """Give the run-time indices of an indexing operator."""
+        """Return the run-time indices of an indexing operator."""
         inside = self._given[1]
         assert isinstance(inside, Tuple)
         return inside.fields
 
     def call(self, callee: Op | str, *args: Expr, **attrs: Any) -> Expr:
-        """Give a call of an operator, or of a function of the prelude."""
+        """Return a call of an operator, or of a function of the prelude."""
         if isinstance(callee, str):
             return Call(GlobalVar(qualified(callee), span=self.span), args, span=self.span)
         return Call(callee, args, attrs, span=self.span)
 
     def unit(self) -> Expr:
-        """Give an operand that is left out."""
+        """Return an operand that is left out."""
         return Tuple((), span=self.span)
 
     def number(self, value: int) -> Expr:
-        """Give a number."""
+        """Return a number."""
         return Constant(value, span=self.span)
 
     def split(self, xs: Expr, some: Callable[[Var, Var], Expr], none: Expr) -> Expr:
-        """Give a match on whether a list has a first element."""
+        """Return a match on whether a list has a first element."""
         return split(xs, some, none, self.span)
 
 
@@ -110,7 +110,8 @@ Reader: TypeAlias = Callable[[Site], Expr]
 
 
 def split(xs: Expr, some: Callable[[Var, Var], Expr], none: Expr, span: Span) -> Expr:
-    """Give a match on whether a list has a first element: `some` of it and the rest, or `none`."""
+    """Return a match on whether a list has a first element: `some` of it and the rest, or
+    `none`."""
     head, tail = Var("head", span=span), Var("tail", span=span)
     fields = (BindPattern(head, span=span), BindPattern(tail, span=span))
     cons = ConstructorPattern(LIST, "Cons", fields, span=span)

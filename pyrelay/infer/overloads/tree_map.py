@@ -55,7 +55,7 @@ DIFFERENT: Final = "the trees have different structures"
 def mapped(
     function: Expr, trees: Sequence[tuple[Expr, Type]], adts: Mapping[str, AdtDef], span: Span
 ) -> Expr:
-    """Give the map of a function over trees: atoms, with their types as far as known.
+    """Return the map of a function over trees: atoms, with their types as far as known.
 
     Raises Stuck while a type is not known, and Clash.
     """
@@ -83,7 +83,7 @@ class _Walk:
         self._names: Final[dict[tuple[Type, ...], Var]] = {}
 
     def value(self, trees: Sequence[Expr], types: Sequence[Type]) -> Expr:
-        """Give the map over atoms of types."""
+        """Return the map over atoms of types."""
         match types[0]:
             case TensorType(_, dtype) if _may_be_float(dtype):
                 function = self._function
@@ -109,7 +109,8 @@ class _Walk:
         return Tuple(tuple(fields), span=self._span)
 
     def _named(self, types: tuple[Type, ...]) -> Var:
-        """Give the function that maps values of data types; the first call for them defines it."""
+        """Return the function that maps values of data types; the first call for them defines
+        it."""
         first = types[0]
         assert isinstance(first, AdtType)
         if types not in self._names:

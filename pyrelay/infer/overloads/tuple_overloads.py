@@ -19,7 +19,7 @@ from .sites import Reader, Site, nothing
 
 
 def _of_fields(op: Op, none: int | None, name: str) -> Reader:
-    """Give what reads `sum`, `max` or `min` of a tuple; `none` is the value of the empty one."""
+    """Return what reads `sum`, `max` or `min` of a tuple; `none` is the value of the empty one."""
 
     def read(site: Site) -> Expr:
         fields = _parts(site)
@@ -34,7 +34,7 @@ def _of_fields(op: Op, none: int | None, name: str) -> Reader:
 
 
 def _parts(site: Site) -> list[Expr]:
-    """Give the fields of the first operand, a tuple."""
+    """Return the fields of the first operand, a tuple."""
     ty = site.solver.shallow(site.types[0])
     assert isinstance(ty, TupleType)
     whole = site.operand(0)
@@ -46,7 +46,7 @@ def _kind(ty: Type) -> type[Type]:
 
 
 def _field_at(site: Site) -> Expr:
-    """Give the field at a place, which only the running program knows. Raises Clash where the
+    """Return the field at a place, which only the running program knows. Raises Clash where the
     fields are no elements of one type."""
     whole = site.solver.resolve(site.types[0])
     assert isinstance(whole, TupleType)
@@ -71,8 +71,8 @@ def _some_fields(site: Site) -> Expr:
 
 
 def of_tuple(call: OperatorCall) -> Reader | None:
-    """Give what reads a call of which the first operand is a tuple; None where the operator itself
-    is meant, as for `pair[0]`."""
+    """Return what reads a call of which the first operand is a tuple; None where the operator
+    itself is meant, as for `pair[0]`."""
     if call.op is not index:
         return _ON_TUPLES.get(call.op)
     match call.call.attrs["spec"]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def without_equality(
     functions: Mapping[str, Function], adts: Mapping[str, AdtDef]
 ) -> list[Problem]:
-    """Give the calls in typed functions that pass values without an equality to what compares."""
+    """Return the calls in typed functions that pass values without an equality to what compares."""
     calls = {n: list(_calls(f)) for n, f in functions.items()}
     compared = {n: {v for c in found for v in _in_operands(c)} for n, found in calls.items()}
     pending = [n for n, names in compared.items() if names]
@@ -69,7 +69,7 @@ def _variables(ty: Type) -> Iterator[str]:
 def _passed(
     call: Call, functions: Mapping[str, Function], compared: Mapping[str, set[str]]
 ) -> Iterator[Type]:
-    """Give the type arguments of a call whose values are compared."""
+    """Return the type arguments of a call whose values are compared."""
     if not isinstance(call.callee, GlobalVar) or call.callee.name not in functions:
         return
     name = call.callee.name
@@ -79,7 +79,7 @@ def _passed(
 
 
 def _has_functions(ty: Type, adts: Mapping[str, AdtDef]) -> bool:
-    """Tell whether values of a type hold functions or cells, in data too."""
+    """Return whether values of a type hold functions or cells, in data too."""
     pending, seen = [ty], set[Type]()
     while pending:
         for part in subtypes(pending.pop()):

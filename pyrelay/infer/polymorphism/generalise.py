@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def annotated(
     functions: Mapping[str, Function], *, is_result_open: bool = False
 ) -> dict[str, Scheme]:
-    """Give the schemes of a group that is annotated whole; none, where a type is left out."""
+    """Return the schemes of a group that is annotated whole; none, where a type is left out."""
     types = {n: declared(f, is_result_open=is_result_open) for n, f in functions.items()}
     found = {n: s for n, s in types.items() if s is not None}
     return found if len(found) == len(functions) else {}
 
 
 def declared(function: Function, *, is_result_open: bool = False) -> Scheme | None:
-    """Give the scheme of a function whose whole type is annotated: it may then call itself at
+    """Return the scheme of a function whose whole type is annotated: it may then call itself at
     other sizes than its own (polymorphic recursion).
 
     A size of the result that no parameter mentions, as `?`, is still to be found, unless
@@ -50,7 +50,7 @@ def declared(function: Function, *, is_result_open: bool = False) -> Scheme | No
 
 
 def _with_open_sizes(ty: Type) -> Type:
-    """Give a type with names for the sizes that it leaves out."""
+    """Return a type with names for the sizes that it leaves out."""
     taken = {d.name for d in dims(ty)}
     names = (f"size{i}" for i in count() if f"size{i}" not in taken)
 
@@ -61,7 +61,7 @@ def _with_open_sizes(ty: Type) -> Type:
 
 
 def in_order(found: Iterable[TypeParam], functions: Iterable[Function]) -> tuple[TypeParam, ...]:
-    """Give type parameters in the order in which functions declare them, then the others: calls
+    """Return type parameters in the order in which functions declare them, then the others: calls
     that name their type arguments name them so."""
     mentioned = dict.fromkeys(found)
     declared = {p: None for f in functions for p in f.type_params if p in mentioned}
@@ -69,7 +69,7 @@ def in_order(found: Iterable[TypeParam], functions: Iterable[Function]) -> tuple
 
 
 def shared_params(solver: Solver, functions: Sequence[Function]) -> tuple[TypeParam, ...]:
-    """Give the type parameters of a group: they call each other at one instance, so all of them
+    """Return the type parameters of a group: they call each other at one instance, so all of them
     share the parameters of all."""
     found: dict[TypeParam, None] = {}
     for function in functions:
@@ -80,8 +80,8 @@ def shared_params(solver: Solver, functions: Sequence[Function]) -> tuple[TypePa
 
 
 def _quantified(params: Sequence[Type], result: Type) -> Iterator[TypeParam]:
-    """Give the names that a function has for its calls to choose: those in parameters, and types in
-    the result. A size that only the result mentions is one that its body finds."""
+    """Return the names that a function has for its calls to choose: those in parameters, and types
+    in the result. A size that only the result mentions is one that its body finds."""
     for ty in params:
         yield from _names_in(ty)
     yield from (part for part in subtypes(result) if isinstance(part, TypeVar))
@@ -120,7 +120,7 @@ def generalise(
 
 
 def _names_in(ty: Type) -> list[TypeParam]:
-    """Give the names that a type mentions, in order: its sizes, then its type variables."""
+    """Return the names that a type mentions, in order: its sizes, then its type variables."""
     found: list[TypeParam] = []
     for dim in dims(ty):
         found += (a for a in dim.atoms() if isinstance(a, DimVar))
@@ -129,6 +129,6 @@ def _names_in(ty: Type) -> list[TypeParam]:
 
 
 def type_of(function: Function) -> FnType:
-    """Give the type of a function that has been typed."""
+    """Return the type of a function that has been typed."""
     assert isinstance(function.ty, FnType)
     return function.ty

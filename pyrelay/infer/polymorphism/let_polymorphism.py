@@ -24,7 +24,7 @@ _LIMIT: Final = 64
 
 
 def copy_templates(function: Function) -> Function:
-    """Give the function with local untyped functions copied for each place that mentions them."""
+    """Return the function with local untyped functions copied for each place that mentions them."""
     for _ in range(_ROUNDS):
         templates = _templates(function)
         if not templates:
@@ -36,7 +36,7 @@ def copy_templates(function: Function) -> Function:
 
 
 def _templates(function: Function) -> dict[Var, int]:
-    """Give the local functions to copy, with the number of places outside that mention them."""
+    """Return the local functions to copy, with the number of places outside that mention them."""
     names = {b.value: b.var for n in post_order(function) for b in _local(n)}
     if not names:
         return {}
@@ -63,7 +63,7 @@ def _templates(function: Function) -> dict[Var, int]:
 
 
 def _local(expr: Expr) -> Iterator[Binding]:
-    """Give the bindings of local functions that could be templates."""
+    """Return the bindings of local functions that could be templates."""
     if not isinstance(expr, LetBlock) or (expr.flavour is Flavour.REC and len(expr.bindings) > 1):
         return
     for binding in expr.bindings:
@@ -92,7 +92,7 @@ class _Copier:
         self._inside: Final[set[Var]] = set()
 
     def walk(self, expr: Expr) -> Steps[Expr]:
-        """Give the expression with its templates copied."""
+        """Return the expression with its templates copied."""
         match expr:
             case LetBlock() if any(b.var in self._copies for b in expr.bindings):
                 return (yield self._block(expr))
@@ -136,6 +136,6 @@ class _Copier:
 
 
 def _copied(template: Expr) -> Expr:
-    """Give a copy that shares no node with the template: what types and sizes of its own stand for
-    differs between copies."""
+    """Return a copy that shares no node with the template: what types and sizes of its own stand
+    for differs between copies."""
     return rewrite(refresh(template), lambda n: n if isinstance(n, Var) else replace(n))

@@ -46,15 +46,15 @@ class OpenFunctions:
         return name in self._places
 
     def place(self, name: str) -> int:
-        """Give the place of a function's group: after those that it mentions."""
+        """Return the place of a function's group: after those that it mentions."""
         return self._places[name]
 
     def group(self, name: str) -> Mapping[str, Function]:
-        """Give the functions that are mutually recursive with one, itself among them."""
+        """Return the functions that are mutually recursive with one, itself among them."""
         return self._groups[self._places[name]]
 
     def unused(self, mentions: Mapping[str, Iterable[str]]) -> list[Mapping[str, Function]]:
-        """Give the groups that no other function mentions, of a module with these mentions."""
+        """Return the groups that no other function mentions, of a module with these mentions."""
         used = {
             name
             for by, names in mentions.items()
@@ -76,7 +76,7 @@ class Copies:
         self._pending: Final[deque[tuple[dict[str, Var], bool]]] = deque()
 
     def put_into(self, function: Function) -> tuple[Function, list[tuple[str, ...]]]:
-        """Give the function with a copy in the place of each mention of an open function, the
+        """Return the function with a copy in the place of each mention of an open function, the
         copies bound at its head, one block for each group of them, and the names in each block."""
         body = self._own_mentions(function.body, {}, is_shared=False)
         made: dict[Var, Function] = {}
@@ -92,7 +92,8 @@ class Copies:
         return replace(function, body=body), [tuple(copies) for copies in reversed(groups)]
 
     def blamed(self, problem: Problem) -> Problem:
-        """Give a mistake in a copy with the place that mentions it, if there is one such place."""
+        """Return a mistake in a copy with the place that mentions it, if there is one such
+        place."""
         primary = problem.diagnostic().primary
         if primary is None:
             return problem
@@ -106,7 +107,7 @@ class Copies:
         return MistakeOfUse(problem, *places[0]) if len(places) == 1 else problem
 
     def _own_mentions(self, expr: Expr, inside: Mapping[str, Var], *, is_shared: bool) -> Expr:
-        """Give the expression with a copy of its own for each mention; `inside` are the copies in
+        """Return the expression with a copy of its own for each mention; `inside` are the copies in
         which it stands."""
 
         def change(node: Expr) -> Expr:
@@ -131,7 +132,7 @@ class Copies:
         return copies[mention.name]
 
     def _made(self, name: str, copies: Mapping[str, Var], *, is_shared: bool) -> Function:
-        """Give a copy of an open function, with holes for its type parameters."""
+        """Return a copy of an open function, with holes for its type parameters."""
         function = self._opened.group(name)[name]
         holes = Substitution({}, {})
         for param in function.type_params:
@@ -154,7 +155,7 @@ class MistakeOfUse:
     place: Span
 
     def diagnostic(self) -> Diagnostic:
-        """Give the mistake as data."""
+        """Return the mistake as data."""
         found = self.problem.diagnostic()
         use = Label(self.place, f"`{self.function}` is used here")
         return replace(found, secondary=(*found.secondary, use))
@@ -179,11 +180,11 @@ class Instances:
         self.functions: Final[dict[str, Function]] = {}
 
     def others(self, name: str) -> list[str]:
-        """Give the names of the functions that stand for one beside that of its own name."""
+        """Return the names of the functions that stand for one beside that of its own name."""
         return self._others.get(name, [])
 
     def lift(self, function: Function, groups: Sequence[tuple[str, ...]]) -> Function:
-        """Give a typed function without the copies at its head that need nothing of it."""
+        """Return a typed function without the copies at its head that need nothing of it."""
         body = function.body
         kept: list[LetBlock] = []
         blocks = spine(body)[0][: len(groups)]
@@ -206,7 +207,7 @@ class Instances:
     def _globals(
         self, names: tuple[str, ...], bound: list[Var], functions: list[Function]
     ) -> dict[Var, Expr]:
-        """Give global functions for a group of copies: those that are there, or new ones."""
+        """Return global functions for a group of copies: those that are there, or new ones."""
         found = self._known.setdefault(names, [])
         for known in found:
             mentions = _mentions(bound, known)
@@ -239,7 +240,7 @@ def _mentions(bound: list[Var], names: tuple[str, ...]) -> dict[Var, Expr]:
 
 
 def _is_closed(functions: list[Function], bound: list[Var]) -> bool:
-    """Tell whether functions mention nothing but each other and global functions."""
+    """Return whether functions mention nothing but each other and global functions."""
     if any(var not in bound for f in functions for var in free_vars(f)):
         return False
     return not any(

@@ -17,26 +17,26 @@ Kind: TypeAlias = Callable[[Any], Any]
 
 
 def optional(kind: Kind) -> Kind:
-    """Give the kind that None is of, too."""
+    """Return the kind that None is of, too."""
     return lambda value: None if value is None else kind(value)
 
 
 def flag(value: Any) -> bool:
-    """Give True or False."""
+    """Return True or False."""
     if isinstance(value, bool):
         return value
     raise TypeError("it is True or False")
 
 
 def flags(value: Any) -> tuple[bool, ...]:
-    """Give a tuple of truths."""
+    """Return a tuple of truths."""
     if isinstance(value, tuple | list):
         return tuple(map(flag, value))
     raise TypeError("it is a tuple of True and False")
 
 
 def text(value: Any) -> str:
-    """Give a string."""
+    """Return a string."""
     if isinstance(value, str):
         return value
     raise TypeError("it is a string")
@@ -50,7 +50,7 @@ def texts(value: Any) -> tuple[str, ...]:
 
 
 def word(*known: str) -> Kind:
-    """Give the kind of one of some words."""
+    """Return the kind of one of some words."""
 
     def kind(value: Any) -> str:
         if isinstance(value, str) and value in known:
@@ -70,21 +70,21 @@ def named(value: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def dtype(value: Any) -> DType:
-    """Give a dtype."""
+    """Return a dtype."""
     if isinstance(value, DType):
         return value
     raise TypeError("it is a dtype")
 
 
 def static(value: Any) -> Any:
-    """Give a constant dim as a plain integer and anything else as it is."""
+    """Return a constant dim as a plain integer and anything else as it is."""
     if isinstance(value, Dim) and value.constant is not None:
         return value.constant
     return value
 
 
 def whole(value: Any) -> int:
-    """Give an integer that is known."""
+    """Return an integer that is known."""
     value = static(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -92,7 +92,7 @@ def whole(value: Any) -> int:
 
 
 def axis(value: Any) -> int:
-    """Give the number of a dim, counted from the end if negative."""
+    """Return the number of a dim, counted from the end if negative."""
     value = static(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
@@ -100,12 +100,12 @@ def axis(value: Any) -> int:
 
 
 def axes(value: Any) -> tuple[int, ...]:
-    """Give the numbers of one dim or of several."""
+    """Return the numbers of one dim or of several."""
     return tuple(map(axis, value)) if isinstance(value, tuple | list) else (axis(value),)
 
 
 def size(value: Any) -> int | Dim:
-    """Give a number that is a size."""
+    """Return a number that is a size."""
     value = static(value)
     if isinstance(value, int | Dim) and not isinstance(value, bool):
         return value
@@ -113,12 +113,12 @@ def size(value: Any) -> int | Dim:
 
 
 def sizes(value: Any) -> tuple[int | Dim, ...]:
-    """Give one size or several as a tuple."""
+    """Return one size or several as a tuple."""
     return tuple(map(size, value)) if isinstance(value, tuple | list) else (size(value),)
 
 
 def at_least(least: int, kind: Kind) -> Kind:
-    """Give the kind whose numbers, if they are known, are not below `least`."""
+    """Return the kind whose numbers, if they are known, are not below `least`."""
 
     def convert(value: Any) -> Any:
         found = kind(value)
@@ -131,7 +131,7 @@ def at_least(least: int, kind: Kind) -> Kind:
 
 
 def single(value: Any) -> tuple[int | Dim]:
-    """Give one number as a tuple: the normal form of the arguments of 1-d windows."""
+    """Return one number as a tuple: the normal form of the arguments of 1-d windows."""
     found = sizes(value)
     if len(found) != 1:
         raise TypeError("it is one integer")
@@ -139,7 +139,7 @@ def single(value: Any) -> tuple[int | Dim]:
 
 
 def pair_of(part: Kind) -> Kind:
-    """Give the kind of `(v, v)` for one value, a pair as it is."""
+    """Return the kind of `(v, v)` for one value, a pair as it is."""
 
     def kind(value: Any) -> tuple[Any, Any]:
         items = tuple(value) if isinstance(value, tuple | list) else (value,)
@@ -155,7 +155,7 @@ pair = pair_of(size)
 
 
 def tuple_of(part: Kind) -> Kind:
-    """Give the kind of the tuples whose items are all of one kind."""
+    """Return the kind of the tuples whose items are all of one kind."""
 
     def convert(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, tuple | list):
@@ -166,7 +166,7 @@ def tuple_of(part: Kind) -> Kind:
 
 
 def dim(value: Any) -> Dim:
-    """Give a size as a dim."""
+    """Return a size as a dim."""
     return Dim.of(size(value))
 
 
@@ -178,7 +178,7 @@ def factors(value: Any) -> tuple[Dim, Dim]:
 
 
 def shape(value: Any) -> tuple[Dim, ...]:
-    """Give a shape as a tuple of dims: the normal form of every size attribute."""
+    """Return a shape as a tuple of dims: the normal form of every size attribute."""
     items = value if isinstance(value, tuple | list) else (value,)
     try:
         return tuple(map(dim, items))
@@ -187,7 +187,7 @@ def shape(value: Any) -> tuple[Dim, ...]:
 
 
 def number(value: Any) -> float | Dim:
-    """Give a number, which may be a size."""
+    """Return a number, which may be a size."""
     value = static(value)
     if isinstance(value, int | float | Dim) and not isinstance(value, bool):
         return value
@@ -195,12 +195,12 @@ def number(value: Any) -> float | Dim:
 
 
 def scalar(value: Any) -> bool | float | Dim:
-    """Give a number or a truth."""
+    """Return a number or a truth."""
     return value if isinstance(value, bool) else number(value)
 
 
 def real(value: Any) -> float:
-    """Give a number that is known, as a float."""
+    """Return a number that is known, as a float."""
     value = static(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:

@@ -25,7 +25,7 @@ class WrongAttribute(TypeError):  # noqa: N818  becomes a diagnostic at the call
 
 
 def bind_attrs(op: Op, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give all attributes of a call, in the order of the signature, defaults filled in and each
+    """Return all attributes of a call, in the order of the signature, defaults filled in and each
     in its normal form. Raises WrongAttribute."""
     check_names(op, attrs, op.attributes)
     return {p.name: bind_attr(op, p, attrs) for p in op.attributes}
@@ -46,7 +46,7 @@ def check_names(op: Op, attrs: Mapping[str, Any], params: Sequence[Param]) -> No
 
 
 def bind_attr(op: Op, param: Param, attrs: Mapping[str, Any]) -> Any:
-    """Give one attribute of a call in its normal form. Raises WrongAttribute."""
+    """Return one attribute of a call in its normal form. Raises WrongAttribute."""
     value = attrs.get(param.name, param.default)
     if value is Missing.MODE:
         return False
@@ -58,7 +58,7 @@ def bind_attr(op: Op, param: Param, attrs: Mapping[str, Any]) -> Any:
 
 
 def attribute_text(value: Any) -> str:
-    """Give the value of an attribute as a message shows it."""
+    """Return the value of an attribute as a message shows it."""
     match value:
         case tuple():
             inside = ", ".join(map(attribute_text, value))

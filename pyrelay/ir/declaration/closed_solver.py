@@ -31,11 +31,11 @@ class Settled:
         return True
 
     def resolve(self, ty: Type) -> Type:
-        """Give the type: there is nothing left to fill in."""
+        """Return the type: there is nothing left to fill in."""
         return ty
 
     def resolve_dim(self, dim: Dim) -> Dim:
-        """Give the dim: there is nothing left to fill in."""
+        """Return the dim: there is nothing left to fill in."""
         return dim
 
     def is_found_running(self, dim: Dim) -> bool:
@@ -62,5 +62,5 @@ class ClosedSolver(Settled):
             raise Clash(f"{left} is not {right}")
 
     def fresh_dim(self, hint: str) -> Dim:
-        """Give a size of a new name."""
+        """Return a size of a new name."""
         return Dim.of(self._names.fresh(hint))

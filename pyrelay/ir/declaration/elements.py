@@ -45,11 +45,11 @@ class Source(Protocol):
         ...
 
     def __call__(self, *index: Dim) -> Any:
-        """Give the element at coordinates that lie inside."""
+        """Return the element at coordinates that lie inside."""
         ...
 
     def within(self, index: Sequence[Dim], inside: Any, otherwise: Any) -> Any:
-        """Give the element at coordinates where the bool value `inside` holds, else `otherwise`;
+        """Return the element at coordinates where the bool value `inside` holds, else `otherwise`;
         nothing is read where it does not hold, so the coordinates may then lie anywhere."""
         ...
 
@@ -58,18 +58,18 @@ class Elements(Scalars, Protocol):
     """The arithmetic of values, and the ways between values and places."""
 
     def number(self, coordinate: Dim, /) -> Any:
-        """Give a coordinate, a size or an integer as an int64 value."""
+        """Return a coordinate, a size or an integer as an int64 value."""
         ...
 
     def constant(self, value: float, dtype: DType, /) -> Any:
-        """Give a number in a dtype; `const` gives it in that of the result."""
+        """Return a number in a dtype; `const` gives it in that of the result."""
         return self.cast(self.const(value), dtype)
 
     def coordinate(self, value: Any, size: Dim, /) -> Dim:
-        """Give an integer value as a coordinate of a dim of this size; negative values count from
+        """Return an integer value as a coordinate of a dim of this size; negative values count from
         the end. The body promises that the result lies inside."""
         ...
 
     def bits(self, a: Any, operator: str, b: Any, /) -> Any:
-        """Give `a operator b` of two integer values, `operator` one of `& | ^ << >>`."""
+        """Return `a operator b` of two integer values, `operator` one of `& | ^ << >>`."""
         ...

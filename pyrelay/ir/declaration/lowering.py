@@ -159,7 +159,7 @@ class Library:
 
     @staticmethod
     def updating(body: Callable[..., Any], in_place: Callable[..., Any], fused: Fused) -> Library:
-        """Give the lowering of an operator that changes elements of its first operand."""
+        """Return the lowering of an operator that changes elements of its first operand."""
         return Library(body, is_fresh=True, overwrites=0, in_place=in_place, fused=fused)
 
 
@@ -178,7 +178,7 @@ Inside: TypeAlias = Elementwise | MadeOf | Scatter | Pointwise | Reduction | Con
 
 
 def inside(lowering: Lowering) -> Inside | None:
-    """Give what an operator is inside a kernel of our own; None for one that is always called.
+    """Return what an operator is inside a kernel of our own; None for one that is always called.
 
     A `Reduction` or `Contraction` is given where it is itself what the kernel does: sums of
     products are then written as `Contraction.fused` says, if it does for the call at hand.

@@ -10,7 +10,7 @@ from ..op import Holder, Missing, Op
 
 @lru_cache
 def signature(op: Op) -> inspect.Signature:
-    """Give an operator's parameters as Python sees them: operands, then attributes.
+    """Return an operator's parameters as Python sees them: operands, then attributes.
 
     What must be given and stands behind a default is passed by name, and so is a key, which no
     function of torch has.

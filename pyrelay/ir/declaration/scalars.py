@@ -73,34 +73,34 @@ class Scalars(Protocol):
     def cast(self, a: Any, dtype: Any, /) -> Any: ...
 
     def sub_product(self, a: Any, b: Any, c: Any, /) -> Any:
-        """Give `a - b * c`."""
+        """Return `a - b * c`."""
         return self.sub(a, self.mul(b, c))
 
     def relu(self, a: Any, /) -> Any:
-        """Give the larger of the value and 0."""
+        """Return the larger of the value and 0."""
         return self.maximum(a, self.const(0))
 
     def leaky_relu(self, a: Any, slope: float, /) -> Any:
-        """Give the value where it is positive, else it times the slope."""
+        """Return the value where it is positive, else it times the slope."""
         return self.where(self.gt(a, self.const(0.0)), a, self.mul(a, self.const(slope)))
 
     def elu(self, a: Any, alpha: float, /) -> Any:
-        """Give the value where it is positive, else `alpha * expm1(a)`."""
+        """Return the value where it is positive, else `alpha * expm1(a)`."""
         # The arm not taken is kept at 0, where a large exponential cannot overflow.
         below = self.expm1(self.minimum(a, self.const(0.0)))
         return self.where(self.gt(a, self.const(0.0)), a, self.mul(self.const(alpha), below))
 
     def gelu(self, a: Any, approximate: str, /) -> Any:
-        """Give the value times the normal distribution function at it, or, for "tanh", times an
+        """Return the value times the normal distribution function at it, or, for "tanh", times an
         approximation of it."""
         return self.mul(a, _normal_share(self, a, approximate))
 
     def silu(self, a: Any, /) -> Any:
-        """Give the value times its sigmoid."""
+        """Return the value times its sigmoid."""
         return self.mul(a, self.sigmoid(a))
 
     def softplus(self, a: Any, beta: float, threshold: float, /) -> Any:
-        """Give `log1p(exp(beta * a)) / beta`; the value itself where `beta * a > threshold`."""
+        """Return `log1p(exp(beta * a)) / beta`; the value itself where `beta * a > threshold`."""
         scaled = self.mul(a, self.const(beta))
         soft = self.div(self.log1p(self.exp(scaled)), self.const(beta))
         return self.where(self.gt(scaled, self.const(threshold)), a, soft)
@@ -130,28 +130,28 @@ class Scalars(Protocol):
         return self.where(self.lt(a, self.const(0.0)), self.neg(found), found)
 
     def tanh_grad(self, g: Any, y: Any, /) -> Any:
-        """Give `g` times the derivative of `tanh` where its value is `y`."""
+        """Return `g` times the derivative of `tanh` where its value is `y`."""
         return self.mul(g, self.sub(self.const(1.0), self.mul(y, y)))
 
     def sigmoid_grad(self, g: Any, y: Any, /) -> Any:
-        """Give `g` times the derivative of `sigmoid` where its value is `y`."""
+        """Return `g` times the derivative of `sigmoid` where its value is `y`."""
         return self.mul(g, self.mul(y, self.sub(self.const(1.0), y)))
 
     def relu_grad(self, g: Any, y: Any, /) -> Any:
-        """Give `g` where the value `y` of `relu` is positive, else 0."""
+        """Return `g` where the value `y` of `relu` is positive, else 0."""
         return self.where(self.le(y, self.const(0.0)), self.const(0.0), g)
 
     def leaky_relu_grad(self, g: Any, a: Any, slope: float, /) -> Any:
-        """Give `g` times the derivative of `leaky_relu` at `a`."""
+        """Return `g` times the derivative of `leaky_relu` at `a`."""
         return self.where(self.gt(a, self.const(0.0)), g, self.mul(g, self.const(slope)))
 
     def elu_grad(self, g: Any, a: Any, alpha: float, /) -> Any:
-        """Give `g` times the derivative of `elu` at `a`."""
+        """Return `g` times the derivative of `elu` at `a`."""
         slope = self.mul(self.const(alpha), self.exp(self.minimum(a, self.const(0.0))))
         return self.where(self.gt(a, self.const(0.0)), g, self.mul(g, slope))
 
     def gelu_grad(self, g: Any, a: Any, approximate: str, /) -> Any:
-        """Give `g` times the derivative of `gelu` at `a`."""
+        """Return `g` times the derivative of `gelu` at `a`."""
         share = _normal_share(self, a, approximate)
         square = self.mul(a, a)
         if approximate == "none":
@@ -164,20 +164,20 @@ class Scalars(Protocol):
         return self.mul(g, self.add(share, self.mul(a, density)))
 
     def silu_grad(self, g: Any, a: Any, /) -> Any:
-        """Give `g` times the derivative of `silu` at `a`."""
+        """Return `g` times the derivative of `silu` at `a`."""
         share = self.sigmoid(a)
         rest = self.mul(a, self.sub(self.const(1.0), share))
         return self.mul(g, self.mul(share, self.add(self.const(1.0), rest)))
 
     def softplus_grad(self, g: Any, a: Any, beta: float, threshold: float, /) -> Any:
-        """Give `g` times the derivative of `softplus` at `a`."""
+        """Return `g` times the derivative of `softplus` at `a`."""
         scaled = self.mul(a, self.const(beta))
         linear = self.gt(scaled, self.const(threshold))
         return self.where(linear, g, self.mul(g, self.sigmoid(scaled)))
 
 
 def compute_dtype(types: Sequence[Type]) -> DType:
-    """Give the dtype in which a pointwise body computes its constants: the operands' float dtype,
+    """Return the dtype in which a pointwise body computes its constants: the operands' float dtype,
     else that of the last operand (the first may be the condition of a `where`)."""
     given = [t for t in types if t != UNIT]  # the empty tuple stands for an omitted operand
     dtypes = [int64 if isinstance(t, SizeType) else known_dtype(t) for t in given]
@@ -190,7 +190,7 @@ def _log_of_double(k: Scalars, a: Any) -> Any:
 
 
 def _normal_share(k: Scalars, a: Any, approximate: str) -> Any:
-    """Give the normal distribution function at `a`, or its approximation."""
+    """Return the normal distribution function at `a`, or its approximation."""
     if approximate == "none":
         bent = k.erf(k.mul(a, k.const(_ROOT_HALF)))
     else:

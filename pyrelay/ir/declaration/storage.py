@@ -11,7 +11,7 @@ from ..op import Contraction, Host, Library, Op, Pointwise, Reduction, View
 
 @lru_cache(maxsize=1024)
 def makes_storage(op: Op) -> bool:
-    """Tell whether results of the operator never share storage with an operand, or with anything
+    """Return whether results of the operator never share storage with an operand, or with anything
     else that lives on."""
     match op.lowering:
         case Library(is_fresh=is_fresh) | Reduction(is_fresh=is_fresh):
@@ -25,12 +25,12 @@ def makes_storage(op: Op) -> bool:
 
 
 def overwritten_operand(op: Op) -> int | None:
-    """Give the operand into which an operator can write its result, if there is one."""
+    """Return the operand into which an operator can write its result, if there is one."""
     return op.lowering.overwrites if isinstance(op.lowering, Library) else None
 
 
 def _computes(body: Callable[..., Any], count: int) -> bool:
-    """Tell whether a pointwise body never gives an operand as it came."""
+    """Return whether a pointwise body never gives an operand as it came."""
     args = [_Operand() for _ in range(count)]
     try:
         return body(_Probe(), *args) not in args

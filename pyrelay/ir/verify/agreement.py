@@ -51,7 +51,7 @@ class Agreement(Settled):
         self._differences.append(left - right)
 
     def dims(self, left: Dim, right: Dim) -> bool:
-        """Tell whether two dims agree."""
+        """Return whether two dims agree."""
         if left == right:
             return True
         difference = left.rename(self._equal) - right.rename(self._equal)
@@ -63,7 +63,7 @@ class Agreement(Settled):
         return any(difference in (d, -d) for d in known)
 
     def types(self, left: Type, right: Type) -> bool:
-        """Tell whether two types agree. Types nest as deep as a user writes, so this recurses."""
+        """Return whether two types agree. Types nest as deep as a user writes, so this recurses."""
         if left == right:
             return True
         match left, right:
@@ -112,5 +112,5 @@ class Agreement(Settled):
             raise Clash(f"{left} is not {right}")
 
     def fresh_dim(self, hint: str) -> Dim:
-        """Give a size that agrees with any: only the running program knows it."""
+        """Return a size that agrees with any: only the running program knows it."""
         return Dim.of(f"{hint}?")

@@ -60,7 +60,7 @@ def in_scope(scene: Scene) -> Iterator[Finding]:
 
 
 def _scoped(node: Expr) -> list[_Step]:
-    """Give the children of a node in order, with the scopes they stand in."""
+    """Return the children of a node in order, with the scopes they stand in."""
     match node:
         case Function(params, body):
             return [(True, params), body, (False, params)]
@@ -98,7 +98,7 @@ def has_spans(scene: Scene) -> Iterator[Finding]:
 
 
 def patterns(scene: Scene) -> Iterator[Pattern]:
-    """Give every pattern in a function."""
+    """Return every pattern in a function."""
     pending = [c.pattern for n in scene.nodes if isinstance(n, Match) for c in n.clauses]
     while pending:
         pattern = pending.pop()

@@ -157,7 +157,7 @@ def _arguments(scene: Scene, node: Call, callee: FnType) -> Iterator[Finding]:
 
 
 def callee_type(scene: Scene, call: Call) -> FnType | str:
-    """Give the type of what is called, instantiated by the call; or why there is none."""
+    """Return the type of what is called, instantiated by the call; or why there is none."""
     match call.callee:
         case GlobalVar(name):
             function = scene.module.functions[name]
@@ -191,7 +191,7 @@ def _constructor_type(scene: Scene, call: Call, adt: str, name: str) -> FnType |
 
 
 def _fields(scene: Scene, ty: AdtType, name: str) -> tuple[Type, ...]:
-    """Give the types of a constructor's fields in a value of type `ty`.
+    """Return the types of a constructor's fields in a value of type `ty`.
 
     A size that the data type does not quantify belongs to each value: it agrees with any.
     """

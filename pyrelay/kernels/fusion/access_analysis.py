@@ -37,7 +37,7 @@ class Look:
 
 
 def own_domain(item: Item) -> Domain:
-    """Give the places that a value goes over if it is alone."""
+    """Return the places that a value goes over if it is alone."""
     match item.role, item.value:
         case Role.REDUCTION, Call() as call:
             found = reduced_of(item.var, call)

@@ -64,7 +64,7 @@ class Functions:
         self._count = 0
 
     def name(self, function: Function) -> str:
-        """Give the name of a function, which is new unless an equal one is there."""
+        """Return the name of a function, which is new unless an equal one is there."""
         digest = structural_hash(function)
         if digest not in self._known:
             self._known[digest] = self._fresh()
@@ -80,7 +80,7 @@ class Functions:
 
 
 def call_of(name: str, closed: Closed) -> tuple[Binding, ...]:
-    """Give the bindings that call a function by its name and take its results apart."""
+    """Return the bindings that call a function by its name and take its results apart."""
     function = closed.function
     ty = function.result
     span = function.span
@@ -104,7 +104,7 @@ def close(
     assumptions: Sequence[Assumption],
     span: Span,
 ) -> Closed:
-    """Give bindings as a closed function of `inputs`, which are all that they read.
+    """Return bindings as a closed function of `inputs`, which are all that they read.
 
     `assumptions` are those of the function they stood in.
     """
@@ -173,7 +173,8 @@ def _copied(value: Expr, copies: Mapping[Expr, Expr]) -> Expr:
 
 
 def _blocks(code: Sequence[Binding]) -> list[tuple[Flavour, list[Binding]]]:
-    """Give bindings as runs of pure ones and of those without a value, which are for an effect."""
+    """Return bindings as runs of pure ones and of those without a value, which are for an
+    effect."""
     blocks: list[tuple[Flavour, list[Binding]]] = []
     for binding in code:
         flavour = Flavour.IMPURE if binding.var.ty == UNIT else Flavour.PURE

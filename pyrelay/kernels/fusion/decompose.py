@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def decompose(module: Module, entry: str) -> Module:
-    """Give a module in A-normal form with composite operators written out and simplified."""
+    """Return a module in A-normal form with composite operators written out and simplified."""
     names = Names()
     functions = {
         n: f if takes_found_sizes_as_equal(module, f) else _Decompose(module, names).walked(f)
@@ -90,7 +90,7 @@ class _Decompose(Rewriter):
         self.let(binding.var, self.atom(result.atom), code)
 
     def _written(self, var: Var, value: Expr, builder: Builder) -> Value | None:
-        """Give a call in other operators, if it is better so."""
+        """Return a call in other operators, if it is better so."""
         if not isinstance(value, Call) or not all(map(is_atom, value.args)):
             return None
         made = _made_of(value)

@@ -36,7 +36,7 @@ KINDS: Final = {
 
 
 def why_outside(value: Expr) -> str:
-    """Give why what is evaluated as it stands is not part of a kernel."""
+    """Return why what is evaluated as it stands is not part of a kernel."""
     match value:
         case Call(Op() as op):
             return f"`{op.name}` is called, not fused"
@@ -51,7 +51,7 @@ def why_outside(value: Expr) -> str:
 
 
 def misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
-    """Give why a value does not fit into the loop of a group, if it does not."""
+    """Return why a value does not fit into the loop of a group, if it does not."""
     domain = cluster.domain
     match cluster.kind, item.role:
         case None | Kind.SCATTER, _:
@@ -75,13 +75,13 @@ def misfit(item: Item, cluster: Cluster, own: Domain) -> str | None:
 
 
 def _may_add(item: Item, cluster: Cluster) -> bool:
-    """Tell whether a group may have one more sum of products."""
+    """Return whether a group may have one more sum of products."""
     space = space_of_item(item)
     return space is not None and space == cluster.space and len(cluster.products) < MOST_SUMS
 
 
 def why_apart(item: Item, cluster: Cluster) -> str:
-    """Give why a sum of products is not in the kernel of another that reads the same."""
+    """Return why a sum of products is not in the kernel of another that reads the same."""
     space = space_of_item(item)
     if space is None or space != cluster.space:
         return "its rows or columns are others"
@@ -91,8 +91,8 @@ def why_apart(item: Item, cluster: Cluster) -> str:
 
 
 def _goes_along(item: Item, cluster: Cluster) -> bool:
-    """Tell whether a sum of products can be made with the reductions of a group, in one loop: they
-    are all that the group goes over all places for."""
+    """Return whether a sum of products can be made with the reductions of a group, in one loop:
+    they are all that the group goes over all places for."""
     found = _product(item)
     if cluster.has_whole or cluster.is_staged or space_of(found) is None:
         return False
@@ -100,7 +100,7 @@ def _goes_along(item: Item, cluster: Cluster) -> bool:
 
 
 def _kept_with(found: Product, own: Domain) -> Domain | None:
-    """Give the places of the result of a sum of products with those dims reduced that a reduction
+    """Return the places of the result of a sum of products with those dims reduced that a reduction
     beside it does not keep."""
     space = space_of(found)
     assert space is not None
@@ -123,7 +123,7 @@ def take_sum(item: Item, cluster: Cluster) -> None:
 
 
 def reduced_domain(cluster: Cluster, own: Domain, *, of_sums: bool) -> Domain | str:
-    """Give the places of a group of sums of products in which a reduction over `own` is made too:
+    """Return the places of a group of sums of products in which a reduction over `own` is made too:
     of what is made of the sums, or else beside them. Says why not, if it is not."""
     if not of_sums:
         found = (_kept_with(p, own) for p in cluster.products if cluster.space is not None)
@@ -152,7 +152,7 @@ Loop: TypeAlias = tuple[Dim, Dim]
 
 
 def loops_of(item: Item, own: Domain) -> tuple[Loop, ...]:
-    """Give the loops in which a value can be made, of those that another may be made in too."""
+    """Return the loops in which a value can be made, of those that another may be made in too."""
     match item.role:
         case Role.REDUCTION:
             reduced = product(tuple(own.shape[i] for i in own.reduced))
@@ -168,7 +168,7 @@ def loops_of(item: Item, own: Domain) -> tuple[Loop, ...]:
 
 
 def why_not_overwritten(target: Var, cluster: Cluster, look: Look) -> str | None:
-    """Give why a group may not overwrite a parameter, for all that it and its value read."""
+    """Return why a group may not overwrite a parameter, for all that it and its value read."""
     if not look.own.get(target, True) or not cluster.reads.get(target, True):
         return "it overwrites what is read at other places"
     is_whole = cluster.domain.is_whole(shape_of(type_of(target)))
@@ -180,7 +180,7 @@ def why_not_overwritten(target: Var, cluster: Cluster, look: Look) -> str | None
 
 
 def _is_read_on(target: Var, cluster: Cluster) -> bool:
-    """Tell whether what is read of a parameter for each kept place may be in what is computed for
+    """Return whether what is read of a parameter for each kept place may be in what is computed for
     each place: by programs that do not wait for the one that overwrites it."""
     made = {m.var for m in cluster.members} & cluster.whole_reads
     is_kept = any(not cluster.domain.is_whole(shape_of(type_of(v))) for v in made)
@@ -188,7 +188,7 @@ def _is_read_on(target: Var, cluster: Cluster) -> bool:
 
 
 def joined(other: Cluster, cluster: Cluster) -> tuple[Kind, Domain] | None:
-    """Give the kind and the places of two groups made one, if that may be."""
+    """Return the kind and the places of two groups made one, if that may be."""
     match other.kind, cluster.kind:
         case Kind.ROWS, Kind.ROWS if other.domain.merged == cluster.domain.merged:
             return Kind.ROWS, cluster.domain
@@ -211,7 +211,7 @@ def joined(other: Cluster, cluster: Cluster) -> tuple[Kind, Domain] | None:
 
 
 def space_of_item(item: Item) -> Space | None:
-    """Give the places that a sum of products is over; None where it is not one of matrices."""
+    """Return the places that a sum of products is over; None where it is not one of matrices."""
     return space_of(_product(item))
 
 

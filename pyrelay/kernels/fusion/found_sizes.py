@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def takes_found_sizes_as_equal(module: Module, function: Function) -> bool:
-    """Tell whether the types in a function agree only if sizes that it finds are equal: they would
-    not if it quantified them."""
+    """Return whether the types in a function agree only if sizes that it finds are equal: they
+    would not if it quantified them."""
     nodes = tuple(post_order(function))
     functions = (n for n in nodes if isinstance(n, Function))
     known = {p.name for f in functions for p in f.type_params if isinstance(p, DimVar)}
@@ -39,7 +39,7 @@ def takes_found_sizes_as_equal(module: Module, function: Function) -> bool:
 
 
 def _tells(node: Expr | Pattern) -> bool:
-    """Tell whether a node is one that finds a size itself, or the function, whose type does not
+    """Return whether a node is one that finds a size itself, or the function, whose type does not
     quantify it."""
     match node:
         case Function():

@@ -141,7 +141,7 @@ class _Fuse(Rewriter):
 
 
 def _with_named_constants(value: Expr, items: list[Item]) -> Expr:
-    """Give a call of an operator with tensors that are constants under names, as kernels take
+    """Return a call of an operator with tensors that are constants under names, as kernels take
     them."""
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return value
@@ -167,7 +167,7 @@ class _Known:
         self._parts: Final[dict[tuple[Expr, int], Var]] = {}
 
     def same(self, var: Var, value: Expr) -> Var | None:
-        """Give the variable that holds a value already; None if the value is new."""
+        """Return the variable that holds a value already; None if the value is new."""
         match value:
             case RefRead(ref):
                 found = self._reads.setdefault(ref, var)
@@ -262,7 +262,7 @@ class _Emission:
 
 
 def needed_elsewhere(function: Function) -> frozenset[Var]:
-    """Give the variables that are used in another body than the one that binds them, or end it.
+    """Return the variables that are used in another body than the one that binds them, or end it.
 
     A block of recursive functions ends one body and begins another.
     """
@@ -286,7 +286,7 @@ def needed_elsewhere(function: Function) -> frozenset[Var]:
 
 
 def _mentions(value: Expr, bodies: list[Expr]) -> Iterator[Expr]:
-    """Give the atoms that a value itself mentions; the bodies in it go to `bodies`."""
+    """Return the atoms that a value itself mentions; the bodies in it go to `bodies`."""
     match value:
         case Function(body=body):
             bodies.append(body)

@@ -108,7 +108,7 @@ class Grouping:
         return sorted((c for c in self._all if c.into is None), key=lambda c: c.order)
 
     def is_leaf(self, var: Var) -> bool:
-        """Tell whether a variable is computed before whoever reads it: it does not float."""
+        """Return whether a variable is computed before whoever reads it: it does not float."""
         bound = self.bindings.get(var)
         if bound is None or var in self.home:
             return True
@@ -119,7 +119,7 @@ class Grouping:
         )
 
     def home_of(self, leaf: Var) -> Cluster | None:
-        """Give what computes a leaf; None for what comes from outside."""
+        """Return what computes a leaf; None for what comes from outside."""
         while leaf not in self.home:
             bound = self.bindings.get(leaf)
             if not isinstance(bound, TupleGet) or not isinstance(bound.value, Var):
@@ -128,7 +128,7 @@ class Grouping:
         return self.home[leaf].final
 
     def bases(self, var: Var) -> tuple[Var, ...]:
-        """Give the leaves that a variable shows, or is put together of."""
+        """Return the leaves that a variable shows, or is put together of."""
         found: dict[Var, None] = {}
         pending = [var]
         while pending:
@@ -168,7 +168,7 @@ class Grouping:
         return cluster
 
     def _first_user(self, cluster: Cluster) -> float:
-        """Give the lowest order that must come after a group."""
+        """Return the lowest order that must come after a group."""
         place = bisect_right(self._branching, cluster.order)
         if not cluster.is_needed or place == len(self._branching):
             return cluster.first_user
@@ -204,8 +204,8 @@ class Grouping:
             self._place(item, look)
 
     def _floats(self, item: Item, look: Look) -> bool:
-        """Tell whether a value is better computed again wherever it is used, and may be: nothing is
-        written in between that it is made of."""
+        """Return whether a value is better computed again wherever it is used, and may be: nothing
+        is written in between that it is made of."""
         last = self.uses[item.var].last
         if any(self._first_write.get(leaf, last) < last for leaf in look.own):
             return False
@@ -249,7 +249,7 @@ class Grouping:
                 return
 
     def _homes(self, look: Look) -> dict[Cluster, None]:
-        """Give what must be evaluated before a value."""
+        """Return what must be evaluated before a value."""
         found: dict[Cluster, None] = {}
         for leaf in look.own:
             for before in (self.home_of(leaf), self._writer(leaf)):
@@ -258,7 +258,7 @@ class Grouping:
         return found
 
     def _effect_order(self, item: Item) -> int:
-        """Give the order that an effect comes after: of other effects, and of what reads what it
+        """Return the order that an effect comes after: of other effects, and of what reads what it
         overwrites."""
         if item.role is not Role.OVERWRITE:
             return 0
@@ -268,7 +268,7 @@ class Grouping:
         return max((self._barrier, *(c.order for c in readers)))
 
     def _near(self, item: Item, look: Look) -> list[Cluster]:
-        """Give groups that read the same tensors over as many places, the latest first; for a sum
+        """Return groups that read the same tensors over as many places, the latest first; for a sum
         of products those with sums over the same places."""
         key = _space(item, look.domain)
         found: dict[Cluster, None] = {}
@@ -299,7 +299,7 @@ class Grouping:
         return True
 
     def _fits(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
-        """Give how a value is computed over the places of a group, or why it is not."""
+        """Return how a value is computed over the places of a group, or why it is not."""
         why = misfit(item, cluster, look.domain)
         if why is not None:
             return why
@@ -316,7 +316,7 @@ class Grouping:
         return why_not_overwritten(_target(item), cluster, found) or found
 
     def _look_in(self, item: Item, cluster: Cluster, look: Look) -> Look | str:
-        """Give what a value is made of at the places of a group; why it has none there."""
+        """Return what a value is made of at the places of a group; why it has none there."""
         domain = cluster.domain
         if item.role is Role.REDUCTION and cluster.kind is Kind.POINTWISE:
             domain = look.domain
@@ -408,7 +408,7 @@ class Grouping:
             gathered = cluster
 
     def _is_end(self, cluster: Cluster) -> bool:
-        """Tell whether nothing uses what is computed in a group."""
+        """Return whether nothing uses what is computed in a group."""
         outside = (self.uses[m.var].outside for m in cluster.members)
         return self._first_user(cluster) == inf and not any(outside)
 
@@ -422,8 +422,8 @@ _PLACED: Final = (Role.ELEMENT, Role.OVERWRITE)
 
 
 def _space(item: Item, domain: Domain) -> Dim | Space | None:
-    """Give what groups that may be one have in common: how many places they go over, or what their
-    sums of products are over."""
+    """Return what groups that may be one have in common: how many places they go over, or what
+    their sums of products are over."""
     return space_of_item(item) if item.role is Role.PRODUCT else product(domain.shape)
 
 
@@ -435,7 +435,7 @@ def _target(item: Item) -> Var:
 
 
 def _around(var: Var, bindings: Mapping[Var, Expr]) -> tuple[Var, ...]:
-    """Give a variable and the tuples that it is a part of."""
+    """Return a variable and the tuples that it is a part of."""
     found = [var]
     while isinstance(bound := bindings.get(found[-1]), TupleGet) and isinstance(bound.value, Var):
         found.append(bound.value)

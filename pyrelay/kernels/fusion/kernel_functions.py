@@ -63,7 +63,7 @@ class Extraction:
         self._stored.setdefault(base, []).append(leaf)
 
     def kernel(self, cluster: Cluster) -> Closed:
-        """Give the kernel function of a group."""
+        """Return the kernel function of a group."""
         members = sorted(cluster.members, key=lambda m: self._grouping.position[m.var])
         results = [v for m in members for v in self._stored.get(m.var, ())]
         wanted = [*(m.var for m in members), *results]
@@ -77,8 +77,8 @@ class Extraction:
     def _code(
         self, cluster: Cluster, wanted: Sequence[Var], direct: frozenset[Var]
     ) -> tuple[list[Var], list[Var]]:
-        """Give the variables that a group reads, and those that are bound in it, in order: views of
-        what is read `direct`ly as well are, so that nothing is read in two ways."""
+        """Return the variables that a group reads, and those that are bound in it, in order: views
+        of what is read `direct`ly as well are, so that nothing is read in two ways."""
         grouping = self._grouping
         own = {m.var for m in cluster.members}
         inputs: dict[Var, None] = {}
@@ -105,7 +105,8 @@ class Extraction:
         return list(inputs), sorted(inner, key=position.__getitem__)
 
     def _is_view_of(self, var: Var, read: frozenset[Var]) -> bool:
-        """Tell whether a variable is a view of one of those that are read, through views alone."""
+        """Return whether a variable is a view of one of those that are read, through views
+        alone."""
         grouping = self._grouping
         while grouping.roles.get(var) is Role.VIEW:
             operand = next(iter(children(grouping.bindings[var])), None)
@@ -117,7 +118,7 @@ class Extraction:
         return False
 
     def _is_inside(self, var: Var, cluster: Cluster) -> bool:
-        """Tell whether a value that is no leaf is computed in a group: all but views of what is
+        """Return whether a value that is no leaf is computed in a group: all but views of what is
         stored elsewhere whose places take divisions to find."""
         grouping = self._grouping
         if grouping.roles[var] is not Role.VIEW:
@@ -135,7 +136,7 @@ class Extraction:
         return self._affine[var]
 
     def _shows_leaf(self, var: Var) -> bool:
-        """Tell whether a view is one of a leaf, through views alone."""
+        """Return whether a view is one of a leaf, through views alone."""
         grouping = self._grouping
         while not grouping.is_leaf(var):
             value = grouping.bindings[var]

@@ -68,7 +68,7 @@ class Item:
 
 
 def role_of(var: Var, value: Expr) -> Role:
-    """Give what a binding in A-normal form is."""
+    """Return what a binding in A-normal form is."""
     match value:
         case Call(Op() as op):
             return _role_of_call(op, var, value)
@@ -105,12 +105,12 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
 
 
 def _reduces(call: Call) -> bool:
-    """Tell whether a reduction has something to reduce: a tensor that is no number."""
+    """Return whether a reduction has something to reduce: a tensor that is no number."""
     return isinstance(call.args[0], Var) and bool(shape_of(type_of(call.args[0])))
 
 
 def is_tensors(ty: Type) -> bool:
-    """Tell whether a value is a tensor or an integer, or a tuple of such."""
+    """Return whether a value is a tensor or an integer, or a tuple of such."""
     pending = [ty]
     while pending:
         match pending.pop():
@@ -124,14 +124,14 @@ def is_tensors(ty: Type) -> bool:
 
 
 def _is_one_shape(ty: Type) -> bool:
-    """Tell whether a result is a tensor, or several of one shape."""
+    """Return whether a result is a tensor, or several of one shape."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     shapes = {f.shape for f in fields if isinstance(f, TensorType)}
     return len(shapes) == 1 and all(isinstance(f, TensorType) for f in fields)
 
 
 def is_host_number(call: Call) -> bool:
-    """Tell whether a call computes an integer or bool of numbers, which may steer the program: at
+    """Return whether a call computes an integer or bool of numbers, which may steer the program: at
     run time these are Python's own. So is one that is cast from a float."""
     types = [type_of(call), *(type_of(a) for a in call.args if call.callee is not cast)]
     return all(
@@ -166,7 +166,7 @@ class Uses:
 
 
 def uses_of(items: Sequence[Item], needed: Iterable[Var]) -> dict[Var, Uses]:
-    """Give the users of every variable; `needed` are used after the items."""
+    """Return the users of every variable; `needed` are used after the items."""
     found: dict[Var, Uses] = {var: Uses(1, outside=True, last=len(items)) for var in needed}
     for position, item in reversed(list(enumerate(items))):
         own = found.setdefault(item.var, Uses())
@@ -185,8 +185,8 @@ def uses_of(items: Sequence[Item], needed: Iterable[Var]) -> dict[Var, Uses]:
 
 
 def mentioned(value: Expr) -> tuple[Var, ...]:
-    """Give the variables that the value of a binding itself uses, each once; not what the bodies in
-    it use, for which see `has_bodies`."""
+    """Return the variables that the value of a binding itself uses, each once; not what the bodies
+    in it use, for which see `has_bodies`."""
     match value:
         case Var():
             return (value,)
@@ -202,7 +202,7 @@ def mentioned(value: Expr) -> tuple[Var, ...]:
 
 
 def has_bodies(value: Expr) -> bool:
-    """Tell whether the value of a binding has bodies of its own, which may use all in scope."""
+    """Return whether the value of a binding has bodies of its own, which may use all in scope."""
     return isinstance(value, If | Match | Function)
 
 
@@ -211,20 +211,20 @@ ASSUMED_SIZE: Final = 64
 
 
 def estimate(dim: Dim) -> int:
-    """Give a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
+    """Return a dim as a number: each name in it is taken for `ASSUMED_SIZE`."""
     return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 @lru_cache(maxsize=4096)
 def elements(ty: Type) -> int:
-    """Give the number of elements of a value, by estimate."""
+    """Return the number of elements of a value, by estimate."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     return sum(estimate(product(shape_of(f))) for f in fields)
 
 
 @lru_cache(maxsize=4096)
 def size_in_bytes(ty: Type) -> int:
-    """Give the bytes that a value fills, by estimate."""
+    """Return the bytes that a value fills, by estimate."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
     return sum(elements(f) * _bytes(f) for f in fields)
 
@@ -234,12 +234,12 @@ def _bytes(ty: Type) -> int:
 
 
 def binding(item: Item) -> Binding:
-    """Give the binding that an item is."""
+    """Return the binding that an item is."""
     return Binding(item.var, item.value)
 
 
 def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:
-    """Give the items where what gives a tuple that is used as one is evaluated as it stands."""
+    """Return the items where what gives a tuple that is used as one is evaluated as it stands."""
     whole = {v for i in items if not isinstance(i.value, TupleGet) for v in mentioned(i.value)}
     whole.update(needed)
     return [

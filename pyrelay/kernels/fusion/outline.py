@@ -140,7 +140,7 @@ class _Outline(Rewriter):
                 code.bind(binding.var, binding.value)
 
     def _region(self, cut: _Cut, results: Sequence[Var]) -> Sequence[Binding]:
-        """Give the call of a region, or its code where it is too short to be one."""
+        """Return the call of a region, or its code where it is too short to be one."""
         if sum(not _is_free(b.value) for b in cut.inside) < _FEWEST:
             return cut.inside
         bound = {b.var for b in cut.inside}
@@ -167,7 +167,7 @@ def _cut(
     effects: Effects,
     needed: frozenset[Var],
 ) -> list[_Cut]:
-    """Give straight-line code as regions, each with what comes before and after it.
+    """Return straight-line code as regions, each with what comes before and after it.
 
     `needed` is what bodies in it may use.
     """
@@ -207,7 +207,7 @@ def _cut(
 
 
 def _told_by(value: Expr, tellers: Mapping[str, Var]) -> Iterator[Var]:
-    """Give the variables that show sizes which an expression needs the value of."""
+    """Return the variables that show sizes which an expression needs the value of."""
     for dim in needed(value):
         for name in sorted(dim.names()):
             if name in tellers:
@@ -215,7 +215,7 @@ def _told_by(value: Expr, tellers: Mapping[str, Var]) -> Iterator[Var]:
 
 
 def _found(binding: Binding) -> frozenset[str]:
-    """Give the sizes that a call finds as it runs."""
+    """Return the sizes that a call finds as it runs."""
     match binding.value:
         case Call(_, args, attrs=attrs, type_args=type_args):
             said = [t for t in type_args if isinstance(t, Dim)]
@@ -229,7 +229,7 @@ def _found(binding: Binding) -> frozenset[str]:
 
 
 def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
-    """Tell whether a binding may be in a region."""
+    """Return whether a binding may be in a region."""
     match binding.value:
         case Call(GlobalVar(name)):
             return name in kernels
@@ -260,7 +260,7 @@ def _is_part(value: Expr) -> bool:
 
 
 def _is_free(value: Expr) -> bool:
-    """Tell whether a binding takes no time to speak of: a part, or a view."""
+    """Return whether a binding takes no time to speak of: a part, or a view."""
     if not isinstance(value, Call):
         return True
     return isinstance(value.callee, Op) and isinstance(value.callee.lowering, View)

@@ -15,7 +15,7 @@ from ...ir.op import Host, Op, View
 
 
 def computes(value: Expr) -> bool:
-    """Tell whether a value is made anew, element by element."""
+    """Return whether a value is made anew, element by element."""
     return (
         isinstance(value, Call)
         and isinstance(value.callee, Op)
@@ -24,7 +24,7 @@ def computes(value: Expr) -> bool:
 
 
 def updates_a_part(value: Expr, computed: Collection[Expr]) -> bool:
-    """Tell whether a value is a tensor with a part changed that comes from elsewhere: that is not
+    """Return whether a value is a tensor with a part changed that comes from elsewhere: that is not
     among the variables whose values have been computed, other than by such an update."""
     if not isinstance(value, Call) or not isinstance(value.callee, Op):
         return False

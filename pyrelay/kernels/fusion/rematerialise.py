@@ -25,7 +25,7 @@ FREE_OPERATIONS: Final = 1 << 24
 def is_cheaper_again(
     item: Item, look: Look, uses: Mapping[Var, Uses], is_stored: Callable[[Var], bool]
 ) -> bool:
-    """Tell whether a value is better computed again wherever it is used, by the bytes that are
+    """Return whether a value is better computed again wherever it is used, by the bytes that are
     moved and the operations that are repeated. `is_stored` tells of what it is made of whether
     that is in memory in any case."""
     used, ty = uses[item.var], type_of(item.var)

@@ -50,7 +50,7 @@ MOST_PARTS: Final = 8
 
 
 def take_apart(module: Module, entry: str) -> Module:
-    """Give a module in A-normal form, with composites written out, in which values that are only
+    """Return a module in A-normal form, with composites written out, in which values that are only
     used in slices are computed in slices."""
     names = Names()
     functions = {
@@ -134,7 +134,7 @@ class _Apart(Rewriter):
     def _pushed(
         self, part: _Slice, stack: _Stack, builder: Builder, known: dict[tuple[Var, Dim], Value]
     ) -> Steps[Value]:
-        """Give a slice of a value as it is computed of slices."""
+        """Return a slice of a value as it is computed of slices."""
         key = (part.source, part.start)
         if key in known:
             return known[key]
@@ -159,7 +159,7 @@ class _Apart(Rewriter):
 
 
 def _stacks(bindings: Sequence[Binding], needed: frozenset[Var]) -> dict[Var, _Stack]:
-    """Give the values of a body that are taken apart."""
+    """Return the values of a body that are taken apart."""
     slices: dict[Var, dict[Var, _Slice]] = {}
     for binding in bindings:
         found = _slice(binding)
@@ -173,7 +173,7 @@ def _stacks(bindings: Sequence[Binding], needed: frozenset[Var]) -> dict[Var, _S
 
 
 def _slice(binding: Binding) -> _Slice | None:
-    """Give the slice that a binding is, if it is one."""
+    """Return the slice that a binding is, if it is one."""
     value = binding.value
     if not isinstance(value, Call) or value.callee not in (index, parts.narrow):
         return None
@@ -218,7 +218,7 @@ class _Body:
                 self._users.setdefault(var, []).append(binding.var)
 
     def stack(self, var: Var, slices: Mapping[Var, _Slice]) -> _Stack | None:
-        """Give a value as one that is used in slices alone, if it is one worth taking apart."""
+        """Return a value as one that is used in slices alone, if it is one worth taking apart."""
         if var in self._needed or not set(self._users[var]) <= slices.keys():
             return None
         first = next(iter(slices.values()))
@@ -238,13 +238,13 @@ class _Body:
         return _Stack(slices, inner)
 
     def _is_used_alone(self, part: Var) -> bool:
-        """Tell whether something elementwise uses a slice, and no view or product does."""
+        """Return whether something elementwise uses a slice, and no view or product does."""
         users = [u for u in self._users.get(part, ()) if u in self._values]
         roles = [role_of(u, self._values[u]) for u in users]
         return Role.ELEMENT in roles and {Role.ELEMENT, Role.OPAQUE, Role.PART}.issuperset(roles)
 
     def _inner(self, var: Var, axis: int) -> dict[Var, Call]:
-        """Give what a value is made of along a dim and nothing else needs, the value included."""
+        """Return what a value is made of along a dim and nothing else needs, the value included."""
         along = {var: axis}
         inner: dict[Var, Call] = {}
         pending = [(-self._position[var], 0, var)]
@@ -296,7 +296,7 @@ def _axes(var: Var, call: Call, axis: int) -> tuple[int | None, ...]:
 
 
 def _own(axis: int, operand: Expr) -> int | None:
-    """Give a dim of an operand that is not broadcast."""
+    """Return a dim of an operand that is not broadcast."""
     ty = type_of(operand)
     if axis < 0 or not isinstance(ty, TensorType):
         return None

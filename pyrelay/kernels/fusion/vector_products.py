@@ -26,7 +26,7 @@ from .nodes import estimate
 
 
 def as_reduction(var: Var, call: Call, builder: Builder, views: Mapping[Var, Expr]) -> Value | None:
-    """Give the value of a product with a vector in other operators; None for any other call.
+    """Return the value of a product with a vector in other operators; None for any other call.
 
     `views` are the definitions of variables that are views.
     """
@@ -61,7 +61,7 @@ def _sides(operands: Sequence[Value], found: Product, order: str) -> tuple[Value
 
 
 def _order(found: Product, views: Mapping[Var, Expr]) -> str:
-    """Give the letters of a product in the order in which the larger operand's elements lie."""
+    """Return the letters of a product in the order in which the larger operand's elements lie."""
     sizes = [estimate(product(shape_of(type_of(a)))) for a in found.operands]
     largest = sizes.index(max(sizes))
     record = Recording(is_leaf=lambda var: var not in views)
@@ -81,7 +81,7 @@ def _order(found: Product, views: Mapping[Var, Expr]) -> str:
 
 
 def _spread(value: Value, letters: str, order: str) -> Value:
-    """Give an operand with a dim for each letter of a product, in order, those it lacks of size
+    """Return an operand with a dim for each letter of a product, in order, those it lacks of size
     1."""
     value = _turned(value, [letters.index(c) for c in order if c in letters])
     for place, letter in enumerate(order):

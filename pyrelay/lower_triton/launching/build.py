@@ -58,8 +58,8 @@ class NoTriton(Exception):  # noqa: N818  the caller decides what it means
 
 @cache
 def triton_module() -> Any:
-    """Give Triton. Raises NoTriton where it is missing, too old, or was imported for another way of
-    running."""
+    """Return Triton. Raises NoTriton where it is missing, too old, or was imported for another way
+    of running."""
     interpreted = current().lowering == "triton-interpret"
     if interpreted and "triton" not in sys.modules:
         os.environ["TRITON_INTERPRET"] = "1"  # Triton reads it when it is imported
@@ -99,8 +99,8 @@ def _compiler() -> str:
 
 
 def triton_error() -> type[Exception]:
-    """Give the class of what Triton raises where it cannot compile a kernel, or where a device has
-    no room for one. Raises NoTriton."""
+    """Return the class of what Triton raises where it cannot compile a kernel, or where a device
+    has no room for one. Raises NoTriton."""
     triton_module()
     from triton.errors import TritonError
 
@@ -108,7 +108,7 @@ def triton_error() -> type[Exception]:
 
 
 def interprets() -> bool:
-    """Tell whether Triton interprets kernels instead of compiling them. Raises NoTriton."""
+    """Return whether Triton interprets kernels instead of compiling them. Raises NoTriton."""
     triton_module()
     from triton import knobs
 
@@ -116,13 +116,13 @@ def interprets() -> bool:
 
 
 def function_of(kernel: Kernel) -> Any:
-    """Give the function of a kernel, as Triton made it. Raises NoTriton."""
+    """Return the function of a kernel, as Triton made it. Raises NoTriton."""
     _built[kernel.text] = kernel
     return load(kernel.text, kernel.name)
 
 
 def built_kernels() -> tuple[Kernel, ...]:
-    """Give every kernel that was built in this process, one for each text."""
+    """Return every kernel that was built in this process, one for each text."""
     return tuple(_built.values())
 
 
@@ -131,7 +131,7 @@ _built: Final[dict[str, Kernel]] = {}
 
 @cache
 def load(text: str, name: str) -> Any:
-    """Give the function `name` of a kernel's text, as Triton made it. Raises NoTriton."""
+    """Return the function `name` of a kernel's text, as Triton made it. Raises NoTriton."""
     triton_module()
     path = str(source_file(text, name))
     module = ModuleType(f"pyrelay_kernels.{Path(path).stem}")
@@ -144,8 +144,8 @@ def load(text: str, name: str) -> Any:
 
 
 def source_file(text: str, name: str) -> Path:
-    """Give the file that holds a kernel's text, written if it is not there as it should be, and can
-    be written at all."""
+    """Return the file that holds a kernel's text, written if it is not there as it should be, and
+    can be written at all."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     path = _folder() / f"{name}_{digest}.py"
     if _holds(path, text):
@@ -155,7 +155,7 @@ def source_file(text: str, name: str) -> Path:
 
 
 def _holds(path: Path, text: str) -> bool:
-    """Tell whether a file holds a text, once it has been written where need be."""
+    """Return whether a file holds a text, once it has been written where need be."""
     try:
         with suppress(UnicodeDecodeError, FileNotFoundError):
             if path.read_text(encoding="utf-8") == text:
@@ -168,7 +168,7 @@ def _holds(path: Path, text: str) -> bool:
 
 @cache
 def _folder() -> Path:
-    """Give the folder of kernels, or one that lives as long as the process where none can be
+    """Return the folder of kernels, or one that lives as long as the process where none can be
     written."""
     wanted = cache_folder() / "kernels"
     try:
@@ -193,7 +193,7 @@ def _prune(folder: Path) -> None:
 
 @cache
 def _own_folder() -> Path:
-    """Give a folder that lives as long as the process."""
+    """Return a folder that lives as long as the process."""
     made = tempfile.TemporaryDirectory(prefix="pyrelay-kernels-")
     _own_folders.append(made)
     return Path(made.name)
@@ -211,7 +211,7 @@ def ahead_of_time(
     is_aligned: bool = False,
     is_one: bool = False,
 ) -> Any:
-    """Give a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed.
+    """Return a kernel compiled for a target, such as ("cuda", 90, 32); no device is needed.
 
     With `is_aligned` addresses and sizes are multiples of 16, with `is_one` sizes and strides are
     1, which then is a constant: both as Triton assumes when it is called with such.
@@ -235,7 +235,7 @@ def ahead_of_time(
 
 
 def launch_options(config: Config) -> dict[str, Any]:
-    """Give what Triton is told besides the arguments. A product and a sum may be rounded once, as
+    """Return what Triton is told besides the arguments. A product and a sum may be rounded once, as
     torch's own kernels do."""
     return {
         "num_warps": config.num_warps,
@@ -256,5 +256,5 @@ def _signature(argument: Argument) -> str:
 
 
 def type_name(dtype: DType) -> str:
-    """Give Triton's name of a dtype."""
+    """Return Triton's name of a dtype."""
     return _TYPES[dtype.name]

@@ -38,11 +38,11 @@ class Device(Protocol):
         ...
 
     def is_recording(self) -> bool:
-        """Tell whether what is started now is recorded instead of done."""
+        """Return whether what is started now is recorded instead of done."""
         ...
 
     def watch(self) -> Stopwatch:
-        """Give what takes times on it."""
+        """Return what takes times on it."""
         ...
 
 
@@ -61,17 +61,17 @@ class Gpu:
         return [about.name, about.major, about.minor, about.multi_processor_count, *versions]
 
     def is_recording(self) -> bool:
-        """Tell whether a graph is being recorded on the current stream."""
+        """Return whether a graph is being recorded on the current stream."""
         with on(self._device):
             return torch.cuda.is_current_stream_capturing()
 
     def watch(self) -> Stopwatch:
-        """Give what takes times by the device's own clock."""
+        """Return what takes times by the device's own clock."""
         return DeviceWatch(self._device)
 
 
 def chooser(device: torch.device) -> Choose:
-    """Give what chooses among ways on a device of torch's."""
+    """Return what chooses among ways on a device of torch's."""
     return Measured(Gpu(device)) if device.type == "cuda" else expected
 
 
@@ -83,7 +83,7 @@ class Measured:
         self._device: Final = device
 
     def __call__(self, question: Question, attempts: Sequence[Callable[[], object]]) -> int:
-        """Give the number of the fastest way. Raises what the last way raises if none runs."""
+        """Return the number of the fastest way. Raises what the last way raises if none runs."""
         if self._device.is_recording():
             return expected(question, attempts)
         if not current().measure:
@@ -98,7 +98,7 @@ class Measured:
         return found
 
     def _running(self, attempts: Sequence[Callable[[], object]], most: int) -> list[int]:
-        """Give the first ways, at most so many, that the device has room for; each has then run
+        """Return the first ways, at most so many, that the device has room for; each has then run
         once."""
         found: list[int] = []
         for number, attempt in enumerate(attempts):
@@ -132,7 +132,8 @@ class Measured:
 
 
 def digest(question: Question) -> str:
-    """Give what tells kernels from others that are timed: their text, dtypes and configurations."""
+    """Return what tells kernels from others that are timed: their text, dtypes and
+    configurations."""
     found = hashlib.sha256()
     for kernel in question.kernels:
         dtypes = [
@@ -146,7 +147,7 @@ def digest(question: Question) -> str:
 
 
 def _number(name: str | None, ways: int) -> int | None:
-    """Give the number of a way, if there is one of the name."""
+    """Return the number of a way, if there is one of the name."""
     if name is None or not name.isdecimal() or int(name) >= ways:
         return None
     return int(name)

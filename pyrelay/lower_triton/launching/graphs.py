@@ -51,7 +51,7 @@ class Recorder(Protocol):
     """Makes graphs."""
 
     def graph(self) -> Graph:
-        """Give a graph with nothing in it."""
+        """Return a graph with nothing in it."""
         ...
 
     def recording(self, graph: Graph) -> AbstractContextManager[None]:
@@ -60,7 +60,7 @@ class Recorder(Protocol):
         ...
 
     def is_recording(self) -> bool:
-        """Tell whether what is started now is recorded already."""
+        """Return whether what is started now is recorded already."""
         ...
 
     def take_turns(self) -> None:
@@ -83,7 +83,7 @@ class CudaRecorder:
         self._number: int | None = None
 
     def graph(self) -> torch.cuda.CUDAGraph:
-        """Give a graph with nothing in it."""
+        """Return a graph with nothing in it."""
         return torch.cuda.CUDAGraph()
 
     @contextmanager
@@ -99,7 +99,7 @@ class CudaRecorder:
                 torch.cuda.set_stream(here)  # torch leaves the other one if recording fails
 
     def is_recording(self) -> bool:
-        """Tell whether a graph is being recorded on the current stream."""
+        """Return whether a graph is being recorded on the current stream."""
         with on(self._device):
             return torch.cuda.is_current_stream_capturing()
 
@@ -116,7 +116,8 @@ class CudaRecorder:
 
 @cache
 def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """Give the stream of a device on which graphs are recorded. Libraries keep memory for each."""
+    """Return the stream of a device on which graphs are recorded. Libraries keep memory for
+    each."""
     return torch.cuda.Stream(device)
 
 
@@ -146,7 +147,7 @@ class _Recorded:
     results: Any
 
     def misses(self, args: Sequence[Any]) -> frozenset[int]:
-        """Give the positions of the arguments that do not lie where they have to."""
+        """Return the positions of the arguments that do not lie where they have to."""
         return frozenset(
             position
             for position, way in self.taken
@@ -154,7 +155,7 @@ class _Recorded:
         )
 
     def replay(self, args: Sequence[Any]) -> Any:
-        """Give the results for other contents of the arguments."""
+        """Return the results for other contents of the arguments."""
         for position, way in self.taken:
             if isinstance(way, _Buffer):
                 way.tensor.copy_(args[position])
@@ -204,7 +205,7 @@ class GraphedRegion:
         self._is_refused = False
 
     def __call__(self, *args: Any) -> Any:
-        """Give the result of the region, in storage of its own."""
+        """Return the result of the region, in storage of its own."""
         if self._is_refused or self._recorder.is_recording():
             return self._function(*args)
         with self._lock:  # a graph's buffers belong to one run at a time
@@ -233,7 +234,7 @@ class GraphedRegion:
         return self._record(key, args)
 
     def _record(self, key: tuple[Any, ...], args: Sequence[Any]) -> Any:
-        """Give the result of the region, and record it for other contents of the arguments."""
+        """Return the result of the region, and record it for other contents of the arguments."""
         settled = self._runs[key].settled
         given = list(args)
         taken: list[tuple[int, _Buffer | _Address]] = []
@@ -265,7 +266,7 @@ class GraphedRegion:
 
 
 def _key(value: Any) -> Any:
-    """Give what a graph depends on of an argument, its contents and address aside."""
+    """Return what a graph depends on of an argument, its contents and address aside."""
     if isinstance(value, torch.Tensor):
         return value.shape, value.stride(), value.dtype
     return type(value), value

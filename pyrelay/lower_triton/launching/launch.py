@@ -88,11 +88,11 @@ class KernelCall:
         return tuple([made[i] for i in prepared.results])
 
     def _is_shared(self, operands: Sequence[Any]) -> bool:
-        """Tell whether kernels could read what they have written."""
+        """Return whether kernels could read what they have written."""
         return bool(self._written) and is_shared(operands, self._written)
 
     def prepared(self, operands: Sequence[Any]) -> Prepared | None:
-        """Give the kernels, ready for the sizes of operands; None where there is no text."""
+        """Return the kernels, ready for the sizes of operands; None where there is no text."""
         if self.refused is not None:
             return None
         key = key_of(operands, self._types)
@@ -119,7 +119,7 @@ class KernelCall:
         return found
 
     def lowered(self, layout: Layout) -> Lowered:
-        """Give the kernels for a layout, as text."""
+        """Return the kernels for a layout, as text."""
         if layout not in self._lowered:
             self._lowered[layout] = self._lower(layout)
         return self._lowered[layout]
@@ -176,7 +176,7 @@ class KernelCall:
 
 
 def _abilities(device: torch.device) -> tuple[int, bool]:
-    """Give how many processors of a device may share a program, and whether it multiplies blocks
+    """Return how many processors of a device may share a program, and whether it multiplies blocks
     of float64."""
     if interprets():
         return MOST_PROCESSORS, True
@@ -207,7 +207,7 @@ class _Trial:
         return self._copies
 
     def of(self, launches: Sequence[Launch]) -> Callable[[], None]:
-        """Give a run of kernels."""
+        """Return a run of kernels."""
 
         def run() -> None:
             missing = self._storage[len(self._made) :]
@@ -245,14 +245,14 @@ def start_at(
 
 
 def on(device: torch.device) -> AbstractContextManager[Any]:
-    """Give what makes a device the current one."""
+    """Return what makes a device the current one."""
     if device.index in (None, current_driver().get_current_device()):
         return _HERE
     return torch.cuda.device(device)
 
 
 def current_stream() -> int:
-    """Give the current stream of the current device, as a number."""
+    """Return the current stream of the current device, as a number."""
     driver = current_driver()
     return driver.get_current_stream(driver.get_current_device())
 
@@ -262,12 +262,12 @@ _HERE: Final = nullcontext()
 
 @cache
 def current_driver() -> Any:
-    """Give Triton's driver of the GPU."""
+    """Return Triton's driver of the GPU."""
     return triton_module().runtime.driver.active
 
 
 def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
-    """Give what a call's preparation depends on of its operands."""
+    """Return what a call's preparation depends on of its operands."""
     found: list[Any] = []
     for value, ty in zip(operands, types, strict=True):
         if isinstance(value, torch.Tensor):
@@ -278,7 +278,7 @@ def key_of(operands: Sequence[Any], types: Sequence[Type]) -> tuple[Any, ...]:
 
 
 def _counts(function: Function) -> tuple[Dim, ...]:
-    """Give how many elements the tensors in a function have: parameters, values and results."""
+    """Return how many elements the tensors in a function have: parameters, values and results."""
     types = [type_of(v) for v in (*function.params, *bindings_of(function.body), function.body)]
     found: dict[Dim, None] = {}
     while types:
@@ -299,8 +299,9 @@ def _form(value: Any) -> Form:
 
 
 def unit_of(value: Any) -> int | None:
-    """Give the dim along which the elements of a tensor that does not lie row by row lie one behind
-    the other. What is shorter than the least that is read from memory is not worth a kernel."""
+    """Return the dim along which the elements of a tensor that does not lie row by row lie one
+    behind the other. What is shorter than the least that is read from memory is not worth a
+    kernel."""
     if _form(value) is not Form.STRIDED:
         return None
     axes = zip(range(value.dim()), value.shape, value.stride(), strict=True)

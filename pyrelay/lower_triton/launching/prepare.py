@@ -46,7 +46,7 @@ class Storage:
         return prod(self.shape) * self.dtype.itemsize
 
     def make(self, device: torch.device) -> torch.Tensor:
-        """Give the tensor of one call."""
+        """Return the tensor of one call."""
         make = torch.zeros if self.starts_zero else torch.empty
         return make(self.shape, dtype=self.dtype, device=device)
 
@@ -112,7 +112,7 @@ class Sizes:
                 pass
 
     def value(self, dim: Dim) -> int:
-        """Give the value of a dim: told by an operand, computed from its parts, or from factors
+        """Return the value of a dim: told by an operand, computed from its parts, or from factors
         that are told. Raises KeyError if it is none of these."""
         try:
             return dim.value(self._known.get)
@@ -123,7 +123,7 @@ class Sizes:
             return found
 
     def _value_of_product(self, dim: Dim) -> int | None:
-        """Give the value of a product of sums of which nothing tells the parts, as in
+        """Return the value of a product of sums of which nothing tells the parts, as in
         `(N + M) * D`."""
         for factor, size in self._known.items():
             quotient = None if factor.constant is not None else dim.exact_quotient(factor)
@@ -134,8 +134,8 @@ class Sizes:
         return None
 
     def known(self, dims: Iterable[Dim]) -> list[int]:
-        """Give the values of dims, without those that no operand tells: then no kernel needs them,
-        and what has them is not computed."""
+        """Return the values of dims, without those that no operand tells: then no kernel needs
+        them, and what has them is not computed."""
         found: list[int] = []
         for dim in dims:
             with suppress(KeyError):
@@ -144,7 +144,7 @@ class Sizes:
 
 
 def fitting(lowered: Lowered, sizes: Sizes) -> Lowered:
-    """Give the first alternative whose limits hold."""
+    """Return the first alternative whose limits hold."""
     while any(sizes.value(dim) > most for dim, most in lowered.limits):
         assert lowered.otherwise is not None
         lowered = lowered.otherwise
@@ -163,11 +163,11 @@ class Preparing:
         self._placed: Final[dict[tuple[type, int], int]] = {}
 
     def result(self, number: int) -> int:
-        """Give the position of the storage of a result."""
+        """Return the position of the storage of a result."""
         return self._placed[Written, number]
 
     def candidates(self, kernel: Kernel) -> list[Launch]:
-        """Give a kernel in each of its configurations; none where it has nothing to do. Raises
+        """Return a kernel in each of its configurations; none where it has nothing to do. Raises
         NoTriton."""
         started = self._started(kernel)
         grids = [_grid(kernel, config, self._sizes) for config in kernel.configs]
@@ -177,7 +177,7 @@ class Preparing:
         return [Launch(kernel, config, grid, started) for config, grid in pairs]
 
     def question(self, kernels: Sequence[Kernel]) -> Question:
-        """Give what the choice of how to run kernels depends on."""
+        """Return what the choice of how to run kernels depends on."""
         found: list[int] = []
         for kernel in kernels:
             for argument in kernel.arguments:
@@ -220,7 +220,7 @@ class Preparing:
     def _place(
         self, argument: Written | Scratch, number: int, result: int | None, shape: tuple[Dim, ...]
     ) -> int:
-        """Give the position of storage among the values of a call."""
+        """Return the position of storage among the values of a call."""
         key = (type(argument), number)
         if key not in self._placed:
             sizes = tuple(map(self._sizes.value, shape))
@@ -235,7 +235,7 @@ def _torch_dtype(dtype: Any) -> torch.dtype:
 
 
 def _grid(kernel: Kernel, config: Config, sizes: Sizes) -> tuple[int, ...]:
-    """Give the number of programs along each of three axes."""
+    """Return the number of programs along each of three axes."""
     blocks = dict(config.constants)
 
     def count(tiles: Tiles | Parts) -> int:

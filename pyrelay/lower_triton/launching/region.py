@@ -29,7 +29,7 @@ Callee: TypeAlias = Callable[..., Any]
 
 
 def can_be_taped(region: Function) -> bool:
-    """Tell whether a region does nothing but what `RegionCall` knows."""
+    """Return whether a region does nothing but what `RegionCall` knows."""
     if any(isinstance(type_of(p), TupleType) for p in region.params):
         return False
     bindings, end = straight_line(region.body)
@@ -78,7 +78,7 @@ class RegionCall:
         """The sizes and addresses of arguments that were last found to share nothing."""
 
     def __call__(self, *args: Any) -> Any:
-        """Give the result of the region."""
+        """Return the result of the region."""
         key = key_of(args, self._types)
         if self._written and self._is_shared(key, args):
             return self.plain(*args)
@@ -116,7 +116,7 @@ class _FirstRun:
         self.strides: Final[dict[Var, tuple[int, ...]]] = {}
 
     def run(self, args: Sequence[Any]) -> Any:
-        """Give the result of the region."""
+        """Return the result of the region."""
         known: dict[Expr, Any] = dict(zip(self.function.params, args, strict=True))
         sizes = Sizes((type_of(p), a) for p, a in zip(self.function.params, args, strict=True))
         dead = deaths(self.bindings, self.end)
@@ -173,7 +173,7 @@ class _Taping:
         self._slots_end: Final = self._bytes
 
     def tape(self, device: torch.device) -> Tape:
-        """Give the tape."""
+        """Return the tape."""
         dead = deaths(self._first.bindings, self._first.end)
         steps: list[Step] = []
         for place, binding in enumerate(self._first.bindings):
@@ -199,7 +199,7 @@ class _Taping:
         return isinstance(value, TupleGet) and value.value in self._first.kernels
 
     def _named(self, var: Var) -> dict[int, Var]:
-        """Give the variables that hold the storage of a kernel's call, by its position."""
+        """Return the variables that hold the storage of a kernel's call, by its position."""
         results = self._first.kernels[var].results
         if isinstance(results, int):
             return {results: var}
@@ -270,7 +270,7 @@ class _Taping:
                 return self._first.functions[binding.var], mentioned_in_order(binding.value)
 
     def _number(self, var: Var | None) -> int:
-        """Give the number of a value, a new one for one without a name."""
+        """Return the number of a value, a new one for one without a name."""
         if var is not None and var in self._numbers:
             return self._numbers[var]
         number = self._values
@@ -281,14 +281,14 @@ class _Taping:
 
 
 def mentioned_in_order(value: Expr) -> list[Var]:
-    """Give the operands of a call, or the fields of a tuple, which are variables."""
+    """Return the operands of a call, or the fields of a tuple, which are variables."""
     assert isinstance(value, Call | Tuple)
     operands = value.args if isinstance(value, Call) else value.fields
     return [o for o in operands if isinstance(o, Var)]
 
 
 def deaths(bindings: Sequence[Binding], end: Expr) -> list[list[Var]]:
-    """Give the variables that are used for the last time by each binding, or never after it."""
+    """Return the variables that are used for the last time by each binding, or never after it."""
     last: dict[Var, int] = {}
     for place, binding in enumerate(bindings):
         last[binding.var] = place

@@ -13,7 +13,7 @@ import torch
 
 
 def is_shared(operands: Sequence[Any], written: Collection[int]) -> bool:
-    """Tell whether an operand at one of the positions `written` may lie where another one does.
+    """Return whether an operand at one of the positions `written` may lie where another one does.
     Tensors whose elements lie between each other's count as sharing."""
     spans = sorted(
         (o.data_ptr(), o.data_ptr() + extent(o) * o.itemsize, i in written)
@@ -31,6 +31,6 @@ def is_shared(operands: Sequence[Any], written: Collection[int]) -> bool:
 
 
 def extent(tensor: torch.Tensor) -> int:
-    """Give how many elements lie between the first and the last of a tensor."""
+    """Return how many elements lie between the first and the last of a tensor."""
     reach = sum((s - 1) * abs(d) for s, d in zip(tensor.shape, tensor.stride(), strict=True))
     return max(reach + 1, tensor.numel())

@@ -29,7 +29,7 @@ class Address:
     dtype: Any
 
     def data_ptr(self) -> int:
-        """Give the address."""
+        """Return the address."""
         return self.value
 
 
@@ -44,12 +44,12 @@ class Started:
     holes: tuple[tuple[int, int, Any], ...]
 
     def placed(self, numbers: Sequence[int]) -> Started:
-        """Give the same where the values have other numbers."""
+        """Return the same where the values have other numbers."""
         holes = tuple((place, numbers[number], dtype) for place, number, dtype in self.holes)
         return Started(self.fixed, holes)
 
     def arguments(self, values: Sequence[Any]) -> list[Any]:
-        """Give the arguments of one call."""
+        """Return the arguments of one call."""
         found: list[Any] = list(self.fixed)
         for place, number, _ in self.holes:
             found[place] = values[number]
@@ -77,7 +77,7 @@ class Launch:
         self._hooks: Final = triton_module().knobs.runtime
 
     def placed(self, numbers: Sequence[int]) -> Launch:
-        """Give the same kernel where the values of a call have other numbers."""
+        """Return the same kernel where the values of a call have other numbers."""
         made = Launch(self.kernel, self._config, self.grid, self._started.placed(numbers))
         made._compiled = self._compiled
         return made
@@ -110,7 +110,7 @@ class Launch:
         return self._function[self.grid](*args, **self._named)
 
     def _is_watched(self) -> bool:
-        """Tell whether a profiler wants to hear of every start."""
+        """Return whether a profiler wants to hear of every start."""
         hook = self._hooks.launch_enter_hook
         return bool(getattr(hook, "calls", hook))
 
@@ -127,7 +127,7 @@ class _Compiled:
 
     @classmethod
     def of(cls, kernel: Any) -> _Compiled:
-        """Give what is needed of a kernel that has been started once."""
+        """Return what is needed of a kernel that has been started once."""
         if not starts_as_known(triton_module()):
             return cls(kernel, None, None, None)
         return cls(kernel, kernel.run, kernel.function, kernel.packed_metadata)
@@ -149,7 +149,7 @@ class _Compiled:
 
 
 def are_aligned(addresses: Sequence[int]) -> bool:
-    """Tell whether compiled code may rely on the addresses."""
+    """Return whether compiled code may rely on the addresses."""
     together = 0
     for address in addresses:
         together |= address

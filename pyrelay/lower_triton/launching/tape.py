@@ -77,7 +77,7 @@ class Tape:
     device: torch.device
 
     def run(self, args: Sequence[Any]) -> Any:
-        """Give the result of the region."""
+        """Return the result of the region."""
         return _Run(self, args).result()
 
 
@@ -136,7 +136,7 @@ class _Run:
             self._values[number] = tuple([self._values[f] for f in fields])
 
     def _open(self, slot: Slot) -> None:
-        """Give a value its place in the arena."""
+        """Place a value in the arena."""
         if self._base is not None:
             self._cells[slot.number] = self._base + slot.offset
             if not (slot.is_tensor or slot.storage.starts_zero):
@@ -174,18 +174,18 @@ class _Run:
 
 
 def make_arena(count: int, device: torch.device) -> torch.Tensor:
-    """Give so many bytes of a device's memory."""
+    """Return so many bytes of a device's memory."""
     return torch.empty(count, dtype=torch.uint8, device=device)
 
 
 def slot_of(arena: torch.Tensor, slot: Slot) -> torch.Tensor:
-    """Give the tensor of a value in the arena, which has its dtype."""
+    """Return the tensor of a value in the arena, which has its dtype."""
     shape, first = slot.storage.shape, slot.offset // arena.itemsize
     return arena.as_strided(shape, contiguous_strides(shape), arena.storage_offset() + first)
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Give the strides of a tensor that lies row by row."""
+    """Return the strides of a tensor that lies row by row."""
     strides: list[int] = []
     step = 1
     for size in reversed(shape):

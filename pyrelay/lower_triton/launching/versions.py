@@ -42,7 +42,8 @@ def what_is_missing(triton: Any, *, interpreted: bool) -> str | None:
 
 
 def starts_as_known(triton: Any) -> bool:
-    """Tell whether compiled kernels of this Triton may be started without its own `__getitem__`."""
+    """Return whether compiled kernels of this Triton may be started without its own
+    `__getitem__`."""
     return version_of(triton) <= _NEWEST_KNOWN
 
 
@@ -58,7 +59,7 @@ def silent_interpreter() -> Generator[None]:
 
 
 def processors_of(triton: Any, target: Any) -> int:
-    """Give how many processors may share a program on a target of Triton's: those of a cluster on
+    """Return how many processors may share a program on a target of Triton's: those of a cluster on
     Hopper and on the Blackwell of data centres, elsewhere there is one."""
     if version_of(triton) < _CLUSTERED or target.backend != "cuda":
         return 1
@@ -66,17 +67,17 @@ def processors_of(triton: Any, target: Any) -> int:
 
 
 def multiplies_doubles(triton: Any, target: Any) -> bool:
-    """Tell whether blocks of float64 are multiplied on a target of Triton's."""
+    """Return whether blocks of float64 are multiplied on a target of Triton's."""
     return target.backend != "hip" or version_of(triton) >= _MULTIPLIES_DOUBLES
 
 
 def version_of(triton: Any) -> tuple[int, ...]:
-    """Give the first two numbers of Triton's version."""
+    """Return the first two numbers of Triton's version."""
     return tuple(int(part) for part in triton.__version__.split(".")[:2])
 
 
 def _cannot_loop(triton: Any) -> bool:
-    """Tell whether Triton's interpreter asks numpy for what it no longer does: the number in an
+    """Return whether Triton's interpreter asks numpy for what it no longer does: the number in an
     array of one element."""
     if version_of(triton) >= _INDEXES_ARRAYS:
         return False

@@ -154,7 +154,7 @@ class Row:
         return count
 
     def _online(self, reduction: Reduction, reductions: Sequence[Reduction], taken: str) -> str:
-        """Give the text of an accumulator combined with that of its leader."""
+        """Return the text of an accumulator combined with that of its leader."""
         total, *_ = self._names[reduction]
         match reduction.online:
             case Exponentials(leader, shift, _):
@@ -176,8 +176,8 @@ class Row:
     def parts(
         self, reductions: Sequence[Reduction], taken: str, count: str
     ) -> dict[Reduction, tuple[Text, ...]]:
-        """Give the accumulators of `count` elements combined, for another kernel to hold: each with
-        its `part_dtypes`."""
+        """Return the accumulators of `count` elements combined, for another kernel to hold: each
+        with its `part_dtypes`."""
         taken = self._moments(reductions, taken)
         found: dict[Reduction, tuple[Text, ...]] = {}
         for reduction in reductions:
@@ -238,7 +238,7 @@ class Row:
         return block.kernel.function(name) if is_float(reduction.dtype) else f"tl.{name}"
 
     def _masked(self, block: Block, reduction: Reduction, mask: str | None) -> Text:
-        """Give the elements of a block, those outside the row as what changes nothing."""
+        """Return the elements of a block, those outside the row as what changes nothing."""
         term = reduction.operand
         text = block.text(term)
         if term.op == "const":
@@ -250,7 +250,7 @@ class Row:
         return text if is_whole else call("tl.broadcast_to", text, self._shape)
 
     def _places(self, block: Block, mask: str | None) -> Text:
-        """Give the name of the places of a block, -1 outside the row; they are written once."""
+        """Return the name of the places of a block, -1 outside the row; they are written once."""
         if block not in self._written:
             place = Text(f"{self._coordinate}.to(tl.int64)")
             if mask is not None:
@@ -329,10 +329,10 @@ class Row:
 
 
 def _followers(reduction: Reduction, reductions: Iterable[Reduction]) -> list[Reduction]:
-    """Give the reductions that are made online with one."""
+    """Return the reductions that are made online with one."""
     return [r for r in reductions if r.online is not None and r.online.leader is reduction]
 
 
 def _is_shifted(reduction: Reduction, reductions: Iterable[Reduction]) -> bool:
-    """Tell whether a mean is accumulated as a sum of differences."""
+    """Return whether a mean is accumulated as a sum of differences."""
     return any(isinstance(r.online, Deviations) for r in _followers(reduction, reductions))

@@ -50,20 +50,20 @@ Another number to be measured."""
 
 
 def longest_block(held: int, *, is_column: bool) -> int:
-    """Give how long a row may be that is one block on one processor, if each element fills `held`
+    """Return how long a row may be that is one block on one processor, if each element fills `held`
     registers; a power of two."""
     elements = floor_power(max(_HELD // max(held, 1), _ELEMENTS))
     return elements // _COLUMNS if is_column else elements
 
 
 def longest_read_once(is_column: bool) -> int:
-    """Give how long a row is at most made one block where a loop reads it no more often."""
+    """Return how long a row is at most made one block where a loop reads it no more often."""
     return 128 if is_column else 16384
 
 
 def longest_loop(kernels: int, moved: int, *, is_column: bool) -> int:
-    """Give how long the rows may be that one program goes through, where there are few: as long as
-    that takes less time than pieces of the rows would, in so many kernels. `moved` are the bytes
+    """Return how long the rows may be that one program goes through, where there are few: as long
+    as that takes less time than pieces of the rows would, in so many kernels. `moved` are the bytes
     that a loop moves for each element, in all its passes.
 
     A loop takes `length * moved / _RATE`, pieces `(kernels - 1) * _START` and the time of a piece,
@@ -75,23 +75,23 @@ def longest_loop(kernels: int, moved: int, *, is_column: bool) -> int:
 
 
 def few_rows(is_column: bool) -> int:
-    """Give how many rows there may be so that a program for each does not fill a device."""
+    """Return how many rows there may be so that a program for each does not fill a device."""
     return _FEW * (_BLOCK_OF_COLUMNS if is_column else 1)
 
 
 def piece_unit(is_column: bool) -> int:
-    """Give how many elements of a row there are in a piece, or a multiple of it."""
+    """Return how many elements of a row there are in a piece, or a multiple of it."""
     return 128 if is_column else 2048
 
 
 def shortest_piece(is_column: bool) -> int:
-    """Give how many elements of a row are in a piece at least: several blocks."""
+    """Return how many elements of a row are in a piece at least: several blocks."""
     return 128 if is_column else 8192
 
 
 def most_pieces(kept: Dim, *, is_column: bool) -> int:
-    """Give into how many pieces a row is cut at most, a power of two: so that all rows give enough
-    programs, and what the pieces of a block of rows found is combined at once."""
+    """Return into how many pieces a row is cut at most, a power of two: so that all rows give
+    enough programs, and what the pieces of a block of rows found is combined at once."""
     rows = 8 if kept.constant is None else power_of_two(max(kept.constant, 1))
     if is_column:
         return _MERGED // min(max(rows, 8), _BLOCK_OF_COLUMNS)
@@ -101,7 +101,7 @@ def most_pieces(kept: Dim, *, is_column: bool) -> int:
 def one_block_configs(
     kept: Dim, longest: int, *, is_column: bool, share: int | None
 ) -> tuple[Config, ...]:
-    """Give configurations for rows of at most so many elements. Processors share rows that are
+    """Return configurations for rows of at most so many elements. Processors share rows that are
     longer than `share`."""
     along = power_of_two(longest)
     processors = 1 if share is None else max(1, along // share)
@@ -116,7 +116,7 @@ def one_block_configs(
 def loop_configs(
     kept: Dim, reduced: Dim, *, is_column: bool, divides: int = 4096
 ) -> tuple[Config, ...]:
-    """Give configurations for rows that take several blocks, or parts of rows whose lengths
+    """Return configurations for rows that take several blocks, or parts of rows whose lengths
     `divides` divides. If blocks of some of these sizes fill a row there are no others, so that
     nothing has to be masked."""
     if is_column:
@@ -129,7 +129,7 @@ def loop_configs(
 def _distinct(
     kept: Dim, sizes: list[tuple[int | None, int]], processors: int = 1
 ) -> tuple[Config, ...]:
-    """Give configurations of so many rows and so many elements of each; None is one row, which is
+    """Return configurations of so many rows and so many elements of each; None is one row, which is
     no block then."""
     most = kept.constant
     found: dict[Config, None] = {}
@@ -145,20 +145,20 @@ def _distinct(
 
 
 def fills(configs: Sequence[Config], block: str, dim: Dim) -> bool:
-    """Tell whether blocks of every configuration fill a dim, so that none reaches beyond it."""
+    """Return whether blocks of every configuration fill a dim, so that none reaches beyond it."""
     return all(is_multiple(dim, dict(c.constants).get(block, 1)) for c in configs)
 
 
 def is_multiple(dim: Dim, size: int) -> bool:
-    """Tell whether a size is a multiple of a number, whatever the sizes it is made of."""
+    """Return whether a size is a multiple of a number, whatever the sizes it is made of."""
     return all(coefficient % size == 0 for _, coefficient in dim.terms)
 
 
 def power_of_two(size: int) -> int:
-    """Give the smallest power of two that is not below a size; at least 2."""
+    """Return the smallest power of two that is not below a size; at least 2."""
     return max(2, 1 << (size - 1).bit_length())
 
 
 def floor_power(size: int) -> int:
-    """Give the largest power of two that is not above a size of at least 1."""
+    """Return the largest power of two that is not above a size of at least 1."""
     return 1 << (size.bit_length() - 1)

@@ -49,7 +49,7 @@ Online: TypeAlias = Exponentials | Deviations
 def online_of(
     combine: str, operand: Term, before: Iterable[Reduction], is_known: Callable[[Term, Term], bool]
 ) -> Online | None:
-    """Give how a reduction is made in the same pass as one of those before it, if it can be.
+    """Return how a reduction is made in the same pass as one of those before it, if it can be.
 
     `is_known` tells whether a term is known no later than another.
     """
@@ -79,7 +79,7 @@ def _exponentials(operand: Term, leader: Reduction) -> Exponentials | None:
 
 
 def _factors(term: Term) -> Iterator[tuple[Term, Term | None]]:
-    """Give ways to write a term as a product, the first factor and the second; none is 1."""
+    """Return ways to write a term as a product, the first factor and the second; none is 1."""
     yield term, None
     match term:
         case Term("mul", (a, b)):
@@ -90,7 +90,7 @@ def _factors(term: Term) -> Iterator[tuple[Term, Term | None]]:
 
 
 def _is_where_finite(term: Term, value: Term | None) -> bool:
-    """Tell whether a term is the value, or the value where it is finite and 0 where it is not."""
+    """Return whether a term is the value, or the value where it is finite and 0 where it is not."""
     match term:
         case _ if term is value:
             return True

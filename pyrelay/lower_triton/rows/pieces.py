@@ -25,13 +25,13 @@ from .text import RowText
 
 
 def in_pieces(group: Group, plan: Plan, layout: Layout) -> tuple[Kernel, ...]:
-    """Give the kernels of a pass over few long rows, one for each stage and a last one."""
+    """Return the kernels of a pass over few long rows, one for each stage and a last one."""
     kernels = [_stage(group, plan, layout, stage) for stage in range(len(plan.stages))]
     return (*kernels, _last(group, plan, layout))
 
 
 def _piece(plan: Plan) -> Dim:
-    """Give how many elements of a row a piece has."""
+    """Return how many elements of a row a piece has."""
     unit, least = piece_unit(plan.is_column), shortest_piece(plan.is_column)
     return maximum(Dim.of(least), unit * _ceiling(plan.reduced, _most(plan) * unit))
 
@@ -41,7 +41,8 @@ def _most(plan: Plan) -> int:
 
 
 def _count(plan: Plan) -> Dim:
-    """Give how many pieces a row has; one even if it is empty, for what is found of no element."""
+    """Return how many pieces a row has; one even if it is empty, for what is found of no
+    element."""
     return maximum(ONE, _ceiling(plan.reduced, _piece(plan)))
 
 
@@ -50,7 +51,7 @@ def _ceiling(dim: Dim, by: Dim | int) -> Dim:
 
 
 def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
-    """Give the kernel that makes the reductions of a stage for each piece."""
+    """Return the kernel that makes the reductions of a stage for each piece."""
     reductions, stored = plan.reductions(stage), plan.stored_in(stage)
     roots = [*(r.operand for r in reductions), *(s.term for s in stored)]
     configs = _configs(plan, has_parts=stage > 0)
@@ -66,7 +67,7 @@ def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
 
 
 def _last(group: Group, plan: Plan, layout: Layout) -> Kernel:
-    """Give the kernel that stores what needs all reductions."""
+    """Return the kernel that stores what needs all reductions."""
     stage = len(plan.stages)
     stored, rows = plan.stored_in(stage), plan.stored_for_rows
     roots = [s.term for s in (*stored, *rows)]
@@ -133,7 +134,7 @@ def _loaded(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
 
 
 def _at(text: RowText, plan: Plan, piece: str) -> Text:
-    """Give where what was found of a piece is kept."""
+    """Return where what was found of a piece is kept."""
     if text.is_alone:
         return Text(piece)
     row = infix(Text("row"), "*", text.kernel.dims.size(_count(plan), "piece_count"))
@@ -145,7 +146,7 @@ def _mask(text: RowText) -> Sequence[str]:
 
 
 def _scratch(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
-    """Give the addresses of what pieces found."""
+    """Return the addresses of what pieces found."""
     numbers = _numbers(plan)[reduction]
     shape = (plan.kept, _count(plan))
     name = reduction.reduced.var.name

@@ -61,11 +61,11 @@ class Plan:
         return max(len(self.stages), last + 1)
 
     def reductions(self, stage: int) -> tuple[Reduction, ...]:
-        """Give the reductions of a stage; there are none after the last."""
+        """Return the reductions of a stage; there are none after the last."""
         return self.stages[stage] if stage < len(self.stages) else ()
 
     def stored_in(self, stage: int) -> tuple[Stored, ...]:
-        """Give what is stored for each place, and known after so many stages."""
+        """Return what is stored for each place, and known after so many stages."""
         return tuple(s for s in self.stored if s.is_whole and s.stage == stage)
 
     @property
@@ -88,7 +88,7 @@ class Plan:
 
 
 def plan_of(group: Group, layout: Layout) -> Plan:
-    """Give what a pass computes, as terms."""
+    """Return what a pass computes, as terms."""
     domain = group.domain
     assert domain is not None
     reader = _RowReader(group, layout, domain)
@@ -115,7 +115,7 @@ class _RowReader:
         self._stages: Final[dict[Term, int]] = {}
 
     def plan(self) -> Plan:
-        """Give the pass."""
+        """Return the pass."""
         for reduced in self._group.reductions:
             self._made[reduced.var] = self._reduction(reduced)
         stored = tuple(self._store(o) for o in self._group.outputs)
@@ -127,7 +127,7 @@ class _RowReader:
         return replace(plan, is_column=self._is_column(plan))
 
     def _is_column(self, plan: Plan) -> bool:
-        """Tell whether some operand or result lies along the kept dims, one element behind the
+        """Return whether some operand or result lies along the kept dims, one element behind the
         other; what the dims of the domain say is asked where no access tells."""
         lie: set[str] = set()
         for offset in plan.offsets:
@@ -140,7 +140,7 @@ class _RowReader:
         return bool(merged) and not merged[-1][1]
 
     def _domain_index(self) -> tuple[Dim, ...]:
-        """Give the place in the domain for coordinates of a kept and a reduced row of places."""
+        """Return the place in the domain for coordinates of a kept and a reduced row of places."""
         places = self._supplier.places
         kept = iter(places.relocated((self._row,), (self._kept_size,), self._domain.kept))
         reduced = iter(places.relocated((self._along,), (self._reduced_size,), self._reduced_shape))
@@ -167,7 +167,7 @@ class _RowReader:
         return found
 
     def _leaders(self) -> list[Reduction]:
-        """Give the reductions that another may be made online with."""
+        """Return the reductions that another may be made online with."""
         made = self._made.values()
         shifted = [r.online.leader for r in made if isinstance(r.online, Deviations)]
         return [r for r in made if r.online is None and r not in shifted]
@@ -176,7 +176,7 @@ class _RowReader:
         return self._stage(term) <= self._stage(other)
 
     def _result(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
-        """Give what a reduction gives for the row at hand, the only one that may be asked for."""
+        """Return what a reduction gives for the row at hand, the only one that may be asked for."""
         reduction = self._made[var]
         ty = type_of(reduction.reduced.call)
         first = first_of(ty)
@@ -197,7 +197,7 @@ class _RowReader:
         return self._stages[reduction.results[0]] - 1
 
     def _stage(self, term: Term) -> int:
-        """Give after how many stages a term is known."""
+        """Return after how many stages a term is known."""
         pending = [term]
         while pending:
             current = pending[-1]

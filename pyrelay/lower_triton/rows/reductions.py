@@ -57,7 +57,7 @@ class Reduction:
 
 
 def combining_dtype(reduced: Reduced) -> DType:
-    """Give the dtype in which the elements of a reduction combine."""
+    """Return the dtype in which the elements of a reduction combine."""
     if reduced.combine in _POSITIONS:
         return widened(dtype_of(type_of(reduced.operand)))
     if reduced.combine in ("and", "or"):
@@ -66,7 +66,7 @@ def combining_dtype(reduced: Reduced) -> DType:
 
 
 def result_terms(terms: Terms, reduced: Reduced, number: int) -> tuple[Term | None, Term | None]:
-    """Give the terms of the value and of the position that a reduction gives, as far as it does;
+    """Return the terms of the value and of the position that a reduction gives, as far as it does;
     `number` tells it from others."""
     is_position = reduced.combine in _POSITIONS
     dtype = combining_dtype(reduced)
@@ -77,20 +77,20 @@ def result_terms(terms: Terms, reduced: Reduced, number: int) -> tuple[Term | No
 
 
 def part_dtypes(reduction: Reduction) -> tuple[DType, ...]:
-    """Give the dtypes in which parts of a reduction are kept."""
+    """Return the dtypes in which parts of a reduction are kept."""
     first = int32 if reduction.dtype == bool_ else reduction.dtype
     return (first, int64) if reduction.is_pair else (first,)
 
 
 def part_identities(reduction: Reduction) -> tuple[float, ...]:
-    """Give what stands for parts that are not there."""
+    """Return what stands for parts that are not there."""
     first = identity(reduction)
     first = int(first) if isinstance(first, bool) else first
     return (first, -1) if reduction.is_pair else (first,)
 
 
 def first_of(ty: Type) -> Type:
-    """Give the type of what a reduction gives, without that of a position beside it."""
+    """Return the type of what a reduction gives, without that of a position beside it."""
     if not isinstance(ty, TupleType):
         return ty
     first, _ = ty.fields
@@ -98,7 +98,7 @@ def first_of(ty: Type) -> Type:
 
 
 def identity(reduction: Reduction) -> float:
-    """Give what changes nothing when it is combined."""
+    """Return what changes nothing when it is combined."""
     match reduction.reduced.combine:
         case "add" | "mean":
             return 0.0 if is_float(reduction.dtype) else 0

@@ -18,9 +18,9 @@ _REGISTER: Final = 32
 
 
 def held(plan: Plan) -> int:
-    """Give how many registers an element of a row takes: the most that what is needed later fills.
-    What is loaded and used up in between counts half, since it need not be there for all elements
-    at once."""
+    """Return how many registers an element of a row takes: the most that what is needed later
+    fills. What is loaded and used up in between counts half, since it need not be there for all
+    elements at once."""
     phases = _phases(plan)
     lying = _along(plan.supplier.terms, [t for phase in phases for t in phase])
     first = {t: number for number, phase in enumerate(phases) for t in phase if t in lying}
@@ -39,14 +39,14 @@ def held(plan: Plan) -> int:
 
 
 def _asked(plan: Plan) -> list[Term]:
-    """Give what a kernel computes one after another: the operands of its reductions, and what it
+    """Return what a kernel computes one after another: the operands of its reductions, and what it
     stores."""
     reductions = (r for stage in plan.stages for r in stage)
     return [*(r.operand for r in reductions), *(s.term for s in plan.stored)]
 
 
 def _phases(plan: Plan) -> list[list[Term]]:
-    """Give the terms that are computed for each of what is asked for, and not before."""
+    """Return the terms that are computed for each of what is asked for, and not before."""
     seen: set[Term] = set()
     phases: list[list[Term]] = []
     for root in _asked(plan):
@@ -57,7 +57,7 @@ def _phases(plan: Plan) -> list[list[Term]]:
 
 
 def _along(terms: Terms, needed: Iterable[Term]) -> set[Term]:
-    """Give the terms that differ along a row, without places, which are easily made again."""
+    """Return the terms that differ along a row, without places, which are easily made again."""
     found: set[Term] = set()
     for term in sorted(needed, key=lambda t: t.number):
         if term.op == "result":

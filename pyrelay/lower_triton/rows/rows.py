@@ -34,7 +34,7 @@ SMALLEST: Final = 16
 
 
 def lower_rows(group: Group, layout: Layout) -> Lowered:
-    """Give the kernels of a group that is a pass with reductions. Raises NoKernel where one row
+    """Return the kernels of a group that is a pass with reductions. Raises NoKernel where one row
     needs what a reduction gives for another."""
     plan = plan_of(group, layout)
     share, whole = _share(plan), longest_row(plan, layout.processors)
@@ -53,7 +53,7 @@ def lower_rows(group: Group, layout: Layout) -> Lowered:
 
 
 def longest_row(plan: Plan, processors: int) -> int:
-    """Give how long a row is at most that is one block, where so many processors may share it: no
+    """Return how long a row is at most that is one block, where so many processors may share it: no
     longer than it stays in registers, nor than it must to be read once."""
     if plan.passes > 1:
         return _share(plan) * processors
@@ -61,12 +61,12 @@ def longest_row(plan: Plan, processors: int) -> int:
 
 
 def _share(plan: Plan) -> int:
-    """Give how much of a row one processor holds."""
+    """Return how much of a row one processor holds."""
     return longest_block(held(plan), is_column=plan.is_column)
 
 
 def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
-    """Give the kernels for rows that take several blocks: a loop, or pieces where there are few
+    """Return the kernels for rows that take several blocks: a loop, or pieces where there are few
     rows and they are long."""
     loop = Lowered((_looped(group, plan, layout),))
     few, count = few_rows(plan.is_column), plan.kept.constant
@@ -84,7 +84,7 @@ def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
 
 
 def _one_block(group: Group, plan: Plan, layout: Layout, longest: int, share: int) -> Kernel:
-    """Give the kernel for rows of at most so many elements: each is one block, of which one
+    """Return the kernel for rows of at most so many elements: each is one block, of which one
     processor holds `share`."""
     configs = one_block_configs(plan.kept, longest, is_column=plan.is_column, share=share)
     text = RowText(group, plan, layout, configs, is_looped=False)
@@ -101,7 +101,7 @@ def _one_block(group: Group, plan: Plan, layout: Layout, longest: int, share: in
 
 
 def _looped(group: Group, plan: Plan, layout: Layout) -> Kernel:
-    """Give the kernel for rows of any length: a loop over blocks for each stage."""
+    """Return the kernel for rows of any length: a loop over blocks for each stage."""
     configs = loop_configs(plan.kept, plan.reduced, is_column=plan.is_column)
     text = RowText(group, plan, layout, configs)
     text.begin()

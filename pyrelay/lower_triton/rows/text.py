@@ -78,12 +78,12 @@ class RowText:
             self.outer.line(f"{self.row_inside} = row < {self.kernel.dims.size(self.plan.kept)}")
 
     def program(self, axis: int) -> str:
-        """Give the text of the program's number along an axis of the grid."""
+        """Return the text of the program's number along an axis of the grid."""
         text = f"tl.program_id({axis})"
         return f"{text}.to(tl.int64)" if self._layout.is_wide else text
 
     def places(self, start: str | None) -> str:
-        """Give the text of the places of a block in a row."""
+        """Return the text of the places of a block in a row."""
         along = self.across(self.kernel.constant(ALONG))
         whole = along if start is None else f"{start} + {along}"
         if not self._layout.is_wide:
@@ -91,7 +91,7 @@ class RowText:
         return f"{along}.to(tl.int64)" if start is None else f"({whole}).to(tl.int64)"
 
     def across(self, count: str) -> str:
-        """Give the text of numbers from 0 along a row."""
+        """Return the text of numbers from 0 along a row."""
         return f"tl.arange(0, {count})" + ("[None, :]" if self.has_rows else "")
 
     def loop(
@@ -118,7 +118,7 @@ class RowText:
         self.outer.lines.extend(f"    {line}" for line in loop.lines)
 
     def taken(self, count: Text) -> str:
-        """Give how many of `count` elements each place of an accumulator has taken up."""
+        """Return how many of `count` elements each place of an accumulator has taken up."""
         if self.along_inside is None:
             return f"{count.inside(6)} // ALONG"
         return f"({count} + ALONG - 1 - {self.across(ALONG)}) // ALONG"
@@ -134,7 +134,7 @@ class RowText:
         return Tiles(self.plan.kept, ROWS if self.has_rows else None)
 
     def finish(self, *more: tuple[Tiles, ...]) -> Kernel:
-        """Give the kernel; `more` are further axes of its grid."""
+        """Return the kernel; `more` are further axes of its grid."""
         return self.kernel.finish(self.outer.lines, ((self.row_tiles,), *more), self._configs)
 
 

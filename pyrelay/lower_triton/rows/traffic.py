@@ -12,13 +12,13 @@ from .plan import KEPT, REDUCED, Plan
 
 
 def moved_in_loops(plan: Plan) -> int:
-    """Give the bytes that loops over a row move for each element of it."""
+    """Return the bytes that loops over a row move for each element of it."""
     loaded = sum(a.dtype.bits // 8 for loop in _loops(plan) for a in loop)
     return loaded + sum(bytes_of(type_of(s.output.value)) for s in plan.stored if s.is_whole)
 
 
 def read_again(plan: Plan) -> Dim:
-    """Give the bytes that loops over the rows read a second time, and a third."""
+    """Return the bytes that loops over the rows read a second time, and a third."""
     seen: set[Access] = set()
     total = ZERO
     for loop in _loops(plan):
@@ -30,7 +30,7 @@ def read_again(plan: Plan) -> Dim:
 
 
 def _loops(plan: Plan) -> Iterator[list[Access]]:
-    """Give what is loaded along a row in each loop over it, each place once."""
+    """Return what is loaded along a row in each loop over it, each place once."""
     terms = plan.supplier.terms
     for stage in range(plan.passes):
         roots = [r.operand for r in plan.reductions(stage)]

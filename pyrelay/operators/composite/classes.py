@@ -41,12 +41,12 @@ IGNORED: Final = -100
 
 
 def class_dim(rank: int) -> int:
-    """Give the dim along which scores of classes lie."""
+    """Return the dim along which scores of classes lie."""
     return 1 if rank > 1 else 0
 
 
 def batch_shape(source: TensorType) -> tuple[Dim, ...]:
-    """Give the shape of the classes that scores are for."""
+    """Return the shape of the classes that scores are for."""
     dim = class_dim(source.rank)
     return (*source.shape[:dim], *source.shape[dim + 1 :])
 
@@ -116,19 +116,19 @@ def _weighted_samples() -> Iterable[Sample]:
 
 
 def counted(target: Value, ignore_index: int) -> tuple[Value, Value]:
-    """Give which classes count, and the classes with one that exists for those that do not."""
+    """Return which classes count, and the classes with one that exists for those that do not."""
     target = target.cast(int64)
     counts = compare.not_equal(target, ignore_index)
     return counts, compare.where(counts, target, 0)
 
 
 def class_weights(weight: Value, counts: Value, chosen: Value) -> Value:
-    """Give the weight of each class that counts, and 0 for the others."""
+    """Return the weight of each class that counts, and 0 for the others."""
     return compare.where(counts, gathering.take(weight, chosen), 0.0)
 
 
 def _nll_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give nll_loss with what its derivative needs; a weight has a derivative as well."""
+    """Return nll_loss with what its derivative needs; a weight has a derivative as well."""
     if not is_given(args[2]):
         return nll_loss_with_total(*args[:2], **attrs)[0]
     x, weight = widened(args[0]), widened(args[2])
@@ -167,7 +167,7 @@ def _nll_total_type(call: RuleCall) -> Type:
 
 
 def _as_images(x: Any, target: Any) -> tuple[Any, Any, str]:
-    """Give scores and classes in a form for which torch has a kernel, and the kernel's name."""
+    """Return scores and classes in a form for which torch has a kernel, and the kernel's name."""
     if x.dim() <= 2:
         return x, target, "nll_loss"
     return x.flatten(2).unsqueeze(2), target.flatten(1).unsqueeze(1), "nll_loss2d"

@@ -99,7 +99,7 @@ def _body(torch: Any, x: Any, target: Any, weight: Any, *attrs: Any) -> Any:
 
 
 def _code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the cross entropy with log chances of its own, of which the derivative is cheap."""
+    """Return the cross entropy with log chances of its own, of which the derivative is cheap."""
     source, target, weight = args
     chances = softmax.log_softmax(widened(source), dim=class_dim(source.rank))
     weight = widened(weight) if is_given(weight) else weight
@@ -108,7 +108,7 @@ def _code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 
 
 def _over_classes(chances: Value, weight: Value) -> Value:
-    """Give minus the log chances, times the weights of the classes if there are any."""
+    """Return minus the log chances, times the weights of the classes if there are any."""
     if not is_given(weight):
         return -chances
     dim, ones = class_dim(chances.rank), [ONE] * chances.rank
@@ -117,7 +117,7 @@ def _over_classes(chances: Value, weight: Value) -> Value:
 
 
 def _smoothed(loss: Value, spread: Value, chances: Value, smoothing: float) -> Value:
-    """Give the loss when a part of every target goes to all classes alike; `spread` is the sum
+    """Return the loss when a part of every target goes to all classes alike; `spread` is the sum
     over the classes of what each of them would give."""
     count = chances.builder.size(chances.shape[class_dim(chances.rank)])
     return loss * (1.0 - smoothing) + spread * smoothing / count

@@ -74,7 +74,7 @@ def update_in_place(
 
 
 def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the steps one by one; all are computed before the first is made."""
+    """Return the steps one by one; all are computed before the first is made."""
     params, grads = map(fields, args)
     moved: list[Value] = []
     for param, grad in zip(params, grads, strict=True):

@@ -40,7 +40,7 @@ def _loss(
     refuse: Callable[[RuleCall], None] = lambda call: None,
     samples: Sequence[Sample] = (),
 ) -> Op:
-    """Give the loss of the difference of input and target that torch has under a name; `each` is
+    """Return the loss of the difference of input and target that torch has under a name; `each` is
     it of one difference, `slope` its derivative there; `refuse` clashes where an attribute of
     `extra` is wrong."""
 
@@ -107,7 +107,8 @@ def _clipped(difference: Value, limit: float) -> Value:
 
 
 def _bowl(difference: Value, limit: float) -> Value:
-    """Give half the square up to a limit, and from there on the straight line that continues it."""
+    """Return half the square up to a limit, and from there on the straight line that continues
+    it."""
     size = arithmetic.abs_(difference)
     line = (size - 0.5 * limit) * limit
     return compare.where(compare.less(size, limit), difference * difference * 0.5, line)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def explicit(equation: str, ranks: Sequence[int]) -> tuple[tuple[str, ...], str]:
-    """Give the labels of each operand and of the result, ellipses replaced by capital letters or
+    """Return the labels of each operand and of the result, ellipses replaced by capital letters or
     others that are free, and an implied result written out. Raises Clash if they do not fit."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
@@ -100,7 +100,7 @@ def _einsum_grad(p: Pullback) -> tuple[Value]:
 def _operand_grad(
     g: Value, operands: Sequence[Value], terms: Sequence[str], result: str, index: int
 ) -> Value:
-    """Give the cotangent of one operand: an einsum of `g` and the others, then the dims that
+    """Return the cotangent of one operand: an einsum of `g` and the others, then the dims that
     only this operand has spread out, then those that were broadcast summed back."""
     target = operands[index]
     others = [(v, t) for i, (v, t) in enumerate(zip(operands, terms, strict=True)) if i != index]
@@ -119,13 +119,13 @@ def _operand_grad(
 
 
 def _without_ones(value: Value, term: str) -> tuple[Value, str]:
-    """Give an operand without its dims of size 1, which may have been broadcast."""
+    """Return an operand without its dims of size 1, which may have been broadcast."""
     kept = [(c, s) for c, s in zip(term, value.shape, strict=True) if s != ONE]
     return value.reshape(*(s for _, s in kept)), "".join(c for c, _ in kept)
 
 
 def _without_repeats(target: Value, own: str, used: str) -> tuple[str, list[tuple[Value, str]]]:
-    """Give a label per dim, no two the same, and identities that tie the new ones to the old:
+    """Return a label per dim, no two the same, and identities that tie the new ones to the old:
     a repeated label is a diagonal, and the cotangent is zero off it."""
     labels = ""
     eyes: list[tuple[Value, str]] = []
@@ -146,7 +146,7 @@ def _einsum(torch: Any, operands: Sequence[Any], equation: str) -> Any:
 
 
 def _as_products(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value | None:
-    """Give an einsum as sums of products of two operands each, in the order that is cheapest
+    """Return an einsum as sums of products of two operands each, in the order that is cheapest
     (`pairing`). What only one operand has is summed first, a repeated label is a diagonal."""
     (pack,) = args
     assert isinstance(pack.ty, TupleType)
@@ -190,7 +190,7 @@ def _without_diagonals(value: Value, term: str) -> _Factor:
 
 
 def _without_lonely(value: Value, term: str, others: str) -> _Factor:
-    """Give an operand summed over the dims that nothing else has."""
+    """Return an operand summed over the dims that nothing else has."""
     dims = tuple(i for i, label in enumerate(term) if label not in others)
     if dims:
         value = reduce.sum_(value, dim=dims, dtype=value.dtype)

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 
 def _variance(x: Value, attrs: Mapping[str, Any]) -> Value:
-    """Give the variance in two passes: deviations from the mean, and the mean of their squares."""
+    """Return the variance in two passes: deviations from the mean, and the mean of their
+    squares."""
     dims, wide = attrs["dim"], widened(x)
     deviation = wide - mean(wide, dim=dims, keepdim=True)
     squares = (deviation * deviation).sum(dims, keepdim=attrs["keepdim"])
@@ -84,7 +85,7 @@ def _norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
 
 
 def _freedom(x: Value, attrs: Mapping[str, Any]) -> Value | float:
-    """Give what the sum of squared deviations is divided by, which may be 0 or negative."""
+    """Return what the sum of squared deviations is divided by, which may be 0 or negative."""
     total, correction = count(x, attrs["dim"]), _correction(attrs)
     if total.constant is not None:
         return float(total.constant - correction)
@@ -97,7 +98,7 @@ def _correction(attrs: Mapping[str, Any]) -> float:
 
 
 def _squared_deviation_slope(p: Pullback, g: Value) -> Value:
-    """Give the cotangent through a variance, for the cotangent `g` of the variance."""
+    """Return the cotangent through a variance, for the cotangent `g` of the variance."""
     x, dims = p.args[0], p.attrs["dim"]
     deviation = x - mean(x, dim=dims, keepdim=True)
     return (2.0 * kept(g, x, dims)) / _freedom(x, p.attrs) * deviation
@@ -218,14 +219,14 @@ def _order(value: Any) -> float:
 
 
 def _largest_slope(x: Value, out: Value, dims: tuple[int, ...] | None) -> Value:
-    """Give the slope of the largest or smallest size, which those of equal size share."""
+    """Return the slope of the largest or smallest size, which those of equal size share."""
     reached = equal(abs_(x), out)
     sharing = cast(reached, dtype=x.dtype).sum(reduced_axes(dims, x.rank), keepdim=True)
     return where(reached, sign(x), 0.0) / sharing
 
 
 def _norm_slope(order: float, x: Value, out: Value, dims: tuple[int, ...] | None) -> Value:
-    """Give the derivative of the norm by each element, 0 where element or norm is 0."""
+    """Return the derivative of the norm by each element, 0 where element or norm is 0."""
     if math.isinf(order):
         return _largest_slope(x, out, dims)
     if order == 1.0:

@@ -43,7 +43,7 @@ def _initial_type(call: RuleCall) -> Type:
 
 
 def _stream(torch: Any, seed: int, path: str) -> Any:
-    """Give the key for a parameter, which depends on nothing but the seed and its name."""
+    """Return the key for a parameter, which depends on nothing but the seed and its name."""
     import hashlib  # only a model that is made pays for it
 
     digest = hashlib.sha256(path.encode()).digest()

@@ -92,7 +92,7 @@ def _batch_norm(
 
 
 def _batch_norm_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give batch_norm in operators that keep the statistics of the batch for the derivative."""
+    """Return batch_norm in operators that keep the statistics of the batch for the derivative."""
     x, running_mean, running_var, weight, bias = args
     eps, momentum = attrs["eps"], attrs["momentum"]
     if not attrs["training"]:
@@ -170,7 +170,7 @@ def last_dim(call: RuleCall) -> tuple[Dim, ...]:
 
 
 def _normalized(call: RuleCall) -> TensorType:
-    """Give the type of the operand, whose last dims are `normalized_shape`. Raises Clash."""
+    """Return the type of the operand, whose last dims are `normalized_shape`. Raises Clash."""
     source, shape = floating(call, 0), call.attrs["normalized_shape"]
     text = ", ".join(map(str, shape))
     message = f"`{call.op.name}` over ({text}) does not fit {show(source)}"
@@ -198,7 +198,7 @@ def _normalized_weight(call: RuleCall) -> TensorType:
 
 
 def _last(x: Value, shape: Sequence[Dim]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the dims before the normalised ones, and those."""
+    """Return the dims before the normalised ones, and those."""
     first = x.rank - len(shape)
     return tuple(range(first)), tuple(range(first, x.rank))
 

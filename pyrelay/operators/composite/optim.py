@@ -91,7 +91,7 @@ def _descend(torch: Any, params: Any, grads: Any, lr: Any) -> Any:
 
 
 def _descend_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the same step, tensor by tensor."""
+    """Return the same step, tensor by tensor."""
     params, grads, lr = args
     if not isinstance(params.ty, TupleType):
         wide = widened(params)
@@ -125,7 +125,7 @@ descend: Final = Op(
 
 
 def _like_the_parameter(call: RuleCall, *indices: int) -> TensorType:
-    """Give the type of the parameter, which the given operands get too."""
+    """Return the type of the parameter, which the given operands get too."""
     param = floating(call, 0)
     for index in indices:
         try:
@@ -165,7 +165,7 @@ def _momentum_step(
 
 
 def _momentum_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the same step in operators that have derivatives."""
+    """Return the same step in operators that have derivatives."""
     dtype = args[0].dtype
     param, grad, velocity = widened(args[0]), widened(args[1]), args[3]
     if attrs["weight_decay"]:
@@ -260,7 +260,7 @@ def _adam_step(
 
 
 def _adam_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the same step in operators that have derivatives."""
+    """Return the same step in operators that have derivatives."""
     param, grad, first, second = map(widened, args[:4])
     dtype, decay = param.dtype, attrs["weight_decay"]
     steps, lr = (v.cast(dtype) for v in args[4:])

@@ -40,7 +40,7 @@ def _pool_type(call: RuleCall) -> Type:
 
 
 def _flat(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the attributes for an image of height 1."""
+    """Return the attributes for an image of height 1."""
     ones = {"kernel_size": 1, "stride": 1, "dilation": 1, "padding": 0}
     full = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
     return {k: (ones[k], *v) if k in ones else v for k, v in full.items()}

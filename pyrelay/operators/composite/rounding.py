@@ -36,7 +36,7 @@ def _quotient(torch: Any, x: Any, y: Any) -> Any:
 
 
 def _shaped(p: Pullback, *cotangents: Value) -> tuple[Value, ...]:
-    """Give cotangents in the shapes of the operands, which may have been broadcast."""
+    """Return cotangents in the shapes of the operands, which may have been broadcast."""
     return tuple(g.sum_to(x.shape) for g, x in zip(cotangents, p.args, strict=True))
 
 
@@ -60,7 +60,7 @@ def _remainder(k: Scalars, x: Any, y: Any, dtype: DType) -> Any:
 
 
 def _each(body: Callable[[Scalars, Any, Any, DType], Any]) -> Elementwise:
-    """Give the meaning of an operator on the elements of two broadcast operands of one dtype."""
+    """Return the meaning of an operator on the elements of two broadcast operands of one dtype."""
 
     def element(k: Elements, place: Place, x: Source, y: Source) -> Any:
         left, right = (v(*broadcast_index(place.index, v.shape)) for v in (x, y))

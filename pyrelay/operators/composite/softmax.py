@@ -52,7 +52,7 @@ def _softmax_samples() -> Iterable[Sample]:
 
 
 def _in_dtype(function: str) -> Callable[..., Any]:
-    """Give the body that calls a method of tensors; without a dtype, which is a keyword less."""
+    """Return the body that calls a method of tensors; without a dtype, which is a keyword less."""
 
     def body(torch: Any, x: Any, dim: int, dtype: Any) -> Any:
         method = getattr(as_tensor(torch, x), function)
@@ -62,12 +62,12 @@ def _in_dtype(function: str) -> Callable[..., Any]:
 
 
 def shifted(x: Value, dims: tuple[int, ...]) -> Value:
-    """Give elements less the largest along dims, so that no exponential overflows."""
+    """Return elements less the largest along dims, so that no exponential overflows."""
     return x - peak(x, dim=dims, keepdim=True)
 
 
 def _operand(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> tuple[Value, DType]:
-    """Give the operand in the precision to compute in, and the dtype of the result."""
+    """Return the operand in the precision to compute in, and the dtype of the result."""
     dtype = attrs["dtype"] or args[0].dtype
     return args[0].cast(wide_dtype(dtype)), dtype
 

@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 
 
 def along_channels(vector: Value, rank: int) -> Value:
-    """Give one number per channel in a shape that broadcasts with the tensor (dim 1)."""
+    """Return one number per channel in a shape that broadcasts with the tensor (dim 1)."""
     return vector.reshape(vector.shape[0], *(ONE,) * (rank - 2))
 
 
 def mean_over(x: Value, dims: Sequence[int]) -> Value:
-    """Give the mean over dims, which stay as 1."""
+    """Return the mean over dims, which stay as 1."""
     return reduce.mean(x, dim=tuple(dims), keepdim=True)
 
 
 def through_standard(h: Value, standard: Value, factor: Value, dims: Sequence[int]) -> Value:
-    """Give the cotangent of what was standardised by `factor`, from that of the result."""
+    """Return the cotangent of what was standardised by `factor`, from that of the result."""
     return factor * (h - mean_over(h, dims) - standard * mean_over(h * standard, dims))
 
 
 def _wide(source: TensorType) -> TensorType:
-    """Give the type in which statistics are kept: half types are too coarse."""
+    """Return the type in which statistics are kept: half types are too coarse."""
     dtype = source.dtype
     half = isinstance(dtype, DType) and dtype.bits < 32
     return TensorType(source.shape, float32) if half else source
@@ -67,7 +67,7 @@ def _widened(torch: Any, *values: Any) -> list[Any]:
 
 
 def _of_statistics(p: Pullback, mean: Value, factor: Value, count: Value) -> Value | None:
-    """Give what the cotangents of the statistics add to that of the input, if they have any."""
+    """Return what the cotangents of the statistics add to that of the input, if they have any."""
     x, builder = p.args[0], p.g.builder
     if builder.is_zero(p.g[1]) and builder.is_zero(p.g[2]):
         return None
@@ -81,7 +81,7 @@ def _total(first: Value, second: Value | None) -> Value:
 
 
 def _normal_dims(rank: int, shape: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the dims before the normalised ones, and those."""
+    """Return the dims before the normalised ones, and those."""
     first = rank - len(shape)
     return tuple(range(first)), tuple(range(first, rank))
 
@@ -102,7 +102,7 @@ def _layer(
 
 
 def normal(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value, Value, Value]:
-    """Give a tensor normalised along dims, in two passes; the mean, the reciprocal deviation and
+    """Return a tensor normalised along dims, in two passes; the mean, the reciprocal deviation and
     the mean square of what is left when the mean is taken off."""
     mean = mean_over(x, dims)
     centred = x - mean
@@ -112,13 +112,13 @@ def normal(x: Value, dims: Sequence[int], eps: float) -> tuple[Value, Value, Val
 
 
 def scaled(x: Value, weight: Value | None, bias: Value | None) -> Value:
-    """Give a tensor times a weight and plus a bias, as far as they are there."""
+    """Return a tensor times a weight and plus a bias, as far as they are there."""
     x = x if weight is None else x * weight
     return x if bias is None else x + bias
 
 
 def given(value: Value) -> Value | None:
-    """Give an optional operand in the precision to compute in."""
+    """Return an optional operand in the precision to compute in."""
     return widened(value) if is_given(value) else None
 
 

@@ -57,7 +57,7 @@ def integer_of(number: float, lowest: int, end: int) -> int:
 
 
 def _number(call: RuleCall) -> TensorType:
-    """Give the type of an operand that must hold one number. Raises Clash."""
+    """Return the type of an operand that must hold one number. Raises Clash."""
     source = call.tensor(0)
     if source.rank and any(call.solver.resolve_dim(d) != ONE for d in source.shape):
         python_name = call.op.name.removeprefix("to_")
@@ -81,7 +81,7 @@ def _to_int_type(call: RuleCall) -> Type:
 
 
 def _number_of(ty: Type) -> TypeRule:
-    """Give the rule of a conversion of a number to a type."""
+    """Return the rule of a conversion of a number to a type."""
 
     def rule(call: RuleCall) -> Type:
         _number(call)
@@ -120,7 +120,7 @@ def _conversion(
     *samples: Sample,
     fused: Elementwise | None = None,
 ) -> Op:
-    """Give the operator that Python's `int`, `float` or `bool` of a number is."""
+    """Return the operator that Python's `int`, `float` or `bool` of a number is."""
     return Op(
         name=name,
         doc=doc,

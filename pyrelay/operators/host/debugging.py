@@ -89,11 +89,11 @@ DEBUGGING: Final = (breakpoint_, debug_line, debug_local)
 
 
 def is_debugging(expr: Expr) -> TypeGuard[Call]:
-    """Tell whether an expression is there for a debugger alone."""
+    """Return whether an expression is there for a debugger alone."""
     return isinstance(expr, Call) and expr.callee in DEBUGGING
 
 
 def is_debugged(module: Module) -> bool:
-    """Tell whether a program is compiled for a debugger."""
+    """Return whether a program is compiled for a debugger."""
     bodies = (post_order(function) for function in module.functions.values())
     return any(is_debugging(node) for nodes in bodies for node in nodes)

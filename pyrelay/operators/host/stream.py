@@ -64,7 +64,7 @@ class ElementError(Exception):
 
 
 def describe_element(ty: Type, known: Collection[str]) -> tuple[Any, ...]:
-    """Give the description of elements of a type; sizes named in `known` are the program's.
+    """Return the description of elements of a type; sizes named in `known` are the program's.
 
     Raises ValueError, with the reason, for a type that elements cannot have.
     """
@@ -91,7 +91,7 @@ def _described(dim: Dim, known: Collection[str]) -> Dim | str:
 
 
 def element_type(description: tuple[Any, ...], own: Callable[[str], Dim]) -> Type:
-    """Give the type that a description stands for; `own` gives the sizes an element brings."""
+    """Return the type that a description stands for; `own` gives the sizes an element brings."""
     match description:
         case ("tensor", dtype, shape):
             dtype = DTYPES[str(dtype).removeprefix("torch.")]
@@ -109,7 +109,7 @@ def _dim(dim: Dim | str | int, own: Callable[[str], Dim]) -> Dim:
 
 
 def _normal(description: Any) -> Any:
-    """Give a description with its sizes as dims, as text that was read may not have them."""
+    """Return a description with its sizes as dims, as text that was read may not have them."""
     match description:
         case ("tensor", dtype, shape):
             return ("tensor", dtype, tuple(_size(d) for d in shape))

@@ -48,7 +48,7 @@ _TEXT: Final = NoGradient("a string")
 
 
 def plain(value: Any) -> Any:
-    """Give a value as Python shows it: a number of rank 0 as a number, however it is held."""
+    """Return a value as Python shows it: a number of rank 0 as a number, however it is held."""
     return map_nested(value, _plain)
 
 
@@ -62,7 +62,7 @@ class _StandIn:
 
 
 def showable(call: RuleCall, index: int) -> Type:
-    """Give the type of an operand that is shown as text. Raises Clash where it has no text."""
+    """Return the type of an operand that is shown as text. Raises Clash where it has no text."""
     ty = call.solver.resolve(call.types[index])
     pending = [ty]
     while pending:
@@ -83,7 +83,7 @@ def showable(call: RuleCall, index: int) -> Type:
 
 
 def _example(ty: Type) -> Any:
-    """Give some value that formats as those of a type do."""
+    """Return some value that formats as those of a type do."""
     match ty:
         case StrType():
             return ""
@@ -112,7 +112,7 @@ def _format_type(call: RuleCall) -> Type:
 
 
 def _places(call: RuleCall, template: str) -> list[tuple[str, str | None, str | None, str | None]]:
-    """Give the places of a template for values, which stand in order. Raises Clash."""
+    """Return the places of a template for values, which stand in order. Raises Clash."""
     try:
         found = [p for p in string.Formatter().parse(template) if p[1] is not None]
     except ValueError as error:

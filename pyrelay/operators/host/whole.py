@@ -33,8 +33,8 @@ def _bool(call: RuleCall) -> Type:
 
 
 def _same(left: Any, right: Any) -> bool:
-    """Tell whether two values of one type are equal in every part, at any depth; what is shared is
-    compared once. NaN is equal to nothing. Raises Incomparable."""
+    """Return whether two values of one type are equal in every part, at any depth; what is shared
+    is compared once. NaN is equal to nothing. Raises Incomparable."""
     begun: set[tuple[int, int]] = set()
     pending = [(left, right)]
     while pending:
@@ -54,7 +54,7 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _parts(value: Any) -> Any:
-    """Give the names or places of the parts of a value, None for what has none."""
+    """Return the names or places of the parts of a value, None for what has none."""
     if isinstance(value, tuple):
         return range(len(value))
     fields = getattr(type(value), "__dataclass_fields__", None)
@@ -75,7 +75,7 @@ def _is_equal_leaf(left: Any, right: Any) -> bool:
 
 
 def _compared(left: Any, right: Any) -> tuple[str, ...]:
-    """Give what two leaves must have in common beside their elements; a number takes the dtype of
+    """Return what two leaves must have in common beside their elements; a number takes the dtype of
     the tensor it meets."""
     if hasattr(left, "shape") and hasattr(right, "shape"):
         return ("dtype", "shape")

@@ -24,7 +24,7 @@ from .products import matmul, product_of_matrices, product_with_vector
 
 
 def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sample]) -> Op:
-    """Give the operator that multiplies operands of these names and ranks, and refuses others."""
+    """Return the operator that multiplies operands of these names and ranks, and refuses others."""
 
     def type_rule(call: RuleCall) -> Type:
         for i, rank in enumerate(ranks.values()):

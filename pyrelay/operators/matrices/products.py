@@ -113,7 +113,7 @@ def _swap_last(x: Value) -> Value:
 
 
 def _rows(x: Value) -> Value:
-    """Give the tensor as one matrix: all dims but the last made one."""
+    """Return the tensor as one matrix: all dims but the last made one."""
     if x.rank == 1:
         return x.unsqueeze(0)
     return x if x.rank == 2 else view.flatten(x, start_dim=0, end_dim=-2)
@@ -154,7 +154,7 @@ def _matmul_samples() -> Iterable[Sample]:
 
 
 def product_of_matrices(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str | None:
-    """Give `matmul` as a sum of products; a batch dim of size 1 is broadcast. None for vectors,
+    """Return `matmul` as a sum of products; a batch dim of size 1 is broadcast. None for vectors,
     of which the library's product is as good."""
     left, right = ranks
     if min(ranks) < 2:
@@ -167,7 +167,7 @@ def product_of_matrices(ranks: Sequence[int], attrs: Mapping[str, Any]) -> str |
 
 
 def product_with_vector(rows: Value, vector: Value) -> Value:
-    """Give the sums of products of the last dim's elements with a vector's, as a reduction: what
+    """Return the sums of products of the last dim's elements with a vector's, as a reduction: what
     is read once needs no blocks."""
     products = widened(rows) * widened(vector)
     return reduce.sum_(products, dim=(-1,), dtype=products.dtype).cast(rows.dtype)
@@ -195,7 +195,7 @@ matmul: Final = Op(
 
 
 def parameter_dtype(call: RuleCall) -> AnyDType:
-    """Give the dtype of a hidden parameter: of a float operand its own, else float32."""
+    """Return the dtype of a hidden parameter: of a float operand its own, else float32."""
     dtype = call.known_dtype(call.tensor(0).dtype)
     return dtype if is_float(dtype) else float32
 

@@ -270,7 +270,7 @@ abs_: Final = Op(
 
 
 def _extremum_grad(loses: Op) -> Callable[[Pullback], Sequence[Value | None]]:
-    """Give the rule that sends `g` to the operand chosen, half to each where they are equal."""
+    """Return the rule that sends `g` to the operand chosen, half to each where they are equal."""
 
     def grad(p: Pullback) -> Sequence[Value | None]:
         x, y = p.args

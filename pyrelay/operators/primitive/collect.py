@@ -63,7 +63,7 @@ def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) ->
 def collected(
     terms: Value, types: Sequence[TensorType], shapes: Sequence[tuple[Dim, ...]]
 ) -> list[Value]:
-    """Give the fields of all tuples of a list, each with those of the others in a new first dim;
+    """Return the fields of all tuples of a list, each with those of the others in a new first dim;
     `types` are those of the fields, and `shapes` what they have where the list is empty."""
     attrs = {"shapes": tuple(shapes), "dtypes": tuple(t.dtype for t in types)}
     found = terms.builder.call(collect, (terms,), attrs)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def _comparison(*, name: str, doc: str, body: Callable[..., Any], torch_name: str) -> Op:
-    """Give an operator that compares numbers of a common dtype and gives Bool."""
+    """Return an operator that compares numbers of a common dtype and gives Bool."""
     return Op(
         name=name,
         doc=doc,
@@ -152,7 +152,7 @@ array_equal: Final = Op(
 
 
 def _connective(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
-    """Give an operator that combines the truth of two tensors; a number is true unless 0."""
+    """Return an operator that combines the truth of two tensors; a number is true unless 0."""
     return Op(
         name=name,
         doc=doc,
@@ -202,7 +202,7 @@ logical_xor: Final = _connective(
 def _test(
     *, name: str, doc: str, body: Callable[..., Any], samples: Callable[[], Iterable[Sample]]
 ) -> Op:
-    """Give an operator that tells something of each element of one tensor of any dtype."""
+    """Return an operator that tells something of each element of one tensor of any dtype."""
     return Op(
         name=name,
         doc=doc,

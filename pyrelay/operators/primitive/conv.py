@@ -54,7 +54,7 @@ _HIDDEN: Final = (
 
 
 def _explicit_padding(p: Pullback, kernel: Sequence[Dim]) -> list[tuple[int, int]]:
-    """Give the padding before and after each spatial dim. `same` needs a kernel of known size."""
+    """Return the padding before and after each spatial dim. `same` needs a kernel of known size."""
     padding = p.attrs["padding"]
     if padding == "valid":
         return [(0, 0)] * len(kernel)
@@ -92,7 +92,7 @@ def _conv2d_grad(p: Pullback) -> tuple[Value | None, ...]:
 
 
 def _by_operand(found: Value, wanted: Sequence[bool]) -> list[Value | None]:
-    """Give what `conv2d_backward` gave for each operand, None where it was not asked to."""
+    """Return what `conv2d_backward` gave for each operand, None where it was not asked to."""
     return [found[sum(wanted[:i])] if wanted[i] else None for i in range(len(wanted))]
 
 
@@ -229,7 +229,7 @@ conv1d: Final = Op(
 
 
 def _linear_part(call: RuleCall, size: str) -> Type:
-    """Give the type of a gradient of a convolution, whose shape the attribute `size` states."""
+    """Return the type of a gradient of a convolution, whose shape the attribute `size` states."""
     source = floating(call, 0)
     with_rank(call, 0, 4)
     with_rank(call, 1, 4)
@@ -239,7 +239,7 @@ def _linear_part(call: RuleCall, size: str) -> Type:
 def _operand_gradient(
     number: int, gradient: Callable[[Pullback], Sequence[Value]], samples: Sequence[Sample]
 ) -> Op:
-    """Give the operator for the cotangent of the input (0) or the weight (1) of `conv2d`, from
+    """Return the operator for the cotangent of the input (0) or the weight (1) of `conv2d`, from
     that of its result and the other of the two; `input_size` or `weight_size` is its shape."""
     names = ("input", "weight")
     name, other = names[number], names[1 - number]

@@ -65,7 +65,7 @@ def _full(torch: Any, device: Any, size: tuple[int, ...], value: Any, dtype: Any
 def number_element(
     k: Elements, value: Any, dtype: DType | None, default: DType | None = None
 ) -> Any:
-    """Give a number that an attribute states, sizes included, as an element of a dtype."""
+    """Return a number that an attribute states, sizes included, as an element of a dtype."""
     if not isinstance(value, Dim):
         return k.const(value)
     dtype = dtype or default
@@ -109,7 +109,7 @@ _NUMBERS: Final = {"zeros": 0, "ones": 1}
 
 
 def _filled(name: str) -> Op:
-    """Give the operator for a tensor of one number, which torch's function `name` fills in."""
+    """Return the operator for a tensor of one number, which torch's function `name` fills in."""
     return Op(
         name=name,
         doc=f"A tensor of {name}, of float32 unless `dtype` says otherwise.",
@@ -151,7 +151,7 @@ def _like(call: RuleCall) -> Type:
 
 
 def _filled_like(name: str) -> Op:
-    """Give the operator for a tensor of one number in the shape of another."""
+    """Return the operator for a tensor of one number in the shape of another."""
     return Op(
         name=f"{name}_like",
         doc=f"{name.capitalize()} in the shape of a tensor, and in its dtype unless `dtype` says "
@@ -400,7 +400,7 @@ def _matrix(call: RuleCall) -> Type:
 
 
 def _triangle(k: Elements, place: Place, x: Source, diagonal: Any, keeps: Any) -> Any:
-    """Give the element where `keeps` holds of how far it is above the diagonal."""
+    """Return the element where `keeps` holds of how far it is above the diagonal."""
     above = k.number(place.index[-1] - place.index[-2] - diagonal)
     kept = keeps(above, k.number(ZERO))
     return k.where(kept, x(*place.index), k.const(0))

@@ -45,7 +45,7 @@ _CUBIC: Final = 0.044715
 
 
 def approximation(value: Any) -> str:
-    """Give the `approximate` of gelu. Raises TypeError."""
+    """Return the `approximate` of gelu. Raises TypeError."""
     if value not in ("none", "tanh"):
         raise TypeError(f'gelu\'s approximate is "none" or "tanh", not {value!r}')
     return value
@@ -79,7 +79,7 @@ def _derivative(
     attributes: tuple[Param, ...] = (),
     samples: Callable[[], Iterable[Sample]],
 ) -> Op:
-    """Give the derivative of a function of each element, by `at`: its "input" or "output"."""
+    """Return the derivative of a function of each element, by `at`: its "input" or "output"."""
     return Op(
         name=name,
         doc=doc,
@@ -166,7 +166,7 @@ elu_grad: Final = _derivative(
 
 
 def _gelu_curvature(x: Value, approximate: str) -> Value:
-    """Give the second derivative of gelu."""
+    """Return the second derivative of gelu."""
     from . import math  # math.py differentiates by the operators here
 
     square = x * x

@@ -82,7 +82,7 @@ def _amax_samples() -> Iterable[Sample]:
 
 
 def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op:
-    """Give a reduction to the largest or smallest element, over any dims."""
+    """Return a reduction to the largest or smallest element, over any dims."""
     return Op(
         name=name,
         doc=doc,
@@ -167,7 +167,7 @@ def _pair_samples() -> Iterable[Sample]:
 
 
 def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callable[..., Any]) -> Op:
-    """Give the extreme of all elements, as `whole` does, or with its position along one dim."""
+    """Return the extreme of all elements, as `whole` does, or with its position along one dim."""
 
     def lowered(torch: Any, x: Any, dim: int | None, keepdim: bool) -> Any:
         if dim is None:
@@ -223,7 +223,7 @@ def _position_type(call: RuleCall) -> Type:
 
 
 def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
-    """Give the position of an extreme along one dim, or among all elements in order."""
+    """Return the position of an extreme along one dim, or among all elements in order."""
     return Op(
         name=name,
         doc=doc,

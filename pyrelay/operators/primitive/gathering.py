@@ -39,7 +39,7 @@ _MATRIX: Final = TensorSpec((4, 3))
 
 
 def _along(call: RuleCall, source: TensorType, positions: TensorType) -> int:
-    """Give the dim along which positions count; elsewhere they lie within the source."""
+    """Return the dim along which positions count; elsewhere they lie within the source."""
     dim = axis(call, call.attrs["dim"], max(source.rank, 1))
     if positions.rank != source.rank:
         call.clash(
@@ -69,7 +69,7 @@ def _gather(torch: Any, x: Any, positions: Any, dim: int) -> Any:
 def _picked(
     k: Elements, place: Place, positions: Source, shape: Sequence[Dim], dim: int
 ) -> list[Dim]:
-    """Give the place with its coordinate along a dim replaced by a position."""
+    """Return the place with its coordinate along a dim replaced by a position."""
     at = list(place.index)
     if at:
         at[dim] = k.coordinate(positions(*place.index), shape[dim])

@@ -37,12 +37,12 @@ _MATRIX: Final = TensorSpec((4, 3))
 
 
 def zeros_of(value: Value) -> Value:
-    """Give zeros of the type of a value."""
+    """Return zeros of the type of a value."""
     return value.builder.zeros(value.ty)
 
 
 def _shaped_as(value: Value, like: Value) -> Value:
-    """Give the value under the shape of `like`, where a mask made another name for one size."""
+    """Return the value under the shape of `like`, where a mask made another name for one size."""
     return value.reshape(*like.shape)
 
 
@@ -58,7 +58,7 @@ def _index(torch: Any, x: Any, indices: tuple[Any, ...], spec: Any) -> Any:
 
 
 def _spec_samples(value: tuple[TensorSpec, ...] = ()) -> list[Sample]:
-    """Give samples of every form of index, with a value to write if `value` has a shape maker."""
+    """Return samples of every form of index, with a value to write if `value` has a shape maker."""
     ints = TensorSpec((2,), "int64", 0, 3)
     whole = ("slice", None, None, None)
     cases: list[tuple[TensorSpec, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]] = [
@@ -201,7 +201,7 @@ def _accumulate_in_place(
 
 
 def _accumulate_code(args: tuple[Value, ...], attrs: Mapping[str, Any]) -> Value:
-    """Give the sum as two: where places are known, nothing need be added twice at one."""
+    """Return the sum as two: where places are known, nothing need be added twice at one."""
     x, indices, value = args
     positions = fields(indices) if is_given(indices) else []
     if any(isinstance(i.ty, TensorType) and i.rank for i in positions):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def parts(call: RuleCall) -> tuple[TensorType, ...]:
-    """Give the types of one or more tensors of one rank. Raises Stuck or Clash."""
+    """Return the types of one or more tensors of one rank. Raises Stuck or Clash."""
     tensors = call.tensors(0)
     if not tensors:
         raise Clash(f"`{call.op.name}` needs at least one tensor", labels={0: "this is empty"})
@@ -75,7 +75,7 @@ def _cat_type(call: RuleCall) -> Type:
 
 
 def joined_shape(call: RuleCall, tensors: Sequence[TensorType], dim: int) -> tuple[Dim, ...]:
-    """Give the shape of tensors of one rank put one after the other along a dim counted from 0.
+    """Return the shape of tensors of one rank put one after the other along a dim counted from 0.
     Raises Clash."""
     _unify_but(call, tensors, dim)
     total = sum((t.shape[dim] for t in tensors), ZERO)
@@ -92,7 +92,7 @@ def told_shape(call: RuleCall, tensors: Sequence[TensorType]) -> tuple[Dim, ...]
 
 
 def slice_along(value: Value, dim: int, start: Dim, stop: Dim) -> Value:
-    """Give the part of a tensor from `start` to `stop` along a dim counted from 0."""
+    """Return the part of a tensor from `start` to `stop` along a dim counted from 0."""
     whole = ("slice", None, None, None)
     spec = (*(whole,) * dim, ("slice", start, stop, None))
     return index.index(value, value.builder.unit(), spec=spec)
@@ -153,7 +153,7 @@ def _stack_grad(p: Pullback) -> tuple[Value]:
 
 
 def select(value: Value, dim: int, place: int) -> Value:
-    """Give one element along a dim, the dim dropped."""
+    """Return one element along a dim, the dim dropped."""
     builder = value.builder
     whole = ("slice", None, None, None)
     spec = (*(whole,) * (dim % value.rank), ("int", 0))
@@ -186,7 +186,7 @@ stack: Final = Op(
 
 
 def _sections(value: Any) -> Any:
-    """Give one size as it is, several as a tuple: the normal form of `split`."""
+    """Return one size as it is, several as a tuple: the normal form of `split`."""
     return kinds.sizes(value) if isinstance(value, tuple | list) else kinds.size(value)
 
 
@@ -266,7 +266,7 @@ split: Final = Op(
 
 
 def _pad_pairs(call: RuleCall, rank: int) -> list[tuple[Any, Any]]:
-    """Give the padding of each dim, from the first; torch counts pairs from the last."""
+    """Return the padding of each dim, from the first; torch counts pairs from the last."""
     pad: tuple[Any, ...] = call.attrs["pad"]
     if len(pad) % 2 or len(pad) > 2 * rank:
         call.clash(f"`pad` takes a pair per dim, from the last dim on, not {pad}", 0)

@@ -38,7 +38,7 @@ def _of_bools(call: RuleCall) -> Type:
 
 
 def _mask(*, name: str, doc: str, count: int, body: Callable[..., Any]) -> Op:
-    """Give an operator on one mask or two."""
+    """Return an operator on one mask or two."""
     return Op(
         name=name,
         doc=doc,

@@ -35,7 +35,7 @@ def _function(
     grad: Gradient,
     samples: Callable[[], Iterable[Sample]],
 ) -> Op:
-    """Give a real function of each element, named as in torch."""
+    """Return a real function of each element, named as in torch."""
     return Op(
         name=name,
         doc=doc,

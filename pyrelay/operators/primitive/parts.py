@@ -41,7 +41,7 @@ _MATRIX: Final = TensorSpec((4, 3))
 
 
 def _with_size(source: TensorType, dim: int, *sizes: Dim) -> TensorType:
-    """Give the type with other sizes in place of a dim counted from 0."""
+    """Return the type with other sizes in place of a dim counted from 0."""
     return TensorType((*source.shape[:dim], *sizes, *source.shape[dim + 1 :]), source.dtype)
 
 
@@ -146,7 +146,7 @@ narrow: Final = Op(
 
 
 def _size_along(call: RuleCall) -> tuple[TensorType, int, Dim]:
-    """Give the operand, the dim counted from 0, and its size. Raises Stuck on an unknown size."""
+    """Return the operand, the dim counted from 0, and its size. Raises Stuck on an unknown size."""
     source = call.tensor(0)
     dim = axis(call, call.attrs["dim"], source.rank)
     size = call.solver.resolve_dim(source.shape[dim])
@@ -255,7 +255,7 @@ unbind: Final = Op(
 
 
 def _stacked(name: str, doc: str, least_rank: int, dim: int) -> Op:
-    """Give the operator that joins tensors along `dim`, each with at least `least_rank` dims:
+    """Return the operator that joins tensors along `dim`, each with at least `least_rank` dims:
     of fewer dims, a tensor is first made one row."""
 
     def along(rank: int) -> int:

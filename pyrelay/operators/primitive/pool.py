@@ -42,7 +42,7 @@ def _divisor(value: Any) -> Any:
 
 
 def _image(call: RuleCall) -> TensorType:
-    """Give the type of the operand, (batch, channels, height, width) or without the batch."""
+    """Return the type of the operand, (batch, channels, height, width) or without the batch."""
     ty = floating(call, 0)
     if ty.rank in (3, 4):
         return ty
@@ -344,7 +344,7 @@ def _adaptive(torch: Any, x: Any, output_size: Any) -> Any:
 def _blocks(
     shape: tuple[Dim, ...], output_size: tuple[Any, ...]
 ) -> tuple[tuple[Dim, ...], int] | None:
-    """Give the shape with height and width cut into blocks of one size, each a dim behind that of
+    """Return the shape with height and width cut into blocks of one size, each a dim behind that of
     the blocks, and the size of a block; None where there are no such blocks."""
     found: list[Dim] = []
     area = 1

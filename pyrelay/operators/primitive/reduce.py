@@ -181,7 +181,7 @@ prod: Final = Op(
 
 
 def _truth(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op:
-    """Give a reduction of truth values; a number is true unless it is 0."""
+    """Return a reduction of truth values; a number is true unless it is 0."""
     return Op(
         name=name,
         doc=doc,

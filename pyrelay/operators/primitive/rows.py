@@ -34,7 +34,7 @@ _LIST: Final = f"{PRELUDE}List"
 
 
 def _element(call: RuleCall) -> TensorType:
-    """Give the type of the elements of a list of tensors. Raises Stuck and Clash."""
+    """Return the type of the elements of a list of tensors. Raises Stuck and Clash."""
     ty = call.type(0)
     if not isinstance(ty, AdtType) or ty.name != _LIST:
         call.clash(f"`{call.op.name}` takes a list of tensors, not {show(ty)}", 0)

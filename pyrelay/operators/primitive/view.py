@@ -200,7 +200,7 @@ permute: Final = Op(
 
 
 def _order_of_movedim(rank: int, source: tuple[int, ...], to: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the order of dims, counted from 0, in which `permute` moves dims."""
+    """Return the order of dims, counted from 0, in which `permute` moves dims."""
     moved = {t % rank: s % rank for s, t in zip(source, to, strict=True)}
     rest = iter(d for d in range(rank) if d not in moved.values())
     return tuple(moved[d] if d in moved else next(rest) for d in range(rank))
@@ -288,7 +288,7 @@ def _squeeze_type(call: RuleCall) -> Type:
 
 
 def _is_one(call: RuleCall, size: Dim, dims: tuple[int, ...] | None) -> bool:
-    """Tell whether a dim goes. Raises Stuck or Clash where that is not known before running."""
+    """Return whether a dim goes. Raises Stuck or Clash where that is not known before running."""
     if size.constant is not None:
         return size == ONE
     hole = first_hole(size)

@@ -23,12 +23,12 @@ def _are_floats(types: Sequence[Type], rank: int, count: int) -> bool:
 
 
 def _is_plain(attrs: Mapping[str, Any]) -> bool:
-    """Tell whether the windows are without holes, and see all channels."""
+    """Return whether the windows are without holes, and see all channels."""
     return attrs["groups"] == 1 and all(d == 1 for d in attrs["dilation"])
 
 
 def _columns(x: tuple[int, ...], weight: tuple[int, ...], *_: Any) -> int:
-    """Give how many elements the windows of an image have, at most."""
+    """Return how many elements the windows of an image have, at most."""
     found = 1
     for size in (*x[:1], *x[2:], *weight[1:]):
         found *= size
@@ -85,7 +85,7 @@ def _last(torch: Any, x: Any) -> Any:
 
 
 def _last_weight(weight: Any) -> Any:
-    """Give a weight whose strides ask for channels last where those of the image cannot: with one
+    """Return a weight whose strides ask for channels last where those of the image cannot: with one
     channel both orders are the same."""
     out, channels, height, width = (weight.shape[i] for i in range(4))
     if channels != 1:

@@ -28,7 +28,7 @@ def _spatial(call: RuleCall) -> int:
 
 
 def image_type(call: RuleCall, n: int) -> TensorType:
-    """Give the type of the operand, which has a batch dim or none. Raises Clash."""
+    """Return the type of the operand, which has a batch dim or none. Raises Clash."""
     ty = call.tensor(0)
     if ty.rank in (n + 1, n + 2):
         return ty
@@ -51,7 +51,7 @@ def check_channels(call: RuleCall, have: Dim, want: Dim) -> None:
 
 
 def _padding(call: RuleCall, kernel: Sequence[Dim]) -> list[Dim]:
-    """Give the padding of both sides together, per spatial dim."""
+    """Return the padding of both sides together, per spatial dim."""
     padding, strides = call.attrs["padding"], call.attrs["stride"]
     if padding == "valid":
         return [Dim.of(0)] * len(kernel)
@@ -67,7 +67,7 @@ def _padding(call: RuleCall, kernel: Sequence[Dim]) -> list[Dim]:
 
 
 def conv_type(call: RuleCall) -> Type:
-    """Give the type of a convolution. Raises Stuck or Clash."""
+    """Return the type of a convolution. Raises Stuck or Clash."""
     n = _spatial(call)
     source, weight = image_type(call, n), with_rank(call, 1, n + 2)
     batch, channels, sizes = source.shape[: -n - 1], source.shape[-n - 1], source.shape[-n:]
@@ -93,7 +93,7 @@ def conv_type(call: RuleCall) -> Type:
 
 
 def conv_weight(call: RuleCall) -> TensorType:
-    """Give the type of the hidden weight of a convolution. Raises Stuck or Clash."""
+    """Return the type of the hidden weight of a convolution. Raises Stuck or Clash."""
     n = _spatial(call)
     channels = image_type(call, n).shape[-n - 1]
     kernel = kernel_size(call, n)
@@ -104,28 +104,28 @@ def conv_weight(call: RuleCall) -> TensorType:
 
 
 def kernel_size(call: RuleCall, n: int) -> tuple[Dim, ...]:
-    """Give the kernel of a convolution whose weight is hidden, one size per spatial dim."""
+    """Return the kernel of a convolution whose weight is hidden, one size per spatial dim."""
     items = kinds.sizes(call.attrs["kernel_size"])
     return tuple(Dim.of(k) for k in (items * n if len(items) == 1 else items))
 
 
 def conv_bias(call: RuleCall) -> TensorType:
-    """Give the type of the hidden bias of a convolution. Raises Stuck or Clash."""
+    """Return the type of the hidden bias of a convolution. Raises Stuck or Clash."""
     return TensorType((Dim.of(call.attrs["out_channels"]),), parameter_dtype(call))
 
 
 def batched(x: Value, rank: int) -> Value:
-    """Give a tensor with a batch dim, if it has none a new one of size 1."""
+    """Return a tensor with a batch dim, if it has none a new one of size 1."""
     return x if x.rank == rank else x.unsqueeze(0)
 
 
 def window_attrs(p: Pullback) -> dict[str, Any]:
-    """Give the attributes that a convolution shares with its derivatives."""
+    """Return the attributes that a convolution shares with its derivatives."""
     return {k: p.attrs[k] for k in ("stride", "padding", "dilation", "groups")}
 
 
 def padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, ...]) -> Any:
-    """Give the operand of a convolution, and the padding left to do as a tuple: torch warns of a
+    """Return the operand of a convolution, and the padding left to do as a tuple: torch warns of a
     `same` that is uneven."""
     if padding == "valid":
         return x, (0,) * len(dilation)
@@ -139,7 +139,7 @@ def padded(torch: Any, x: Any, weight: Any, padding: Any, dilation: tuple[int, .
 
 
 def those_wanted(found: Any, wanted: tuple[bool, ...]) -> Any:
-    """Give those of the three gradients of a convolution that are wanted."""
+    """Return those of the three gradients of a convolution that are wanted."""
     if all(wanted):
         return found
     if wanted == (True, False, True):

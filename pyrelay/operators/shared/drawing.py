@@ -66,13 +66,13 @@ def _key(k: Elements, key: Source) -> tuple[_Word, _Word]:
 
 
 def _block(k: Elements, key: Source, counter: _Word, purpose: int) -> _Words:
-    """Give the four words of a 64-bit counter under a key."""
+    """Return the four words of a 64-bit counter under a key."""
     halves = counter & philox.MASK, (counter >> 32) & philox.MASK
     return philox.philox((*halves, 0, purpose), _key(k, key))
 
 
 def _at(k: Elements, coordinate: Dim, words: Sequence[_Word]) -> Any:
-    """Give the word with a number."""
+    """Return the word with a number."""
     here = k.number(coordinate)
     found = words[-1].value
     for number, word in reversed(list(enumerate(words[:-1]))):
@@ -81,7 +81,7 @@ def _at(k: Elements, coordinate: Dim, words: Sequence[_Word]) -> Any:
 
 
 def _pair(k: Elements, coordinate: Dim, words: _Words) -> tuple[_Word, _Word]:
-    """Give the first two words for 0, the last two for 1."""
+    """Return the first two words for 0, the last two for 1."""
     is_first = k.eq(k.number(coordinate), k.number(ZERO))
     both = zip(words[:2], words[2:], strict=True)
     first, second = (_Word(k, k.where(is_first, a.value, b.value)) for a, b in both)
@@ -89,12 +89,12 @@ def _pair(k: Elements, coordinate: Dim, words: _Words) -> tuple[_Word, _Word]:
 
 
 def seeded(k: Elements, place: Place, seed: Any) -> Any:
-    """Give a word of the key of a seed that is a number."""
+    """Return a word of the key of a seed that is a number."""
     return _halves(k, place, _Word(k, k.number(Dim.of(seed))))
 
 
 def seeded_by(k: Elements, place: Place, seed: Source) -> Any:
-    """Give a word of the key of a seed that is computed."""
+    """Return a word of the key of a seed that is computed."""
     return _halves(k, place, _Word(k, k.cast(seed(), int64)))
 
 
@@ -103,20 +103,20 @@ def _halves(k: Elements, place: Place, seed: _Word) -> Any:
 
 
 def folded_in(k: Elements, place: Place, key: Source, data: Source) -> Any:
-    """Give a word of the key for a number under a key."""
+    """Return a word of the key for a number under a key."""
     counter = _Word(k, k.cast(data(), int64))
     return _at(k, place.index[0], _block(k, key, counter, philox.FOLD)[:2])
 
 
 def split_off(k: Elements, place: Place, key: Source, count: Any) -> Any:
-    """Give a word of one of several keys made of one."""
+    """Return a word of one of several keys made of one."""
     row, column = place.index
     counter = _Word(k, k.number(row))
     return _at(k, column, _block(k, key, counter, philox.SPLIT)[:2])
 
 
 def word(k: Elements, place: Place, key: Source) -> Any:
-    """Give the word drawn for a place, counted row by row."""
+    """Return the word drawn for a place, counted row by row."""
     number = linear(place.index, place.shape)
     return _at(k, number % 4, _block(k, key, _Word(k, k.number(number // 4)), philox.DRAW))
 
@@ -124,7 +124,7 @@ def word(k: Elements, place: Place, key: Source) -> Any:
 def uniform(
     k: Elements, place: Place, key: Source, size: Any, low: Any, high: Any, dtype: DType | None
 ) -> Any:
-    """Give a number from `low` up to `high`."""
+    """Return a number from `low` up to `high`."""
     dtype = dtype or float32
     if dtype == float64:
         found = _share(k, _words_of_two(k, place, key), dtype)
@@ -136,14 +136,14 @@ def uniform(
 
 
 def _words_of_two(k: Elements, place: Place, key: Source) -> tuple[_Word, _Word]:
-    """Give the two words drawn for a place where each has two."""
+    """Return the two words drawn for a place where each has two."""
     number = linear(place.index, place.shape)
     words = _block(k, key, _Word(k, k.number(number // 2)), philox.DRAW)
     return _pair(k, number % 2, words)
 
 
 def _share(k: Elements, words: Sequence[_Word], dtype: DType) -> Any:
-    """Give a number of at least 0 and below 1 from one word, or two for one of float64."""
+    """Return a number of at least 0 and below 1 from one word, or two for one of float64."""
     bits = philox.PRECISION[dtype.name]
     first = words[0]
     whole = (
@@ -153,7 +153,7 @@ def _share(k: Elements, words: Sequence[_Word], dtype: DType) -> Any:
 
 
 def normal(k: Elements, place: Place, key: Source, size: Any, dtype: DType | None) -> Any:
-    """Give a number from the standard normal distribution, of two that Box and Muller make."""
+    """Return a number from the standard normal distribution, of two that Box and Muller make."""
     dtype = dtype or float32
     number = linear(place.index, place.shape)
     which, pair = number % 2, number // 2
@@ -173,7 +173,7 @@ def normal(k: Elements, place: Place, key: Source, size: Any, dtype: DType | Non
 
 
 def chosen(k: Elements, place: Place, key: Source, p: Source | None, size: Any) -> Any:
-    """Give true with chance `p`, one half where that is omitted."""
+    """Return true with chance `p`, one half where that is omitted."""
     drawn = k.cast(word(k, place, key), float64)
     drawn = k.mul(drawn, k.constant(2.0**-32, float64))
     if p is None:
@@ -184,7 +184,7 @@ def chosen(k: Elements, place: Place, key: Source, p: Source | None, size: Any) 
 def dropped(
     k: Elements, place: Place, x: Source, key: Source | None, p: float, training: bool
 ) -> Any:
-    """Give 0 with chance `p` and else the element scaled to keep the mean."""
+    """Return 0 with chance `p` and else the element scaled to keep the mean."""
     value = x(*place.index)
     if not training or p == 0.0 or key is None:
         return value

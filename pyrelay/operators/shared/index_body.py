@@ -17,7 +17,7 @@ _WHOLE: Final = ("slice", None, None, None)
 def python_index(
     torch: Any, x: Any, spec: Spec, indices: Sequence[Any]
 ) -> tuple[tuple[int, ...], tuple[Any, ...]]:
-    """Give the dims of `x` to flip first, and then the index: torch has no negative steps."""
+    """Return the dims of `x` to flip first, and then the index: torch has no negative steps."""
     flips: list[int] = []
     items: list[Any] = []
     place = 0
@@ -65,7 +65,7 @@ def _flipped(size: int, start: Any, stop: Any, step: int) -> slice:
 
 
 def split_index(torch: Any, items: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any] | None]:
-    """Give an index as two steps: one that makes a view, and the tensors that index the view."""
+    """Return an index as two steps: one that makes a view, and the tensors that index the view."""
     basic: list[Any] = []
     tensors: list[Any] = []
     for item in items:

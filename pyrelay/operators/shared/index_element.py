@@ -25,7 +25,7 @@ _WHOLE: Final = ("slice", None, None, None)
 
 
 def read(k: Elements, place: Place, x: Source, given: _Indices, spec: Spec) -> Any:
-    """Give the element of `x[...]` at a place."""
+    """Return the element of `x[...]` at a place."""
     indices = _tensors(given)
     if not _is_certain(place.shape, x.shape, indices, spec):
         return None
@@ -33,7 +33,7 @@ def read(k: Elements, place: Place, x: Source, given: _Indices, spec: Spec) -> A
 
 
 def added(k: Elements, place: Place, x: Source, given: _Indices, value: Source, spec: Spec) -> Any:
-    """Give where in `x[...]` an element of `value` is added, and the element."""
+    """Return where in `x[...]` an element of `value` is added, and the element."""
     indices = _tensors(given)
     if not _is_certain(value.shape, x.shape, indices, spec):
         return None
@@ -43,7 +43,7 @@ def added(k: Elements, place: Place, x: Source, given: _Indices, value: Source, 
 def written(
     k: Elements, place: Place, x: Source, given: _Indices, value: Source, spec: Spec
 ) -> Any:
-    """Give the element of a tensor of which `x[...]` is replaced by `value`."""
+    """Return the element of a tensor of which `x[...]` is replaced by `value`."""
     indices = _tensors(given)
     if any(i.shape or i.dtype == bool_ for i in indices):
         return None
@@ -74,7 +74,8 @@ def _tensors(given: _Indices) -> tuple[Source, ...]:
 
 
 def _along(k: Elements, here: Dim, size: Dim, run: Run, tests: list[Any]) -> Dim:
-    """Give the number in a run of the element at a coordinate; add what must hold if it has one."""
+    """Return the number in a run of the element at a coordinate; add what must hold if it has
+    one."""
     if run == Run(ZERO, 1, size):
         return here
     away = here - run.first if run.step > 0 else run.first - here
@@ -89,7 +90,7 @@ def _along(k: Elements, here: Dim, size: Dim, run: Run, tests: list[Any]) -> Dim
 def _is_certain(
     selected: Sequence[Dim], shape: Sequence[Dim], indices: Sequence[Source], spec: Spec
 ) -> bool:
-    """Tell whether the index selects elements of this shape, one for each place, whatever the
+    """Return whether the index selects elements of this shape, one for each place, whatever the
     values of its positions and bounds."""
     if any(i.dtype == bool_ for i in indices):
         return False
@@ -112,7 +113,7 @@ def _is_open(entry: tuple[Any, ...]) -> bool:
 def _places(
     k: Elements, index: Sequence[Dim], shape: Sequence[Dim], indices: Sequence[Source], spec: Spec
 ) -> tuple[Dim, ...]:
-    """Give where the element of `x[...]` at a place is in `x`."""
+    """Return where the element of `x[...]` at a place is in `x`."""
     entries = _entries(spec, len(shape))
     block, rest = _apart(index, entries, indices)
     others = iter(rest)
@@ -131,7 +132,7 @@ def _places(
 
 
 def _entries(spec: Spec, rank: int) -> list[tuple[tuple[Any, ...], int | None]]:
-    """Give each entry, the ellipsis written out, with the dim of the tensor that it speaks of."""
+    """Return each entry, the ellipsis written out, with the dim of the tensor that it speaks of."""
     used = sum(entry[0] in ("int", "slice") for entry in spec)
     dots = spec.index(("ellipsis",)) if ("ellipsis",) in spec else len(spec)
     full = (*spec[:dots], *(_WHOLE,) * (rank - used), *spec[dots + 1 :])

@@ -53,7 +53,7 @@ _WHOLE: Final = ("slice", None, None, None)
 
 
 def normal_spec(spec: Any) -> Spec:
-    """Give a spec in its normal form: constant dims as plain integers. Raises TypeError."""
+    """Return a spec in its normal form: constant dims as plain integers. Raises TypeError."""
     if not isinstance(spec, tuple | list):
         raise TypeError(_SPECS)
     return tuple(map(_normal_entry, spec))
@@ -72,7 +72,7 @@ def _normal_entry(entry: Any) -> tuple[Any, ...]:
 
 
 def consumed(call: RuleCall, entry: tuple[Any, ...], indices: Sequence[Type]) -> int:
-    """Give the number of dims of the tensor that one entry speaks of. Raises Clash or Stuck."""
+    """Return the number of dims of the tensor that one entry speaks of. Raises Clash or Stuck."""
     match entry:
         case ("int", k):
             if not 0 <= k < len(indices):
@@ -88,7 +88,7 @@ def consumed(call: RuleCall, entry: tuple[Any, ...], indices: Sequence[Type]) ->
 
 
 def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
-    """Give the spec with the ellipsis, implied at the end, written out as whole slices."""
+    """Return the spec with the ellipsis, implied at the end, written out as whole slices."""
     spec: Spec = call.attrs["spec"]
     used = sum(consumed(call, entry, indices) for entry in spec)
     if used > rank:
@@ -104,7 +104,7 @@ def aligned(call: RuleCall, rank: int, indices: Sequence[Type]) -> Spec:
 
 
 def index_types(call: RuleCall) -> tuple[Type, ...]:
-    """Give the types of the run-time indices: sizes, or integer or bool tensors."""
+    """Return the types of the run-time indices: sizes, or integer or bool tensors."""
     ty = call.type(1)
     assert isinstance(ty, TupleType)
     found = tuple(call.solver.resolve(f) for f in ty.fields)
@@ -129,7 +129,7 @@ def _no_index(part: Type, indices: tuple[Type, ...], help: str | None = None) ->
 
 
 def _is_fractional(call: RuleCall, dtype: AnyDType) -> bool:
-    """Tell whether an index is of floats. A number that may still become one becomes an Int."""
+    """Return whether an index is of floats. A number that may still become one becomes an Int."""
     if isinstance(dtype, DTypeHole) and dtype.weak is DTypeKind.INT:
         call.solver.unify(TensorType((), dtype), INT)
         return False
@@ -139,7 +139,7 @@ def _is_fractional(call: RuleCall, dtype: AnyDType) -> bool:
 
 
 def result_shape(call: RuleCall, source: TensorType, *, masked: Dim | None) -> tuple[Dim, ...]:
-    """Give the shape of the elements that the spec selects.
+    """Return the shape of the elements that the spec selects.
 
     `masked` stands for the number of elements under a mask; None makes a fresh size.
     """
@@ -170,7 +170,7 @@ def result_shape(call: RuleCall, source: TensorType, *, masked: Dim | None) -> t
 
 
 def _index_dims(call: RuleCall, ty: Type, sizes: tuple[Dim, ...]) -> tuple[Dim, ...] | None:
-    """Give the dims that one index brings, None for a mask; check what can be checked."""
+    """Return the dims that one index brings, None for a mask; check what can be checked."""
     if isinstance(ty, SizeType):
         value, size = ty.dim.constant, sizes[0].constant
         if value is not None and size is not None and not -size <= value < size:
@@ -189,7 +189,7 @@ def _index_dims(call: RuleCall, ty: Type, sizes: tuple[Dim, ...]) -> tuple[Dim, 
 
 
 def _with_mask(call: RuleCall, block: tuple[Dim, ...], masked: Dim | None) -> tuple[Dim, ...]:
-    """Give the joint dims of masks, which count as one index of one dim, and other indices."""
+    """Return the joint dims of masks, which count as one index of one dim, and other indices."""
     if block and block[-1] != ONE:
         return block
     count = call.solver.fresh_dim("selected") if masked is None else masked
@@ -207,7 +207,7 @@ def _place(shape: Sequence[Dim | None], block: tuple[Dim, ...]) -> tuple[Dim, ..
 
 
 def slice_length(call: RuleCall, size: Dim, start: Any, stop: Any, step: Any) -> Dim:
-    """Give the number of elements in a slice of a dim. Raises Stuck on an unknown size."""
+    """Return the number of elements in a slice of a dim. Raises Stuck on an unknown size."""
     size = call.solver.resolve_dim(size)
     stride = 1 if step is None else step
     if stride == 0:
@@ -243,7 +243,7 @@ class Run:
 
 
 def run_of(size: Dim, start: Any, stop: Any, step: int | None) -> Run:
-    """Give the run of elements in a slice of a dim of a known size, bounds clamped to it."""
+    """Return the run of elements in a slice of a dim of a known size, bounds clamped to it."""
     stride = 1 if step is None else step
     known = [kinds.static(b) for b in (size, start, stop)]
     if not any(isinstance(b, Dim) for b in known):
@@ -264,7 +264,7 @@ _Bound: TypeAlias = tuple[bool, Dim]
 
 
 def _forwards(start: Dim | int | None, stop: Dim | int | None, step: int) -> tuple[_Bound, _Bound]:
-    """Give the bounds of a slice; of one that runs backwards, as they are from back to front."""
+    """Return the bounds of a slice; of one that runs backwards, as they are from back to front."""
     first, last = _bound(start, is_stop=False), _bound(stop, is_stop=True)
     if step > 0:
         return first, last
@@ -296,7 +296,7 @@ def _mirrored(bound: _Bound) -> _Bound:
 
 
 def _distance(size: Dim, first: _Bound, last: _Bound) -> Dim:
-    """Give how far it is from one clamped bound to the other, negative where they cross."""
+    """Return how far it is from one clamped bound to the other, negative where they cross."""
     match first, last:
         case (True, a), (True, b):
             return minimum(a, size) - b
@@ -309,7 +309,7 @@ def _distance(size: Dim, first: _Bound, last: _Bound) -> Dim:
 
 
 def write_type(call: RuleCall) -> Type:
-    """Give the type of a tensor of which a part is written. Raises Stuck or Clash."""
+    """Return the type of a tensor of which a part is written. Raises Stuck or Clash."""
     target, value = call.tensor(0), call.tensor(2)
     place = result_shape(call, target, masked=MASKED)
     lead = len(place) - value.rank

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def one_after_another(k: Elements, place: Place, tensors: tuple[Source, ...], dim: int) -> Any:
-    """Give the element of `cat`: of the tensor whose part of the dim the place lies in."""
+    """Return the element of `cat`: of the tensor whose part of the dim the place lies in."""
     dim %= len(place.index)
     starts = [ZERO]
     for tensor in tensors[:-1]:
@@ -33,7 +33,7 @@ def one_after_another(k: Elements, place: Place, tensors: tuple[Source, ...], di
 
 
 def side_by_side(k: Elements, place: Place, tensors: tuple[Source, ...], dim: int) -> Any:
-    """Give the element of `stack`: of the tensor with the number that the place has."""
+    """Return the element of `stack`: of the tensor with the number that the place has."""
     dim %= len(place.index)
     rest = (*place.index[:dim], *place.index[dim + 1 :])
     here = k.number(place.index[dim])
@@ -46,7 +46,7 @@ def side_by_side(k: Elements, place: Place, tensors: tuple[Source, ...], dim: in
 def padded(
     k: Elements, place: Place, x: Source, pad: Sequence[Any], mode: str, value: float | None
 ) -> Any:
-    """Give the element of `pad`: the one that lies there, or that is copied there, or `value`."""
+    """Return the element of `pad`: the one that lies there, or that is copied there, or `value`."""
     if mode != "constant":
         return x(*_copied(place.index, x.shape, pad, mode))
     index, tests = list(place.index), list[Any]()
@@ -69,7 +69,7 @@ def _may_lie_out(amount: Any) -> bool:
 
 
 def folded(k: Elements, place: Place, g: Source, pad: Sequence[Any], mode: str) -> Any:
-    """Give where the element of a padded tensor came from, and the element."""
+    """Return where the element of a padded tensor came from, and the element."""
     shape = list(place.shape)
     for dim, before, after in _sides(len(shape), pad):
         shape[dim] = shape[dim] - before - after
@@ -77,12 +77,12 @@ def folded(k: Elements, place: Place, g: Source, pad: Sequence[Any], mode: str) 
 
 
 def _sides(rank: int, pad: Sequence[Any]) -> list[tuple[int, Any, Any]]:
-    """Give dims with what is added before and after them; pairs count from the last dim."""
+    """Return dims with what is added before and after them; pairs count from the last dim."""
     return [(rank - 1 - i // 2, pad[i], pad[i + 1]) for i in range(0, len(pad), 2)]
 
 
 def _copied(index: Sequence[Dim], shape: Sequence[Dim], pad: Sequence[Any], mode: str) -> list[Dim]:
-    """Give where in a tensor of this shape the element is that lies at a place of the padded."""
+    """Return where in a tensor of this shape the element is that lies at a place of the padded."""
     found = list(index)
     for dim, before, _ in _sides(len(index), pad):
         at, size = index[dim] - before, shape[dim]
@@ -98,5 +98,5 @@ def _copied(index: Sequence[Dim], shape: Sequence[Dim], pad: Sequence[Any], mode
 
 
 def _away(dim: Dim) -> Dim:
-    """Give the distance from 0."""
+    """Return the distance from 0."""
     return positive_part(dim) + positive_part(-dim)

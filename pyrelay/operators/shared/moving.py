@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 def unmoved(k: Elements, place: Place, x: Source, *_: Any) -> Any:
-    """Give the element at the same place."""
+    """Return the element at the same place."""
     return x(*place.index)
 
 
 def reshaped(k: Elements, place: Place, x: Source, *_: Any) -> Any:
-    """Give the element with the same number, counted row by row."""
+    """Return the element with the same number, counted row by row."""
     return x(*counted_over(place.index, place.shape, x.shape))
 
 
 def exchanged(k: Elements, place: Place, x: Source, first: int, second: int) -> Any:
-    """Give the element with two coordinates exchanged."""
+    """Return the element with two coordinates exchanged."""
     index = list(place.index)
     if index:
         index[first], index[second] = index[second], index[first]
@@ -37,24 +37,24 @@ def exchanged(k: Elements, place: Place, x: Source, first: int, second: int) -> 
 
 
 def permuted(k: Elements, place: Place, x: Source, order: tuple[int, ...]) -> Any:
-    """Give the element for dims in another order: dim `i` of the result is `order[i]`."""
+    """Return the element for dims in another order: dim `i` of the result is `order[i]`."""
     index = dict(zip((d % len(order) for d in order), place.index, strict=True))
     return x(*(index[d] for d in range(len(order))))
 
 
 def expanded(k: Elements, place: Place, x: Source, *_: Any) -> Any:
-    """Give the element that a broadcast operand has for a place."""
+    """Return the element that a broadcast operand has for a place."""
     return x(*broadcast_index(place.index, x.shape))
 
 
 def broadcast_index(index: Sequence[Dim], shape: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Give where a tensor of this shape, broadcast, has the element for a place."""
+    """Return where a tensor of this shape, broadcast, has the element for a place."""
     inner = index[len(index) - len(shape) :]
     return tuple(ZERO if d == ONE else i for i, d in zip(inner, shape, strict=True))
 
 
 def narrowed(k: Elements, place: Place, x: Source, dim: int, start: Any, length: Any) -> Any:
-    """Give the element as far behind `start` along a dim."""
+    """Return the element as far behind `start` along a dim."""
     first = Dim.of(start)
     if (first.constant or 0) < 0:
         first = x.shape[dim] + first
@@ -62,7 +62,7 @@ def narrowed(k: Elements, place: Place, x: Source, dim: int, start: Any, length:
 
 
 def diagonal_of(k: Elements, place: Place, x: Source, offset: int, dim1: int, dim2: int) -> Any:
-    """Give the element at one number along two dims, `offset` apart."""
+    """Return the element at one number along two dims, `offset` apart."""
     rank = len(x.shape)
     a, b = dim1 % rank, dim2 % rank
     rest = iter(place.index[:-1])
@@ -72,7 +72,7 @@ def diagonal_of(k: Elements, place: Place, x: Source, offset: int, dim1: int, di
 
 
 def flipped(k: Elements, place: Place, x: Source, dims: tuple[int, ...]) -> Any:
-    """Give the element as far from the other end along dims."""
+    """Return the element as far from the other end along dims."""
     gone = {d % len(x.shape) for d in dims}
     pairs = enumerate(zip(place.index, x.shape, strict=True))
     return x(*(n - 1 - i if d in gone else i for d, (i, n) in pairs))
@@ -81,7 +81,7 @@ def flipped(k: Elements, place: Place, x: Source, dims: tuple[int, ...]) -> Any:
 def rolled(
     k: Elements, place: Place, x: Source, shifts: tuple[Any, ...], dims: tuple[int, ...] | None
 ) -> Any:
-    """Give the element that lies `shifts` before along dims, round the end; with dims None, of
+    """Return the element that lies `shifts` before along dims, round the end; with dims None, of
     all elements in order."""
     if dims is None:
         total = product(place.shape)
@@ -94,7 +94,7 @@ def rolled(
 
 
 def repeated(k: Elements, place: Place, x: Source, *_: Any) -> Any:
-    """Give the element that copies side by side have for a place."""
+    """Return the element that copies side by side have for a place."""
     inner = place.index[len(place.index) - len(x.shape) :]
     return x(*(i % n for i, n in zip(inner, x.shape, strict=True)))
 
@@ -105,7 +105,7 @@ def _moved_along(index: Sequence[Dim], dim: int, to: Dim) -> tuple[Dim, ...]:
 
 
 def linear(index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
-    """Give the number of an element, counted row by row."""
+    """Return the number of an element, counted row by row."""
     number = ZERO
     for i, n in zip(index, shape, strict=True):
         number = number * n + (ZERO if n == ONE else i)
@@ -115,7 +115,7 @@ def linear(index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
 def counted_over(
     index: Sequence[Dim], shape: Sequence[Dim], target: Sequence[Dim]
 ) -> tuple[Dim, ...]:
-    """Give where the element at `index` of one shape is in another with as many elements.
+    """Return where the element at `index` of one shape is in another with as many elements.
 
     Dims that go over into each other alone stay apart, so a coordinate is divided only where its
     own dim was merged or cut.
@@ -132,7 +132,7 @@ def counted_over(
 def _next_group(
     source: Sequence[tuple[Dim, Dim]], target: Sequence[Dim]
 ) -> tuple[Sequence[tuple[Dim, Dim]], Sequence[Dim]]:
-    """Give the fewest leading dims of both sides that have one number of elements; all, where
+    """Return the fewest leading dims of both sides that have one number of elements; all, where
     that cannot be told."""
     left, right = (1, 0) if source else (0, 1)
     while True:
@@ -168,7 +168,7 @@ def _cut(index: Sequence[Dim], shape: Sequence[Dim], target: Sequence[Dim]) -> l
 
 
 def cut_as(op: Op, source: Value, attrs: Mapping[str, Any]) -> Value:
-    """Give the parts along the attribute `dim` into which an operator cuts a tensor, as views."""
+    """Return the parts along the attribute `dim` into which an operator cuts a tensor, as views."""
     from ..primitive.parts import narrow  # parts.py reads elements with the bodies here
 
     ty = source.builder.result_type(op, (source,), attrs)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def as_tensor(torch: Any, value: Any, like: Any = None) -> Any:
-    """Give the value as a tensor, on the device of `like` if that is a tensor."""
+    """Return the value as a tensor, on the device of `like` if that is a tensor."""
     if isinstance(value, torch.Tensor):
         return value
     device = like.device if isinstance(like, torch.Tensor) else None
@@ -39,22 +39,22 @@ def as_tensors(torch: Any, values: Sequence[Any]) -> list[Any]:
 
 
 def as_positions(torch: Any, value: Any, like: Any = None) -> Any:
-    """Give integers as a tensor of int64, on the device of `like`: what torch indexes with."""
+    """Return integers as a tensor of int64, on the device of `like`: what torch indexes with."""
     found = as_tensor(torch, value, like)
     return found if found.dtype == torch.int64 else found.to(torch.int64)
 
 
 def on_tensor(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a body whose first operand may also be a Python number."""
+    """Return a body whose first operand may also be a Python number."""
     return lambda torch, x, *rest: body(torch, as_tensor(torch, x), *rest)
 
 
 def is_given(value: Value) -> bool:
-    """Tell whether an operand of a gradient rule is present."""
+    """Return whether an operand of a gradient rule is present."""
     return value.ty != UNIT
 
 
 def fields(pack: Value) -> list[Value]:
-    """Give the fields of a tuple operand of a gradient rule."""
+    """Return the fields of a tuple operand of a gradient rule."""
     assert isinstance(pack.ty, TupleType)
     return [pack[i] for i in range(len(pack.ty.fields))]

@@ -24,19 +24,19 @@ Order: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def count(dim: Dim) -> int:
-    """Give a size as a number."""
+    """Return a size as a number."""
     return dim.evaluate(dict.fromkeys(dim.names(), ASSUMED_SIZE))
 
 
 def order_of(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
-    """Give the order in which operands with these labels are multiplied."""
+    """Return the order in which operands with these labels are multiplied."""
     if len(terms) > MOST_TRIED:
         return _greedy(terms, result, sizes)
     return _best(terms, result, sizes)
 
 
 def left_labels(first: str, second: str, needed: str) -> str:
-    """Give the labels of the product of two operands: those that something needs."""
+    """Return the labels of the product of two operands: those that something needs."""
     return "".join(c for c in dict.fromkeys(first + second) if c in needed)
 
 
@@ -45,7 +45,7 @@ def _size(labels: str, sizes: Mapping[str, int]) -> int:
 
 
 def _best(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
-    """Give the cheapest order of all, by dynamic programming over sets of operands."""
+    """Return the cheapest order of all, by dynamic programming over sets of operands."""
     everything = frozenset(range(len(terms)))
 
     def labels(chosen: frozenset[int]) -> str:
@@ -56,7 +56,7 @@ def _best(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
 
     @cache
     def plan(chosen: frozenset[int]) -> tuple[int, int, tuple[frozenset[int], ...]]:
-        """Give the cost of a set, and the first of the two sets in each step, last step first."""
+        """Return the cost of a set, and the first of the two sets in each step, last step first."""
         first, *others = sorted(chosen)
         if not others:
             return 0, 0, ()
@@ -94,7 +94,7 @@ def _best(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
 
 
 def _greedy(terms: Sequence[str], result: str, sizes: Mapping[str, int]) -> Order:
-    """Give an order in which each step adds as few elements as can be."""
+    """Return an order in which each step adds as few elements as can be."""
     alive = dict(enumerate(terms))
     steps: list[tuple[int, int]] = []
     while len(alive) > 1:

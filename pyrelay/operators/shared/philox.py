@@ -29,7 +29,7 @@ SPLIT: Final = 2
 
 
 def philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[Any, Any, Any, Any]:
-    """Give four words for four words of counter and two of key; integers or int64 tensors."""
+    """Return four words for four words of counter and two of key; integers or int64 tensors."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(_ROUNDS):
@@ -42,7 +42,7 @@ def philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[An
 
 
 def _halves(key: Any) -> tuple[Any, Any]:
-    """Give the words of a key: plain integers where reading them costs no wait for a device."""
+    """Return the words of a key: plain integers where reading them costs no wait for a device."""
     if key.device.type == "cpu":
         first, second = key.tolist()
         return first, second
@@ -50,7 +50,7 @@ def _halves(key: Any) -> tuple[Any, Any]:
 
 
 def _rounds(low: Any, high: Any, purpose: int, key: tuple[Any, Any]) -> tuple[Any, Any, Any, Any]:
-    """Give four words for each 64-bit counter, as `philox`, but in place: `low` and `high` are
+    """Return four words for each 64-bit counter, as `philox`, but in place: `low` and `high` are
     fresh tensors of one shape, and hold results afterwards."""
     words = [low, high, low.new_zeros(low.shape), low.new_full(low.shape, purpose)]
     k0, k1 = key
@@ -73,7 +73,7 @@ def _blocks(torch: Any, key: Any, places: range, purpose: int) -> tuple[Any, Any
 
 
 def words(torch: Any, key: Any, count: int) -> Any:
-    """Give `count` words drawn from a key, in order."""
+    """Return `count` words drawn from a key, in order."""
     total = (count + 3) // 4
     step = _CACHED if key.device.type == "cpu" else max(total, 1)
     parts = [
@@ -84,7 +84,7 @@ def words(torch: Any, key: Any, count: int) -> Any:
 
 
 def fold(torch: Any, key: Any, data: Any) -> Any:
-    """Give the key for a number under a key."""
+    """Return the key for a number under a key."""
     if isinstance(data, torch.Tensor):
         data = data.to(torch.int64)
         if data.device.type == "cpu":
@@ -96,12 +96,12 @@ def fold(torch: Any, key: Any, data: Any) -> Any:
 
 
 def split(torch: Any, key: Any, count: int) -> Any:
-    """Give `count` keys made of one, as rows."""
+    """Return `count` keys made of one, as rows."""
     return torch.stack(_blocks(torch, key, range(count), SPLIT)[:2], dim=-1)
 
 
 def key_of(torch: Any, device: Any, seed: int) -> Any:
-    """Give the key of a seed."""
+    """Return the key of a seed."""
     halves = [seed & MASK, (seed >> 32) & MASK]
     return torch.tensor(halves, dtype=torch.int64, device=device)
 
@@ -111,7 +111,7 @@ PRECISION: Final = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 
 
 def uniform(torch: Any, key: Any, count: int, dtype: Any) -> Any:
-    """Give `count` numbers of at least 0 and below 1, each step as likely as another."""
+    """Return `count` numbers of at least 0 and below 1, each step as likely as another."""
     bits = PRECISION[str(dtype).removeprefix("torch.")]
     if bits > 32:
         high, low = words(torch, key, 2 * count).reshape(-1, 2).unbind(-1)
@@ -122,7 +122,7 @@ def uniform(torch: Any, key: Any, count: int, dtype: Any) -> Any:
 
 
 def normal(torch: Any, key: Any, count: int, dtype: Any) -> Any:
-    """Give `count` numbers from the standard normal distribution, by Box and Muller's method."""
+    """Return `count` numbers from the standard normal distribution, by Box and Muller's method."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     pairs = uniform(torch, key, count + count % 2, wide).reshape(-1, 2)
     radius = torch.sqrt(-2.0 * torch.log1p(-pairs[:, 0]))
@@ -132,5 +132,5 @@ def normal(torch: Any, key: Any, count: int, dtype: Any) -> Any:
 
 
 def chances(torch: Any, key: Any, count: int) -> Any:
-    """Give `count` numbers of at least 0 and below 1 to compare a probability with."""
+    """Return `count` numbers of at least 0 and below 1 to compare a probability with."""
     return words(torch, key, count).to(torch.float64) * 2.0**-32

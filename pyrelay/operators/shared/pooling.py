@@ -27,7 +27,7 @@ _Tap = tuple[tuple[Dim, ...], Any]
 
 
 def largest(k: Elements, place: Place, x: Source, *window: Any) -> Any:
-    """Give the largest element under a window."""
+    """Return the largest element under a window."""
     if not _is_small(window[0]):
         return None
     taps = _taps(k, place, x.shape, *window)
@@ -38,7 +38,7 @@ def largest(k: Elements, place: Place, x: Source, *window: Any) -> Any:
 
 
 def largest_and_where(k: Elements, place: Place, x: Source, *window: Any) -> Any:
-    """Give the largest element under a window, the first of equal ones and the last NaN, and its
+    """Return the largest element under a window, the first of equal ones and the last NaN, and its
     number in the image, as torch does."""
     if not _is_small(window[0]):
         return None
@@ -80,7 +80,7 @@ def _taps(
     dilation: _Pair,
     ceil_mode: bool,
 ) -> Iterator[_Tap]:
-    """Give what lies under the window at a place, row by row."""
+    """Return what lies under the window at a place, row by row."""
     lines: list[list[tuple[Dim, Any]]] = []
     steps = stride or kernel
     for d in range(2):
@@ -94,7 +94,7 @@ def _taps(
 
 
 def _inside(k: Elements, coordinate: Dim, size: Dim, *, low: bool, high: bool) -> Any:
-    """Give whether a coordinate lies inside, as far as it may lie too low or too high."""
+    """Return whether a coordinate lies inside, as far as it may lie too low or too high."""
     here = k.number(coordinate)
     above = k.ge(here, k.number(ZERO)) if low else None
     return _both(k, above, k.lt(here, k.number(size)) if high else None)
@@ -117,7 +117,7 @@ def average(
     count_include_pad: bool,
     divisor: Any,
 ) -> Any:
-    """Give the average of the elements under a window."""
+    """Return the average of the elements under a window."""
     if not _is_small(kernel):
         return None
     wide = wide_dtype(x.dtype)
@@ -141,7 +141,8 @@ def _counts(
     ceil_mode: bool,
     count_include_pad: bool,
 ) -> Dim:
-    """Give the number of elements that an average is over, those of the padding included or not."""
+    """Return the number of elements that an average is over, those of the padding included or
+    not."""
     found = Dim.of(1)
     for d in range(2):
         start = at[d] * (stride or kernel)[d] - padding[d]
@@ -167,7 +168,7 @@ def to_largest(
     dilation: _Pair,
     ceil_mode: bool,
 ) -> Any:
-    """Give the sum of what the windows have whose largest element this is."""
+    """Return the sum of what the windows have whose largest element this is."""
     reach = tuple((kernel[d] - 1) * dilation[d] + 1 for d in range(2))
     steps = stride or kernel
     if not _is_small((-(-reach[0] // steps[0]), -(-reach[1] // steps[1]))):
@@ -194,7 +195,7 @@ def to_average(
     count_include_pad: bool,
     divisor: Any,
 ) -> Any:
-    """Give the sum of the shares that this element has in the windows which cover it."""
+    """Return the sum of the shares that this element has in the windows which cover it."""
     steps = stride or kernel
     if not _is_small((-(-kernel[0] // steps[0]), -(-kernel[1] // steps[1]))):
         return None
@@ -223,7 +224,7 @@ def _covering(
     *,
     exact: bool,
 ) -> Iterator[_Tap]:
-    """Give the windows that may reach the element at a place; with `exact` only those that do."""
+    """Return the windows that may reach the element at a place; with `exact` only those that do."""
     lines: list[list[tuple[Dim, Any]]] = []
     for d in range(2):
         from_start, count = place.index[d - 2] + padding[d], windows[d - 2]

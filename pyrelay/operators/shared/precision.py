@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """Give float32 for a half type, and another dtype as it is."""
+    """Return float32 for a half type, and another dtype as it is."""
     return float32 if is_float(dtype) and dtype.bits < 32 else dtype
 
 
 def widened(value: Value) -> Value:
-    """Give a tensor of a half type as float32, and any other as it is."""
+    """Return a tensor of a half type as float32, and any other as it is."""
     return value.cast(wide_dtype(value.dtype))

@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 
 
 def reduced_dims(value: Any) -> tuple[int, ...] | None:
-    """Give the normal form of a reduction's `dim`: a tuple, or None for all, which `()` means."""
+    """Return the normal form of a reduction's `dim`: a tuple, or None for all, which `()` means."""
     return None if value is None else kinds.axes(value) or None
 
 
 def reduced_axes(dims: tuple[int, ...] | None, rank: int) -> tuple[int, ...]:
-    """Give the dims of a checked reduction counted from 0."""
+    """Return the dims of a checked reduction counted from 0."""
     return tuple(range(rank)) if dims is None else tuple(d % rank for d in dims)
 
 
 def kept(value: Value, operand: Value, dims: tuple[int, ...] | None) -> Value:
-    """Give a reduction's result, or its cotangent, with a 1 for each dim it reduced."""
+    """Return a reduction's result, or its cotangent, with a 1 for each dim it reduced."""
     shape = drop_axes(operand.shape, reduced_axes(dims, operand.rank), keepdim=True)
     return value.reshape(*shape)
 
 
 def count(operand: Value, dims: tuple[int, ...] | None) -> Dim:
-    """Give the number of elements that become one."""
+    """Return the number of elements that become one."""
     return product(tuple(operand.shape[d] for d in reduced_axes(dims, operand.rank)))
 
 
 def reduced_type(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
-    """Give the rule of a reduction over `dim`; `result` gives the result's dtype."""
+    """Return the rule of a reduction over `dim`; `result` gives the result's dtype."""
 
     def rule(call: RuleCall) -> Type:
         ty = call.tensor(0)
@@ -53,7 +53,7 @@ def reduced_type(result: Callable[[RuleCall, AnyDType], AnyDType]) -> TypeRule:
 
 
 def accumulated_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
-    """Give the dtype of a sum or product: as asked for, and else int64 for integers and bools."""
+    """Return the dtype of a sum or product: as asked for, and else int64 for integers and bools."""
     if call.attrs["dtype"] is not None:
         return call.attrs["dtype"]
     dtype = call.known_dtype(dtype)
@@ -61,7 +61,7 @@ def accumulated_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
 
 
 def float_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
-    """Give the dtype of a reduction of floats: as asked for, and else the operand's."""
+    """Return the dtype of a reduction of floats: as asked for, and else the operand's."""
     asked = call.attrs.get("dtype")
     if asked is not None and not is_float(asked):
         call.clash(f"`{call.op.name}` gives a float, not {asked}", 0)
@@ -69,12 +69,12 @@ def float_dtype(call: RuleCall, dtype: AnyDType) -> AnyDType:
 
 
 def to_operand(value: Value, operand: Value) -> Value | None:
-    """Give a cotangent in the operand's dtype; None for an operand that carries none."""
+    """Return a cotangent in the operand's dtype; None for an operand that carries none."""
     return value.cast(operand.dtype) if is_float(operand.dtype) else None
 
 
 def float_reductions() -> Iterable[Sample]:
-    """Give floats under every form of `dim` and `keepdim`, 0-d and strided."""
+    """Return floats under every form of `dim` and `keepdim`, 0-d and strided."""
     yield Sample((TensorSpec((3, 4)),))
     yield Sample((TensorSpec(()),))
     for dim in (0, -1, (0, 2), (-1, 1), None):
@@ -86,7 +86,7 @@ def float_reductions() -> Iterable[Sample]:
 
 
 def integer_reductions() -> Iterable[Sample]:
-    """Give integers and bools to reduce."""
+    """Return integers and bools to reduce."""
     yield Sample((TensorSpec((3, 4), "int64", -5, 5),), {"dim": 0})
     yield Sample((TensorSpec((3, 4), "int32", -5, 5),))
     yield Sample((TensorSpec((5,), "bool"),))
@@ -94,7 +94,7 @@ def integer_reductions() -> Iterable[Sample]:
 
 
 def place(values: Value, positions: Value, operand: Value, dim: int) -> Value:
-    """Give zeros like the operand with values at positions along `dim`: the cotangent of an
+    """Return zeros like the operand with values at positions along `dim`: the cotangent of an
     operator that selects elements."""
     from ..primitive.gathering import scatter_add  # it reduces in its own derivatives
 

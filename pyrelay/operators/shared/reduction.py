@@ -17,7 +17,7 @@ _REDUCTIONS: Final = ("mean", "sum", "none")
 
 
 def reduced(call: RuleCall, ty: TensorType) -> TensorType:
-    """Give the type after the `reduction` that torch's losses take. Raises Clash."""
+    """Return the type after the `reduction` that torch's losses take. Raises Clash."""
     reduction = call.attrs["reduction"]
     if reduction not in _REDUCTIONS:
         call.clash(f"`{call.op.name}` knows the reductions mean, sum and none, not {reduction!r}")
@@ -25,7 +25,7 @@ def reduced(call: RuleCall, ty: TensorType) -> TensorType:
 
 
 def spread(p: Pullback, like: Value) -> Value:
-    """Give the cotangent of a reduced loss for each element, in the shape of `like`."""
+    """Return the cotangent of a reduced loss for each element, in the shape of `like`."""
     if p.attrs["reduction"] == "none":
         return p.g
     if p.attrs["reduction"] == "sum":
@@ -34,7 +34,7 @@ def spread(p: Pullback, like: Value) -> Value:
 
 
 def gathered(each: Value, reduction: str) -> Value:
-    """Give a loss from that of each element."""
+    """Return a loss from that of each element."""
     from ..primitive.reduce import mean  # reduce.py is no part of what a loss's type needs
 
     if reduction == "none":
@@ -43,7 +43,7 @@ def gathered(each: Value, reduction: str) -> Value:
 
 
 def paired_type(call: RuleCall) -> Type:
-    """Give the type of a loss that compares elements with elements. Raises Stuck or Clash."""
+    """Return the type of a loss that compares elements with elements. Raises Stuck or Clash."""
     left, right = call.tensor(0), call.tensor(1)
     try:
         shape = broadcast_shapes(call, [left.shape, right.shape])
@@ -61,7 +61,7 @@ def paired_type(call: RuleCall) -> Type:
 
 
 def paired_samples(low: float = -2.0, high: float = 2.0) -> Iterable[Sample]:
-    """Give inputs and targets between `low` and `high`, under every reduction."""
+    """Return inputs and targets between `low` and `high`, under every reduction."""
     target = TensorSpec((3, 4), low=low, high=high)
     yield Sample((TensorSpec((3, 4)), target))
     yield Sample((TensorSpec((3, 4)), target), {"reduction": "sum"})

@@ -19,13 +19,13 @@ INFER: Final = Dim.of(-1)
 
 
 def shape_text(shape: Sequence[Dim]) -> str:
-    """Give a shape as Python writes a tuple."""
+    """Return a shape as Python writes a tuple."""
     inside = ", ".join(str(d) for d in shape)
     return f"({inside},)" if len(shape) == 1 else f"({inside})"
 
 
 def first_hole(dim: Dim) -> Dim | None:
-    """Give the first part of a dim that inference has not found yet."""
+    """Return the first part of a dim that inference has not found yet."""
     return next((Dim.atom(a) for a in dim.atoms() if isinstance(a, DimHole)), None)
 
 
@@ -79,7 +79,7 @@ def _inferred_size(call: RuleCall, source: TensorType, total: Dim, rest: Dim) ->
 
 
 def reshape_type(call: RuleCall) -> Type:
-    """Give the type after `reshape`. Raises Stuck or Clash."""
+    """Return the type after `reshape`. Raises Stuck or Clash."""
     source = call.tensor(0)
     shape = tuple(call.solver.resolve_dim(d) for d in source.shape)
     target = tuple(call.solver.resolve_dim(d) for d in call.attrs["shape"])

@@ -12,12 +12,12 @@ from ...ir.op import Sample, TensorSpec
 
 
 def filled(value: float, *shape: int) -> TensorSpec:
-    """Give a float tensor of equal elements, for ties and special values."""
+    """Return a float tensor of equal elements, for ties and special values."""
     return TensorSpec(shape, low=value, high=value)
 
 
 def binary_samples() -> Iterable[Sample]:
-    """Give pairs of tensors: equal shapes, broadcast, 0-d, empty, strided, with a number."""
+    """Return pairs of tensors: equal shapes, broadcast, 0-d, empty, strided, with a number."""
     yield Sample((TensorSpec((3, 4)), TensorSpec((3, 4))))
     yield Sample((TensorSpec((2, 1, 4)), TensorSpec((3, 1))))
     yield Sample((TensorSpec(()), TensorSpec((3,))))
@@ -28,7 +28,7 @@ def binary_samples() -> Iterable[Sample]:
 
 
 def integer_pairs() -> Iterable[Sample]:
-    """Give pairs with integers: two of one dtype, with a float, with a number, with ties."""
+    """Return pairs with integers: two of one dtype, with a float, with a number, with ties."""
     yield Sample((TensorSpec((3, 4), "int64", -9, 9), TensorSpec((4,), "int64", 1, 9)))
     yield Sample((TensorSpec((5,), "int32", -9, 9), TensorSpec((5,), "int32", 1, 9)))
     yield Sample((TensorSpec((3,)), TensorSpec((3,), "int64", 1, 5)))
@@ -39,13 +39,13 @@ def integer_pairs() -> Iterable[Sample]:
 
 
 def numeric_pairs() -> Iterable[Sample]:
-    """Give the pairs that arithmetic takes: floats, then integers."""
+    """Return the pairs that arithmetic takes: floats, then integers."""
     yield from binary_samples()
     yield from integer_pairs()
 
 
 def pairs_between(low: float, high: float, other_low: float, other_high: float) -> Iterable[Sample]:
-    """Give pairs whose elements lie in two ranges, for operators with a narrower domain."""
+    """Return pairs whose elements lie in two ranges, for operators with a narrower domain."""
     left, right = (low, high), (other_low, other_high)
     yield Sample((_floats((3, 4), left), _floats((3, 4), right)))
     yield Sample((_floats((2, 1, 4), left), _floats((3, 1), right)))
@@ -56,13 +56,13 @@ def pairs_between(low: float, high: float, other_low: float, other_high: float) 
 
 
 def tied_pairs() -> Iterable[Sample]:
-    """Give pairs of equal floats, where operators that choose must share their gradient."""
+    """Return pairs of equal floats, where operators that choose must share their gradient."""
     yield Sample((filled(1.0, 3), filled(1.0, 3)), smooth=False)
     yield Sample((filled(0.0, 2, 2), filled(0.0)), smooth=False)
 
 
 def floats_between(low: float, high: float) -> Iterable[Sample]:
-    """Give float tensors with elements in a range: matrix, 0-d, empty, strided, double."""
+    """Return float tensors with elements in a range: matrix, 0-d, empty, strided, double."""
     yield Sample((_floats((3, 4), (low, high)),))
     yield Sample((_floats((), (low, high)),))
     yield Sample((_floats((0, 3), (low, high)),))
@@ -71,12 +71,12 @@ def floats_between(low: float, high: float) -> Iterable[Sample]:
 
 
 def unary_samples() -> Iterable[Sample]:
-    """Give float tensors of every form."""
+    """Return float tensors of every form."""
     return floats_between(-2.0, 2.0)
 
 
 def real_samples() -> Iterable[Sample]:
-    """Give float tensors of every form, then integers and bools, which become float32."""
+    """Return float tensors of every form, then integers and bools, which become float32."""
     yield from unary_samples()
     yield Sample((TensorSpec((4,), "int64", -2, 3),))
     yield Sample((TensorSpec((), "int64", -2, 3),))
@@ -84,7 +84,7 @@ def real_samples() -> Iterable[Sample]:
 
 
 def numeric_samples() -> Iterable[Sample]:
-    """Give float tensors of every form, then integers, which stay integers."""
+    """Return float tensors of every form, then integers, which stay integers."""
     yield from unary_samples()
     yield Sample((TensorSpec((4,), "int64", -5, 5),))
     yield Sample((TensorSpec((2, 2), "int32", -5, 5),))
@@ -92,7 +92,7 @@ def numeric_samples() -> Iterable[Sample]:
 
 
 def kinked_samples() -> Iterable[Sample]:
-    """Give inputs of an operator that has a kink or a step at 0."""
+    """Return inputs of an operator that has a kink or a step at 0."""
     yield from numeric_samples()
     yield Sample((filled(0.0, 3),), smooth=False)
 

@@ -17,13 +17,13 @@ from ...ir.op import RuleCall, Stuck
 def window_count(
     size: Dim, kernel: Dim | int, stride: int, padding: Dim | int, dilation: int
 ) -> Dim:
-    """Give the number of places of a window; `padding` is that of both sides together."""
+    """Return the number of places of a window; `padding` is that of both sides together."""
     reach = (Dim.of(kernel) - 1) * dilation + 1
     return (size + padding - reach) // stride + 1
 
 
 def check_count(call: RuleCall, count: Dim, size: Dim, kernel: Dim | int) -> Dim:
-    """Give the count back. Raises Clash when the window is known not to fit."""
+    """Return the count back. Raises Clash when the window is known not to fit."""
     value = count.constant
     if value is not None and value <= 0:
         call.clash(
@@ -33,7 +33,7 @@ def check_count(call: RuleCall, count: Dim, size: Dim, kernel: Dim | int) -> Dim
 
 
 def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
-    """Give a size that must be a number. Raises Stuck or Clash."""
+    """Return a size that must be a number. Raises Stuck or Clash."""
     dim = call.solver.resolve_dim(dim)
     if dim.constant is not None:
         return dim.constant
@@ -44,12 +44,12 @@ def known(call: RuleCall, dim: Dim, what: str, index: int) -> int:
 
 
 def padding_pair(value: Any) -> Any:
-    """Give a padding in its normal form: "same", "valid", or a pair of numbers."""
+    """Return a padding in its normal form: "same", "valid", or a pair of numbers."""
     return _padding(value, kinds.at_least(0, kinds.pair))
 
 
 def padding_single(value: Any) -> Any:
-    """Give a padding in its normal form: "same", "valid", or a tuple of one number."""
+    """Return a padding in its normal form: "same", "valid", or a tuple of one number."""
     return _padding(value, kinds.at_least(0, kinds.single))
 
 
@@ -63,13 +63,13 @@ def _padding(value: Any, kind: kinds.Kind) -> Any:
 
 
 def same_padding(kernel: int, dilation: int) -> tuple[int, int]:
-    """Give the padding before and after that keeps a size, as torch splits an odd one."""
+    """Return the padding before and after that keeps a size, as torch splits an odd one."""
     total = dilation * (kernel - 1)
     return total // 2, total - total // 2
 
 
 def pooled(call: RuleCall, shape: tuple[Dim, ...], n: int) -> tuple[Dim, ...]:
-    """Give the shape after a pool over the last `n` dims, from its attributes. Raises Clash."""
+    """Return the shape after a pool over the last `n` dims, from its attributes. Raises Clash."""
     kernel = call.attrs["kernel_size"]
     windows = zip(
         shape[-n:],
@@ -91,7 +91,7 @@ def pooled(call: RuleCall, shape: tuple[Dim, ...], n: int) -> tuple[Dim, ...]:
 
 
 def _rounded_up(size: Dim, kernel: int, stride: int, padding: int, dilation: int) -> Dim:
-    """Give the number of windows when the last may hang over; it starts within the tensor."""
+    """Return the number of windows when the last may hang over; it starts within the tensor."""
     count = window_count(size + (stride - 1), kernel, stride, 2 * padding, dilation)
     starts = (size + padding - 1) // stride + 1
     return minimum(count, starts)

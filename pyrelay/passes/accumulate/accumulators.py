@@ -36,7 +36,7 @@ class Accumulator:
 def accumulators_of(
     group: Mapping[str, Function], escaping: AbstractSet[str], opaque: Opaque
 ) -> list[Accumulator]:
-    """Give the accumulators of functions; none share a leaf. Those that are `escaping` may be
+    """Return the accumulators of functions; none share a leaf. Those that are `escaping` may be
     called from anywhere. Where an operator that sums are made with is `opaque`, there are none."""
     if any(map(opaque, SUMMING)):
         return []
@@ -60,7 +60,7 @@ def accumulators_of(
 
 
 def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) -> bool:
-    """Tell whether no function needs a size that only parameters which become lists show."""
+    """Return whether no function needs a size that only parameters which become lists show."""
     for function in group.values():
         lists = [p for p in function.params if (p, ()) in gone]
         lost = {dim for p in lists for dim in shown(p.ty)}
@@ -76,9 +76,9 @@ def _are_told(group: Mapping[str, Function], gone: set[Leaf] | frozenset[Leaf]) 
 
 
 def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
-    """Give the accumulators that save something: products and rows of tables, and the sums of what
-    these keep in any case. To keep small tensors only to add them later takes longer than to add
-    them."""
+    """Return the accumulators that save something: products and rows of tables, and the sums of
+    what these keep in any case. To keep small tensors only to add them later takes longer than to
+    add them."""
     kept = {
         part
         for accumulator in accumulators
@@ -94,7 +94,7 @@ def _worth(accumulators: list[Accumulator]) -> list[Accumulator]:
 
 
 def _accumulator(flow: Flow, param: Var) -> Accumulator | None:
-    """Give the accumulator that starts at a parameter, if it is one."""
+    """Return the accumulator that starts at a parameter, if it is one."""
     leaves, sums = _reached(flow, (param, ()))
     if not sums or any(holder in flow.used for holder, _ in leaves):
         return None
@@ -120,7 +120,7 @@ def _accumulator(flow: Flow, param: Var) -> Accumulator | None:
 
 
 def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]]:
-    """Give everything that a value reaches, in order, and the sums among that."""
+    """Return everything that a value reaches, in order, and the sums among that."""
     leaves: dict[Leaf, None] = {start: None}
     sums: dict[Var, None] = {}
     pending = [start]
@@ -142,7 +142,7 @@ def _reached(flow: Flow, start: Leaf) -> tuple[dict[Leaf, None], dict[Var, None]
 
 
 def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
-    """Tell whether all that comes to a leaf, inside the group, comes from the accumulator."""
+    """Return whether all that comes to a leaf, inside the group, comes from the accumulator."""
     holder, path = leaf
     if isinstance(holder, Var) and holder in flow.terms:
         return sum((t, ()) in leaves for t in flow.terms[holder]) == 1
@@ -161,7 +161,7 @@ def _is_fed(flow: Flow, leaf: Leaf, leaves: Mapping[Leaf, None]) -> bool:
 def _keeps_sizes(
     flow: Flow, call: Call, leaves: Mapping[Leaf, None], names: frozenset[str]
 ) -> bool:
-    """Tell whether a call that passes on a sum of the accumulator passes on its sizes by their
+    """Return whether a call that passes on a sum of the accumulator passes on its sizes by their
     names."""
     assert isinstance(call.callee, GlobalVar)
     function = flow.group[call.callee.name]
@@ -173,7 +173,7 @@ def _keeps_sizes(
 
 
 def _is_entered_once(flow: Flow, leaves: Mapping[Leaf, None], names: frozenset[str]) -> bool:
-    """Tell whether each function that gives a sum of the accumulator takes one, and knows its
+    """Return whether each function that gives a sum of the accumulator takes one, and knows its
     sizes."""
     for name, function in flow.group.items():
         params = [p for p in function.params if (p, ()) in leaves]

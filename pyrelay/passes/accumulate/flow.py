@@ -47,7 +47,8 @@ class Step:
     out_of: int | None = None
 
     def forward(self, path: Path) -> Path | None:
-        """Give the path in the target of what is at a path of the source; None if it is not in."""
+        """Return the path in the target of what is at a path of the source; None if it is not
+        in."""
         if self.into is not None:
             return (self.into, *path)
         if self.out_of is not None:
@@ -55,7 +56,8 @@ class Step:
         return path
 
     def backward(self, path: Path) -> Path | None:
-        """Give the path in the source of what is at a path of the target; None if it is not in."""
+        """Return the path in the source of what is at a path of the target; None if it is not
+        in."""
         if self.into is not None:
             return path[1:] if path and path[0] == self.into else None
         return path if self.out_of is None else (self.out_of, *path)
@@ -88,7 +90,7 @@ class Flow:
 
 
 def flow_of(group: Mapping[str, Function]) -> Flow:
-    """Give the flow of functions, in A-normal form, that call each other."""
+    """Return the flow of functions, in A-normal form, that call each other."""
     flow = Flow(group)
     for name, function in group.items():
         _Walk(flow).walk(function.body, name)

@@ -63,8 +63,8 @@ MOST: Final = 200
 
 
 def accumulate_sums(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form, with sums of recursive functions put off; itself if there
-    are none. Where an operator that sums are made with is `opaque`, nothing changes."""
+    """Return the module, in A-normal form, with sums of recursive functions put off; itself if
+    there are none. Where an operator that sums are made with is `opaque`, nothing changes."""
     escaping = _escaping(module)
     graph = {
         name: [g for g in _mentions(f) if g in module.functions]
@@ -94,7 +94,7 @@ class Accumulate(Pass):
 
 
 def _reached(graph: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[str]:
-    """Give functions and all that they call, the functions alone where that is very many."""
+    """Return functions and all that they call, the functions alone where that is very many."""
     found = dict.fromkeys(names)
     pending = list(names)
     while pending:
@@ -110,7 +110,7 @@ def _mentions(function: Function) -> dict[str, None]:
 
 
 def _escaping(module: Module) -> set[str]:
-    """Give the functions that are used as values."""
+    """Return the functions that are used as values."""
     mentions: Counter[str] = Counter()
     for function in module.functions.values():
         for node in post_order(function.body):
@@ -139,7 +139,7 @@ class _Deferral:
         self._new: Final[dict[Var, Var]] = {}
 
     def module(self) -> Module:
-        """Give the module after the change."""
+        """Return the module after the change."""
         element = TypeVar("A")
         rest = AdtType(self.adt, (element,))
         constructors = (ConstructorDef("addend", (element, rest)), ConstructorDef("no_addends", ()))
@@ -158,7 +158,7 @@ class _Deferral:
         return module.with_functions(functions)
 
     def accumulators_in(self, holder: Holder) -> Mapping[Path, Accumulator]:
-        """Give the accumulators that go through a variable, or the result of a function."""
+        """Return the accumulators that go through a variable, or the result of a function."""
         return self._paths.get(holder, {})
 
     # Types.
@@ -171,11 +171,11 @@ class _Deferral:
         return found
 
     def list(self, accumulator: Accumulator) -> AdtType:
-        """Give the type of the lists of an accumulator's terms."""
+        """Return the type of the lists of an accumulator's terms."""
         return AdtType(self.adt, (TupleType(accumulator.kind.types),))
 
     def type(self, ty: Type, accumulators: Mapping[Path, Accumulator]) -> Type:
-        """Give a type with lists at the places of accumulators."""
+        """Return a type with lists at the places of accumulators."""
         if () in accumulators:
             return self.list(accumulators[()])
         if not accumulators:
@@ -202,7 +202,7 @@ class _Deferral:
         return replace(function, params=params, body=body, result=result, ty=ty)
 
     def _var(self, var: Var) -> Var:
-        """Give what a variable is then."""
+        """Return what a variable is then."""
         accumulators = self._paths.get(var)
         if accumulators is None:
             return var
@@ -273,7 +273,7 @@ class _Entrance(Rewriter):
                 self._defined.update((b.var, b.value) for b in node.bindings)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give what becomes of a call of the group; anything else is walked through."""
+        """Return what becomes of a call of the group; anything else is walked through."""
         if not isinstance(expr, Call) or not isinstance(expr.callee, GlobalVar):
             return (yield from super().node(expr, code))
         function = self._deferral.group.get(expr.callee.name)
@@ -322,7 +322,7 @@ class _Entrance(Rewriter):
     def _total(
         self, terms: Value, accumulator: Accumulator, start: Expr, sizes: Substitution
     ) -> Value:
-        """Give the sum of the terms in a list and what the accumulator was entered with."""
+        """Return the sum of the terms in a list and what the accumulator was entered with."""
         kind = accumulator.kind.under(sizes)
         told = self._told.union(shown(type_of(start)))
         shapes = [tuple(_or_nothing(d, told) for d in t.shape) for t in kind.types]
@@ -336,6 +336,6 @@ class _Entrance(Rewriter):
 
 
 def _or_nothing(dim: Dim, told: AbstractSet[Dim]) -> Dim:
-    """Give a dim of terms, or 0 where nothing but the terms shows it: where there are none, no size
-    of them is in their sum."""
+    """Return a dim of terms, or 0 where nothing but the terms shows it: where there are none, no
+    size of them is in their sum."""
     return ZERO if any(uncovered(dim, told)) else dim

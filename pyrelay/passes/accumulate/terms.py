@@ -63,7 +63,7 @@ class Kind:
     how: tuple[Any, ...] = ()
 
     def under(self, sizes: Substitution) -> Kind:
-        """Give the kind with sizes replaced."""
+        """Return the kind with sizes replaced."""
         types = tuple(TensorType(tuple(map(sizes.dim, t.shape)), t.dtype) for t in self.types)
         if self.form is not Form.ROWS:
             return Kind(self.form, types, self.how)
@@ -71,7 +71,7 @@ class Kind:
         return Kind(self.form, types, how)
 
     def total(self, parts: Sequence[Value]) -> Value:
-        """Give the sum of terms, from their parts side by side in a new first dim."""
+        """Return the sum of terms, from their parts side by side in a new first dim."""
         match self.form:
             case Form.WHOLE:
                 return parts[0].sum((0,))
@@ -86,7 +86,7 @@ class Kind:
 
 
 def term_of(term: Expr, defined: Definitions) -> tuple[Kind, tuple[Var, ...]] | None:
-    """Give the kind and the parts of a term; None if it is better added as it comes."""
+    """Return the kind and the parts of a term; None if it is better added as it comes."""
     if not isinstance(term, Var) or not isinstance(term.ty, TensorType):
         return None
     found = _special(defined.get(term), defined)
@@ -126,7 +126,7 @@ def _sum(value: Call, whole: Var, defined: Definitions) -> tuple[Kind, tuple[Var
 
 
 def _left(var: Var, defined: Definitions) -> tuple[Var, Side]:
-    """Give the part that the left matrix of a product comes from: its columns are added up, so
+    """Return the part that the left matrix of a product comes from: its columns are added up, so
     they are wanted as rows."""
     vector = _vector(var, defined) if _type(var).shape[1] == ONE else None
     if vector is not None:
@@ -144,7 +144,7 @@ def _right(var: Var, defined: Definitions) -> tuple[Var, Side]:
 
 
 def _vector(var: Var, defined: Definitions) -> Var | None:
-    """Give the vector of which a matrix of one row or one column is a view."""
+    """Return the vector of which a matrix of one row or one column is a view."""
     count = _type(var).shape[0] * _type(var).shape[-1]
     source: Expr = var
     while isinstance(source, Var):
@@ -159,14 +159,14 @@ def _vector(var: Var, defined: Definitions) -> Var | None:
 
 
 def _is_whole(view: Call, inner: Expr) -> bool:
-    """Tell whether a view of a vector or of one row or column shows all elements, in order."""
+    """Return whether a view of a vector or of one row or column shows all elements, in order."""
     shapes = [t.shape for t in (type_of(view), type_of(inner)) if isinstance(t, TensorType)]
     long = [[d for d in shape if d != ONE] for shape in shapes]
     return len(long) == 2 and len(long[0]) == 1 and long[0] == long[1]
 
 
 def _rows(parts: Value, side: Side) -> Value:
-    """Give matrices, one after the other in a new dim, as one with the rows of all."""
+    """Return matrices, one after the other in a new dim, as one with the rows of all."""
     if side is Side.VECTOR:
         return parts
     turned = parts.transpose(1, 2) if side is Side.TURNED else parts

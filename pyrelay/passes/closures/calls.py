@@ -54,15 +54,15 @@ class Caller:
     # Known functions.
 
     def of_global(self, name: str, ty: FnType, span: Span) -> Closure:
-        """Give a global function, used as a value of a type, as a known function."""
+        """Return a global function, used as a value of a type, as a known function."""
         return self._program.targets.of_global(name, ty, span)
 
     def of_constructor(self, name: str, ty: FnType) -> Closure:
-        """Give a constructor, used as a value of a type, as a known function."""
+        """Return a constructor, used as a value of a type, as a known function."""
         return self._program.targets.of_constructor(name, ty)
 
     def transformed(self, transform: Transform, value: Value, ty: Type) -> Closure:
-        """Give a transform of a function as a known function of type `ty`."""
+        """Return a transform of a function as a known function of type `ty`."""
         if transform.rule is Rule.VJP:
             raise NotFirstOrder("a pullback is a function: expand it first", transform.span)
         inner = self._known(value)
@@ -110,7 +110,7 @@ class Caller:
         captures: Sequence[tuple[Var, Value]],
         leaves: Sequence[Var],
     ) -> tuple[str, ...]:
-        """Give the names of the instance's sizes that local functions and captures mention."""
+        """Return the names of the instance's sizes that local functions and captures mention."""
         instance = self._instance
         mentioned = [instance.change.dim(Dim.of(n)) for s in summaries for n in s.sizes]
         parts: list[Type | Dim] = [type_of(leaf) for leaf in leaves]
@@ -122,7 +122,8 @@ class Caller:
         return tuple(known)
 
     def _known(self, value: Value) -> Closure:
-        """Give a function value as a known function: that behind a piece of data, if it is one."""
+        """Return a function value as a known function: that behind a piece of data, if it is
+        one."""
         if isinstance(value, Closure):
             return value
         return self._program.targets.of_data(value)
@@ -130,7 +131,7 @@ class Caller:
     # Data.
 
     def as_data(self, value: Value, code: BlockBuilder, span: Span) -> Expr:
-        """Give a value as an atom; a known function becomes a piece of data."""
+        """Return a value as an atom; a known function becomes a piece of data."""
         if not isinstance(value, Closure):
             return value
         if isinstance(value.target, DataTarget):
@@ -140,7 +141,7 @@ class Caller:
         return code.bind(Var(_plain(value.target), ty, span=span), made)
 
     def construct(self, name: str, args: tuple[Expr, ...], ty: AdtType, span: Span) -> Call:
-        """Give a value made by a constructor."""
+        """Return a value made by a constructor."""
         fields = FnType(tuple(type_of(a) for a in args), ty)
         callee = Constructor(ty.name, name, fields, span=span)
         return Call(callee, args, type_args=ty.args, ty=ty, span=span)
@@ -156,7 +157,7 @@ class Caller:
         span: Span,
         code: BlockBuilder,
     ) -> Expr:
-        """Give a call of a global function of the source."""
+        """Return a call of a global function of the source."""
         unit = self._program.global_unit(name)
         request = self._program.units.request(
             unit, type_args, (), values, lambda v: self.as_data(v, code, span)
@@ -167,7 +168,7 @@ class Caller:
     def call(
         self, value: Value, values: Sequence[Value], ty: Type, span: Span, code: BlockBuilder
     ) -> Expr:
-        """Give a call of a function value."""
+        """Return a call of a function value."""
         known = self._known(value)
         target = known.target
         match target:
@@ -203,7 +204,7 @@ class Caller:
         return Call(callee, (*known.leaves, *args), ty=ty, span=span)
 
     def _callee(self, known: Closure, span: Span, code: BlockBuilder) -> Expr:
-        """Give a known function, its captures as leading parameters, as an atom to transform; or
+        """Return a known function, its captures as leading parameters, as an atom to transform; or
         bind the transform of such an atom."""
         chain: list[TransformTarget] = []
         target = known.target
@@ -241,5 +242,5 @@ def _leaves(value: Value) -> tuple[Var, ...]:
 
 
 def _inside(target: Target, dims: Sequence[Dim]) -> Substitution:
-    """Give the substitution of a target's sizes by those of one closure."""
+    """Return the substitution of a target's sizes by those of one closure."""
     return Substitution(dict(zip(target.sizes, dims, strict=True)), {})

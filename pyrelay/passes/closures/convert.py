@@ -61,7 +61,7 @@ class Converter:
         self._calls: Final = Caller(program, instance)
 
     def function(self) -> Function:
-        """Give the first-order function."""
+        """Return the first-order function."""
         source, instance = self._source, self._instance
         assert source.result is not None
         body = run(self._body(source.body))
@@ -94,7 +94,7 @@ class Converter:
         return self._instance.change.dim(value) if isinstance(value, Dim) else value
 
     def _fresh(self, var: Var) -> Var:
-        """Give the variable of the new program for one of the source."""
+        """Return the variable of the new program for one of the source."""
         new = replace(var, ty=self._type(type_of(var)))
         self._instance.values[var] = new
         self._instance.sizes.update(dict.fromkeys(names_in((type_of(new),))))
@@ -135,7 +135,7 @@ class Converter:
             code.bind(self._fresh(var), built)
 
     def _value(self, atom: Expr) -> Value:
-        """Give what an atom of the source stands for."""
+        """Return what an atom of the source stands for."""
         match atom:
             case Var():
                 return self._instance.values[atom]
@@ -155,7 +155,7 @@ class Converter:
                 return replace(atom, ty=self._type(type_of(atom)))
 
     def _data(self, atom: Expr, code: BlockBuilder) -> Expr:
-        """Give an atom of the source as an atom of the new program."""
+        """Return an atom of the source as an atom of the new program."""
         return self._calls.as_data(self._value(atom), code, atom.span)
 
     def _node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
@@ -208,7 +208,7 @@ class Converter:
         return Match(value, tuple(clauses), expr.partial, ty, span=expr.span)
 
     def _pattern(self, pattern: Pattern, ty: Type) -> Pattern:
-        """Give a pattern for values of a first-order type. Patterns nest as deep as written."""
+        """Return a pattern for values of a first-order type. Patterns nest as deep as written."""
         match pattern:
             case BindPattern(var, inner):
                 new = None if inner is None else self._pattern(inner, ty)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def first_order(module: Module, entry: str) -> Module:
-    """Give everything that `entry` reaches as closed global first-order functions.
+    """Return everything that `entry` reaches as closed global first-order functions.
 
     The module must be in A-normal form. A function keeps its name unless it has type variables or
     is specialised to functions it is passed, so the result may be laid over the module. Raises
@@ -80,7 +80,7 @@ class Program:
         self._applied: Final[dict[FunctionData, _Apply]] = {}
 
     def make(self, entry: str) -> dict[str, Function]:
-        """Give all functions that `entry` reaches, itself first."""
+        """Return all functions that `entry` reaches, itself first."""
         unit = self.global_unit(entry)
         self._check_entry(unit)
         dims = tuple(Dim.of(p.name) for p in unit.type_params)
@@ -113,11 +113,11 @@ class Program:
         return value
 
     def summary(self, function: Function) -> Summary:
-        """Give what a function of the source takes from around it."""
+        """Return what a function of the source takes from around it."""
         return self._summaries[function]
 
     def global_unit(self, name: str) -> Unit:
-        """Give the unit of a global function of the source."""
+        """Return the unit of a global function of the source."""
         unit = self._globals.get(name)
         if unit is None:
             function = self._module.functions[name]
@@ -133,7 +133,7 @@ class Program:
         return unit
 
     def local_unit(self, target: LocalTarget) -> Unit:
-        """Give the unit of a local function."""
+        """Return the unit of a local function."""
         unit = self._locals.get(target)
         if unit is None:
             params = tuple(DimVar(s) for s in target.sizes)
@@ -148,7 +148,7 @@ class Program:
         return unit
 
     def constructor(self, target: Target) -> tuple[AdtType, str]:
-        """Give the constructor that makes a known function a piece of data, and its type."""
+        """Return the constructor that makes a known function a piece of data, and its type."""
         ty = self.table.convert(target.type)
         data = self.table.data_of(ty)
         assert data is not None
@@ -160,7 +160,7 @@ class Program:
         return ty, found.name
 
     def apply(self, data: FunctionData) -> str:
-        """Give the name of the function that calls what a piece of function data stands for."""
+        """Return the name of the function that calls what a piece of function data stands for."""
         found = self._applied.get(data)
         if found is None:
             name = self._names.fresh(f"apply.{data.name}")
@@ -168,7 +168,7 @@ class Program:
         return found.name
 
     def as_global(self, closure: Closure, span: Span) -> GlobalVar:
-        """Give the global function of a known function, its captures as leading parameters, with
+        """Return the global function of a known function, its captures as leading parameters, with
         its type."""
         target = closure.target
         match target:
@@ -246,7 +246,7 @@ class _Apply:
         return Clause(pattern, code.close(result))
 
     def function(self) -> Function:
-        """Give the function, once no more constructors can come up."""
+        """Return the function, once no more constructors can come up."""
         span, result = self._data.span, self._data.type.result
         clauses = tuple(self._clauses.values())
         body = Match(self._function, clauses, not clauses, result, span=span)

@@ -46,7 +46,7 @@ class Targets:
         return self._count
 
     def of_global(self, name: str, ty: FnType, span: Span) -> Closure:
-        """Give a global function used as a value of type `ty`."""
+        """Return a global function used as a value of type `ty`."""
         function = self._functions[name]
         assert isinstance(function.ty, FnType)
         found = Matching()
@@ -67,7 +67,7 @@ class Targets:
         return Closure(target, tuple(Dim.of(n) for n in names))
 
     def of_constructor(self, name: str, ty: FnType) -> Closure:
-        """Give a constructor used as a value of type `ty`."""
+        """Return a constructor used as a value of type `ty`."""
         names, rename = _canonical((ty,))
         made = rename(ty)
         assert isinstance(made, FnType)
@@ -79,7 +79,7 @@ class Targets:
         return Closure(target, tuple(Dim.of(n) for n in names))
 
     def of_data(self, atom: Expr) -> Closure:
-        """Give the function that a piece of function data stands for."""
+        """Return the function that a piece of function data stands for."""
         ty = type_of(atom)
         data = self._table.data_of(ty)
         assert data is not None, "only function data is called"
@@ -91,7 +91,7 @@ class Targets:
         return Closure(target, (), (atom,))
 
     def of_transform(self, transform: Transform, inner: Closure, ty: FnType) -> TransformTarget:
-        """Give a transform of a known function; `ty` is the type of what it makes."""
+        """Return a transform of a known function; `ty` is the type of what it makes."""
         target = inner.target
         back = {d.name: Dim.of(s) for d, s in zip(inner.dims, target.sizes, strict=True) if d.name}
         made = Substitution(back, {})(ty)
@@ -116,7 +116,7 @@ class Targets:
         leaves: Sequence[Var],
         sizes: tuple[str, ...],
     ) -> dict[Var, LocalTarget]:
-        """Give the local functions of a group, which share their captures."""
+        """Return the local functions of a group, which share their captures."""
         inside = frozenset[Function]().union(
             *(v.target.code for _, v in captures if isinstance(v, Closure))
         )

@@ -52,7 +52,7 @@ class FunctionData:
     )
 
     def definition(self) -> AdtDef:
-        """Give the definition of the data type with the constructors found so far."""
+        """Return the definition of the data type with the constructors found so far."""
         return AdtDef(self.name, (), tuple(self.constructors.values()), self.span)
 
 
@@ -72,32 +72,32 @@ class TypeTable:
             names.fresh(name)
 
     def holds_functions(self, ty: Type) -> bool:
-        """Tell whether values of a type of the source program may hold functions."""
+        """Return whether values of a type of the source program may hold functions."""
         return any(
             isinstance(p, FnType) or (isinstance(p, AdtType) and p.name in self._holding)
             for p in subtypes(ty)
         )
 
     def convert(self, ty: Type) -> Type:
-        """Give a type of the source program, without type variables, as a first-order one."""
+        """Return a type of the source program, without type variables, as a first-order one."""
         return map_type(ty, self._part, lambda d: d)
 
     def convert_signature(self, ty: FnType) -> FnType:
-        """Give the type of a function that stays one, its parameters and result first-order."""
+        """Return the type of a function that stays one, its parameters and result first-order."""
         return FnType(tuple(self.convert(p) for p in ty.params), self.convert(ty.result))
 
     def definition(self, name: str) -> AdtDef:
-        """Give a data type of the first-order program by name."""
+        """Return a data type of the first-order program by name."""
         made = self._by_name.get(name)
         return self._adts[name] if made is None else made.definition()
 
     def definitions(self) -> dict[str, AdtDef]:
-        """Give all data types of the first-order program; those that hold functions are gone."""
+        """Return all data types of the first-order program; those that hold functions are gone."""
         kept = {n: d for n, d in self._adts.items() if n not in self._holding}
         return {**kept, **{d.name: d.definition() for d in self._functions.values()}}
 
     def data_of(self, ty: Type) -> FunctionData | None:
-        """Give the data type behind a first-order type that replaces a function type."""
+        """Return the data type behind a first-order type that replaces a function type."""
         return self._by_name.get(ty.name) if isinstance(ty, AdtType) else None
 
     def _part(self, ty: Type) -> Type | None:
@@ -145,7 +145,7 @@ class TypeTable:
 
 
 def _numbered(ty: Type) -> Type:
-    """Give a type with a name of its own for every dim in it."""
+    """Return a type with a name of its own for every dim in it."""
     numbers = iter(range(sum(1 for _ in dims(ty))))
     return map_type(ty, lambda _: None, lambda _: Dim.of(f"n{next(numbers)}"))
 
@@ -155,7 +155,7 @@ def _widen(ty: Type) -> Type:
 
 
 def _holding_functions(adts: Mapping[str, AdtDef]) -> frozenset[str]:
-    """Give the data types with a function type in a field, or in a field's data type."""
+    """Return the data types with a function type in a field, or in a field's data type."""
     inside = {
         name: tuple(p for c in adt.constructors for f in c.fields for p in subtypes(f))
         for name, adt in adts.items()

@@ -138,7 +138,7 @@ class _Wanted:
 
     @staticmethod
     def of(unit: Unit, type_args: Sequence[_Arg], values: tuple[Value, ...]) -> _Wanted:
-        """Give what is asked for by a call."""
+        """Return what is asked for by a call."""
         flags = unit.fixed(values)
         pairs = tuple(zip(unit.type_params, type_args, strict=True))
         fixed = tuple(p for p, flag in zip(pairs, flags, strict=True) if flag)
@@ -149,11 +149,11 @@ class _Wanted:
 
     @property
     def has_known(self) -> bool:
-        """Tell whether an argument is a known function."""
+        """Return whether an argument is a known function."""
         return any(isinstance(v, Closure) for v in self.values)
 
     def key(self, unit: Unit) -> object:
-        """Give what tells instances apart: everything, with the sizes called by number."""
+        """Return what tells instances apart: everything, with the sizes called by number."""
         rename = Substitution({n: Dim.of(f"'{i}") for i, n in enumerate(self.names)}, {})
         fixed = tuple(change(rename, a) for _, a in self.fixed)
         shapes = tuple(
@@ -166,7 +166,7 @@ class _Wanted:
 
 
 def change(replace_: Substitution, arg: _Arg) -> _Arg:
-    """Give a type or dim under a substitution."""
+    """Return a type or dim under a substitution."""
     return replace_.dim(arg) if isinstance(arg, Dim) else replace_(arg)
 
 
@@ -189,7 +189,7 @@ class Units:
         values: Sequence[Value],
         as_data: Callable[[Value], Expr],
     ) -> Request:
-        """Give the instance for a call; `as_data` gives a known function as a plain atom."""
+        """Return the instance for a call; `as_data` gives a known function as a plain atom."""
         shallow = tuple(as_data(v) if _grows(v) else v for v in values)
         wanted = _Wanted.of(unit, type_args, shallow)
         count = self._counts.get(unit.function, 0)
@@ -263,13 +263,13 @@ def _leaf_name(leaf: Expr, var: Var) -> str:
 
 
 def _own_names(names: Sequence[str], taken: frozenset[str]) -> dict[str, str]:
-    """Give each of the caller's names one that is free in the instance, its own if possible."""
+    """Map each of the caller's names to one that is free in the instance, its own if possible."""
     free = Names(taken)
     return {name: free.fresh(name) for name in names}
 
 
 def _composed(base: Substitution, inner: Substitution) -> Substitution:
-    """Give the substitution that does `base` first and then `inner`."""
+    """Return the substitution that does `base` first and then `inner`."""
     dims = {k: inner.dim(v) for k, v in base.dims.items()}
     types = {k: inner(v) for k, v in base.types.items()}
     return Substitution({**inner.dims, **dims}, {**inner.types, **types})
@@ -298,7 +298,7 @@ def _bind_captures(instance: Instance, target: LocalTarget, inner: Substitution)
 
 
 def _filled(value: Value, leaves: Iterator[Var], inner: Substitution) -> Value:
-    """Give a captured value with its placeholders replaced by the next parameters."""
+    """Return a captured value with its placeholders replaced by the next parameters."""
     if not isinstance(value, Closure):
         return next(leaves) if isinstance(value, Var) else value
     filled = tuple(next(leaves) if isinstance(a, Var) else a for a in value.leaves)

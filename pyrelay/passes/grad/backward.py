@@ -56,7 +56,7 @@ class Backward:
     def make(
         self, code: Code, scope: Scope, layout: Layout | None, result: Type
     ) -> Steps[Function]:
-        """Give the function whose first parameter is the residual, if there is one."""
+        """Return the function whose first parameter is the residual, if there is one."""
         builder = Builder(self.span, self._names)
         residual = None
         if layout is not None:
@@ -80,7 +80,7 @@ class Backward:
     def make_loop(
         self, code: Code, scope: Scope, trace: AdtType, names: tuple[str, str], result: Type
     ) -> Steps[Function]:
-        """Give the function that walks a trace: `names` are its constructors, for the start and
+        """Return the function that walks a trace: `names` are its constructors, for the start and
         for an iteration. The code's results go into the call for the iteration before."""
         walked = Var(self._names.fresh("trace"), trace, span=self.span)
         params = tuple(self._copier.fresh(p) for p in self._old_params)
@@ -147,7 +147,7 @@ class Backward:
             builder.bindings.append(Binding(self._copier.fresh(binding.var), value))
 
     def _settled(self, binding: Binding) -> Expr:
-        """Give a backward call with the values that its callee turned out to take."""
+        """Return a backward call with the values that its callee turned out to take."""
         pulled = self._work.open_calls.get(binding.var)
         if pulled is None:
             return binding.value
@@ -191,12 +191,12 @@ class Backward:
         return body
 
     def _stand_ins(self, variables: Sequence[Var]) -> dict[Var, Expr]:
-        """Give what stands for variables that an arm may bind again for itself."""
+        """Return what stands for variables that an arm may bind again for itself."""
         env = self._copier.env
         return {v: env[v] for v in variables if v in env}
 
     def _is_forced(self, fork: Fork) -> bool:
-        """Tell whether there is only one arm, so that its code can stand where the fork does."""
+        """Return whether there is only one arm, so that its code can stand where the fork does."""
         branching = self._branching(fork)
         return not branching.by_condition and not branching.constructors
 

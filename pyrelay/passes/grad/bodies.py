@@ -113,7 +113,7 @@ class Reader:
         self._homes: Final[dict[Var, Body]] = {}
 
     def read(self, name: str, function: Function) -> Steps[Source]:
-        """Give the function as steps."""
+        """Return the function as steps."""
         self._sizes = SizeNames((function,))
         body = yield self._body(function.body, tail=True)
         self._homes.update((p, body) for p in function.params)
@@ -157,7 +157,7 @@ class Reader:
         return step
 
     def _expansion(self, var: Var, value: Expr) -> tuple[Step, ...]:
-        """Give the code for an operator that is differentiated through other ones, if it is."""
+        """Return the code for an operator that is differentiated through other ones, if it is."""
         match value:
             case Call(Op(grad=Expansion(body)), args):
                 builder = Builder(value.span, self._names)
@@ -181,7 +181,7 @@ class Reader:
         return Arm(pattern, clause.guard, body)
 
     def _named(self, pattern: Pattern, ty: Type, *, inside: bool = False) -> Pattern:
-        """Give the pattern with a variable for each wildcard field that has leaves."""
+        """Return the pattern with a variable for each wildcard field that has leaves."""
         match pattern:
             case Wildcard() if inside and self._leaves.width(ty):
                 var = Var(self._names.fresh("field"), ty, span=pattern.span)
@@ -200,7 +200,8 @@ class Reader:
         return replace(pattern, fields=named)
 
     def _opened(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
-        """Give the types of the fields; sizes that the value alone knows get names of their own."""
+        """Return the types of the fields; sizes that the value alone knows get names of their
+        own."""
         fields = self._leaves.fields(ty, constructor)
         known = dim_names(ty)
         hidden = sorted(set().union(*(dim_names(f) for f in fields)) - known)
@@ -216,7 +217,7 @@ def _plain(block: LetBlock) -> LetBlock:
 def subpatterns(
     pattern: ConstructorPattern | TuplePattern, ty: Type, leaves: Leaves
 ) -> list[tuple[Pattern, Type]]:
-    """Give the patterns directly inside one, with the types of what they match."""
+    """Return the patterns directly inside one, with the types of what they match."""
     if isinstance(pattern, TuplePattern):
         assert isinstance(ty, TupleType)
         return list(zip(pattern.fields, ty.fields, strict=True))
@@ -225,7 +226,7 @@ def subpatterns(
 
 
 def callee_name(expr: Expr) -> str | None:
-    """Give the name of the global function that an expression calls, if it is such a call."""
+    """Return the name of the global function that an expression calls, if it is such a call."""
     match expr:
         case Call(GlobalVar(name)):
             return name

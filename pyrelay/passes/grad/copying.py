@@ -36,7 +36,7 @@ class Copier:
         self.env: Final[dict[Var, Expr]] = {}
 
     def fresh(self, var: Var, ty: Type | None = None) -> Var:
-        """Give a new variable that stands for an old one from here on."""
+        """Return a new variable that stands for an old one from here on."""
         hint = var.name.rstrip("0123456789")
         hint = hint[:-1] if hint != var.name and hint.endswith("_") else var.name
         new = Var(self.names.fresh(hint or "t"), type_of(var) if ty is None else ty, span=var.span)
@@ -44,11 +44,11 @@ class Copier:
         return new
 
     def atom(self, expr: Expr) -> Expr:
-        """Give what stands for an atom."""
+        """Return what stands for an atom."""
         return self.env.get(expr, expr) if isinstance(expr, Var) else expr
 
     def copy(self, expr: Expr) -> Steps[Expr]:
-        """Give a copy of an expression."""
+        """Return a copy of an expression."""
         match expr:
             case LetBlock():
                 return (yield self._let(expr))
@@ -92,7 +92,7 @@ class Copier:
         return Clause(pattern, (yield self.copy(clause.body)), guard)
 
     def pattern(self, pattern: Pattern) -> Pattern:
-        """Give the pattern with new variables. Patterns nest as deep as a user writes."""
+        """Return the pattern with new variables. Patterns nest as deep as a user writes."""
         match pattern:
             case BindPattern(var, inner):
                 new = self.fresh(var)

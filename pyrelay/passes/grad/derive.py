@@ -57,7 +57,7 @@ class Derivation:
         self._known: Final[dict[Cells, _Derivation]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
-        """Give the instance of a function for masks of its parameters and of its result, a
+        """Return the instance of a function for masks of its parameters and of its result, a
         gradient flowing through those cells that matter to it."""
         cells = yield active_cells(self.graph, self.leaves, self.cell_use, name, varied, useful)
         if cells not in self._known:
@@ -83,7 +83,7 @@ class _Derivation:
         self._instances: Final[dict[tuple[str, int, int], Instance]] = {}
 
     def instance(self, name: str, varied: int, useful: int) -> Steps[Instance]:
-        """Give the instance of a function for masks of its parameters and of its result."""
+        """Return the instance of a function for masks of its parameters and of its result."""
         flow = yield self.activity.varied(name, varied)
         useful &= flow.outward.get(name, 0)
         key = (name, varied, useful)
@@ -99,7 +99,7 @@ class _Derivation:
         return instance
 
     def new_instance(self, name: str, varied: int, useful: int) -> Instance:
-        """Give an instance that is still to be derived."""
+        """Return an instance that is still to be derived."""
         source = self.graph.source(name)
         extra: dict[str, None] = {}
         known = {p.name for p in source.function.type_params}
@@ -111,20 +111,20 @@ class _Derivation:
         return instance
 
     def result_leaves(self, source: Source) -> tuple[Type, ...]:
-        """Give the leaves of a function's result."""
+        """Return the leaves of a function's result."""
         return self.leaves.of(type_of(source.body.result))
 
     def touches(self, name: str) -> bool:
-        """Tell whether a function works on cells that a gradient flows through."""
+        """Return whether a function works on cells that a gradient flows through."""
         return not self.cells.isdisjoint(self.cell_use.of(name))
 
     def run_param(self, instance: Instance) -> Var:
-        """Give a new variable for the run of a backward function, which shadows belong to."""
+        """Return a new variable for the run of a backward function, which shadows belong to."""
         span = self.graph.source(instance.source).function.span
         return Var("run", RefType(UNIT), span=span)
 
     def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
-        """Give new variables for the cotangents of leaves of a function's result."""
+        """Return new variables for the cotangents of leaves of a function's result."""
         leaves = self.result_leaves(source)
         span = source.function.span
         return {i: Var("g", leaves[i], span=span) for i in bits(useful)}
@@ -177,7 +177,7 @@ class _Derivation:
         return instance
 
     def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
-        """Give how a call is differentiated, `given` leaves of its result having a cotangent;
+        """Return how a call is differentiated, `given` leaves of its result having a cotangent;
         None if its result does not depend on anything of interest."""
         call = step.value
         assert isinstance(call, Call)
@@ -210,7 +210,7 @@ class _Derivation:
         return PulledCall(instance, type_args, residual, trace)
 
     def _opened(self, ty: Type, types: Substitution, work: Work) -> Type:
-        """Give a residual's type at a call; sizes that only the callee knows get new names."""
+        """Return a residual's type at a call; sizes that only the callee knows get new names."""
         hidden = sorted(dim_names(ty) - types.dims.keys())
         fresh = {n: Dim.of(work.source.sizes.fresh(n)) for n in hidden}
         return Substitution(types.dims | fresh, types.types)(ty)

@@ -54,7 +54,7 @@ class Expanded:
         self._known: Final[dict[Wanted, str]] = {}
 
     def name(self, wanted: Wanted) -> str:
-        """Give the name of the function that a transform stands for."""
+        """Return the name of the function that a transform stands for."""
         if wanted not in self._known:
             name = self._store.function_name(f"{wanted.function}_{wanted.rule.value}")
             self._store.functions[name] = _Wrapper(
@@ -83,7 +83,7 @@ class _Wrapper:
         self._value_type: Final = type_of(source.body.result)
 
     def function(self) -> Function:
-        """Give the function."""
+        """Return the function."""
         wanted, builder = self._wanted, self._builder
         instance = run(self._derivation.instance(wanted.function, self._varied(), self._useful()))
         value, residual = self._forward(instance)
@@ -126,7 +126,7 @@ class _Wrapper:
         return every if self._wanted.rule is Rule.VJP else 1
 
     def _forward(self, instance: Instance) -> tuple[Value, Value | None]:
-        """Give the value of the function and what its backward function takes first."""
+        """Return the value of the function and what its backward function takes first."""
         builder = self._builder
         args = [builder.value(p) for p in self._params]
         type_args = as_arguments(self._function.type_params)
@@ -140,14 +140,14 @@ class _Wrapper:
         return both[0], both[1]
 
     def _one(self, instance: Instance) -> dict[int, Expr]:
-        """Give the cotangent 1 of the loss."""
+        """Return the cotangent 1 of the loss."""
         if not instance.useful:
             return {}
         (loss, *_) = self._leaves.of(self._value_type)
         return {0: self._builder.constant(1.0, known_dtype(loss)).atom}
 
     def _pullback(self, instance: Instance, residual: Value | None) -> Function:
-        """Give the function from a cotangent of the value to the gradients."""
+        """Return the function from a cotangent of the value to the gradients."""
         span = self._builder.span
         builder = Builder(span, self._builder.names)
         param = Var(builder.names.fresh("g"), self._value_type, span=span)
@@ -166,7 +166,7 @@ class _Wrapper:
         builder: Builder,
         given: dict[int, Expr],
     ) -> Value:
-        """Give the gradients of the parameters in `wrt`, each in the type of the parameter."""
+        """Return the gradients of the parameters in `wrt`, each in the type of the parameter."""
         leaves = self._backward(instance, residual, builder, given)
         found: list[Value] = []
         index = 0
@@ -186,7 +186,7 @@ class _Wrapper:
         builder: Builder,
         given: dict[int, Expr],
     ) -> dict[int, Expr]:
-        """Give the cotangents of the leaves of all parameters that have one."""
+        """Return the cotangents of the leaves of all parameters that have one."""
         if not instance.active:
             return {}
         places = [leaf for p in self._params for leaf in self._leaves.of(type_of(p))]
@@ -209,5 +209,5 @@ class _Wrapper:
 
 
 def is_scalar(ty: Type) -> bool:
-    """Tell whether a type is that of one float."""
+    """Return whether a type is that of one float."""
     return isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType)

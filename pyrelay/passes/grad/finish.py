@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def finish_sweep(sweep: Sweep, results: Iterable[Expr]) -> Code:
-    """Give the code of a sweep that has ended."""
+    """Return the code of a sweep that has ended."""
     sweep.code.bindings = sweep.builder.bindings
     sweep.code.results = tuple(results)
     return sweep.code
@@ -31,22 +31,22 @@ def settle(code: Code, work: Work) -> Steps[None]:
 
 
 def kept_residuals(work: Work, scopes: list[Scope]) -> set[Var]:
-    """Give the residuals of calls that some body saves."""
+    """Return the residuals of calls that some body saves."""
     every = [*scopes, *(s for b in work.branchings.values() for s in b.scopes.values())]
     return {v for scope in every for v in scope.saved if v in work.residuals}
 
 
 def one_or_tuple(types: list[Type]) -> Type:
-    """Give the type of one result, or the tuple of several."""
+    """Return the type of one result, or the tuple of several."""
     return types[0] if len(types) == 1 else TupleType(tuple(types))
 
 
 def close(builder: Builder, results: Sequence[Expr]) -> Expr:
-    """Give a builder's code, ending in one result or in the tuple of several."""
+    """Return a builder's code, ending in one result or in the tuple of several."""
     values = [builder.value(r) for r in results]
     return builder.block(values[0] if len(values) == 1 else builder.tuple(values))
 
 
 def split(whole: Value, count: int) -> list[Expr]:
-    """Give the results that `close` put together."""
+    """Return the results that `close` put together."""
     return [whole.atom] if count == 1 else [whole[i].atom for i in range(count)]

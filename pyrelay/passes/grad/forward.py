@@ -65,7 +65,7 @@ class Forward:
         self._trace: Var | None = None
 
     def make(self) -> Steps[Function]:
-        """Give the forward function."""
+        """Return the forward function."""
         source, function = self._work.source, self._work.source.function
         params = [self._copier.fresh(p) for p in function.params]
         value_type = type_of(source.body.result)
@@ -90,7 +90,7 @@ class Forward:
         )
 
     def _saving(self, body: Body, scope: Scope, layout: Layout) -> Steps[Expr]:
-        """Give a body whose value is a pair: its own, and what it saves."""
+        """Return a body whose value is a pair: its own, and what it saves."""
         builder = Builder(body.result.span, self._names)
         yield self._steps(body.steps, builder)
         residual = layout.pack(builder, self._values(scope, builder, {}))
@@ -189,7 +189,7 @@ class Forward:
     # Loops.
 
     def _tail(self, body: Body, path: list[tuple[Step, Arm]]) -> Steps[Expr]:
-        """Give a body in tail position: it goes on with a longer trace, or leaves with it."""
+        """Return a body in tail position: it goes on with a longer trace, or leaves with it."""
         builder = Builder(body.result.span, self._names)
         last = body.steps[-1] if body.steps and body.steps[-1].tail else None
         if last is not None and last.arms:
@@ -247,7 +247,7 @@ class Forward:
     def _path_values(
         self, ending: Ending, scope: Scope, path: list[tuple[Step, Arm]], builder: Builder
     ) -> list[Value]:
-        """Give what the scope of the whole body saves; what the arms on the path save is put
+        """Return what the scope of the whole body saves; what the arms on the path save is put
         together from the inside out."""
         made: dict[Var, Value] = {}
         for step, arm in reversed(path):

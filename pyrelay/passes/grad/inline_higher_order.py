@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 
 def with_functions_captured(store: Store, function: Function) -> Function:
-    """Give a function in A-normal form in which transforms are passed no functions, where that can
-    be; itself if there are none."""
+    """Return a function in A-normal form in which transforms are passed no functions, where that
+    can be; itself if there are none."""
     taken: dict[Var, Transform] = {}
     mentions: dict[Var, int] = {}
     for node in post_order(function):
@@ -89,7 +89,7 @@ def _flat(bindings: Sequence[Binding], dropped: Container[Var]) -> Iterator[Bind
 
 
 def _captured(transform: Transform) -> frozenset[int]:
-    """Give the positions of the arguments of a transform that are functions."""
+    """Return the positions of the arguments of a transform that are functions."""
     ty = type_of(transform.function)
     assert isinstance(ty, FnType)
     wrt = transform.wrt or ()
@@ -98,7 +98,8 @@ def _captured(transform: Transform) -> frozenset[int]:
 
 
 def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
-    """Give a call of a transform as one of the transform of a local function of fewer arguments."""
+    """Return a call of a transform as one of the transform of a local function of fewer
+    arguments."""
     captured, span = _captured(transform), call.span
     inner_type = type_of(transform.function)
     assert isinstance(inner_type, FnType)
@@ -128,7 +129,7 @@ def _with_captures(store: Store, call: Call, transform: Transform) -> LetBlock:
 
 
 def returns_functions(function: Function) -> bool:
-    """Tell whether what a function returns is a function."""
+    """Return whether what a function returns is a function."""
     return isinstance(function.result, FnType)
 
 
@@ -152,8 +153,8 @@ def bring_to_callers(store: Store, names: Collection[str]) -> bool:
 
 
 def _without_recursion(name: str, function: Function) -> Function | None:
-    """Give a function that does not mention itself; None if that cannot be, as where functions call
-    each other."""
+    """Return a function that does not mention itself; None if that cannot be, as where functions
+    call each other."""
     if name not in free_globals(function):
         return function
     kept = _passed_on(name, function)
@@ -186,7 +187,7 @@ def _without_recursion(name: str, function: Function) -> Function | None:
 
 
 def _passed_on(name: str, function: Function) -> frozenset[int]:
-    """Give the positions of the parameters that every call of itself passes on unchanged; none if
+    """Return the positions of the parameters that every call of itself passes on unchanged; none if
     it calls itself at other types."""
     kept = set(range(len(function.params)))
     own = as_arguments(function.type_params)

@@ -64,7 +64,7 @@ class Instance:
 
 
 def bits(mask: int) -> list[int]:
-    """Give the positions of the bits that are set, in order."""
+    """Return the positions of the bits that are set, in order."""
     found: list[int] = []
     index = 0
     while mask:
@@ -76,12 +76,12 @@ def bits(mask: int) -> list[int]:
 
 
 def ones(width: int) -> int:
-    """Give the mask of all leaves."""
+    """Return the mask of all leaves."""
     return (1 << width) - 1
 
 
 def call_instance(callee: Function, call: Call) -> Substitution:
-    """Give what the type parameters of the callee stand for in a call."""
+    """Return what the type parameters of the callee stand for in a call."""
     params = callee.type_params
     if len(call.type_args) == len(params):
         return substitution(params, call.type_args)
@@ -93,7 +93,7 @@ def call_instance(callee: Function, call: Call) -> Substitution:
 
 
 def type_arguments(params: Sequence[TypeParam], instance: Substitution) -> tuple[Type | Dim, ...]:
-    """Give the arguments that a substitution gives to type parameters, in order."""
+    """Return the arguments that a substitution gives to type parameters, in order."""
     return tuple(
         instance.dims[p.name] if isinstance(p, DimVar) else instance.types[p.name] for p in params
     )
@@ -102,7 +102,7 @@ def type_arguments(params: Sequence[TypeParam], instance: Substitution) -> tuple
 def match_types(
     params: Sequence[TypeParam], wanted: Sequence[Type], given: Sequence[Type]
 ) -> Substitution:
-    """Give the substitution that makes `wanted` into `given`; parameters it leaves open stand for
+    """Return the substitution that makes `wanted` into `given`; parameters it leaves open stand for
     themselves."""
     found = Substitution({}, {})
     names = {p.name for p in params}
@@ -126,7 +126,7 @@ def match_types(
 
 
 def _parts(ty: Type | Dim) -> Sequence[Type | Dim]:
-    """Give the types and dims directly inside a type."""
+    """Return the types and dims directly inside a type."""
     match ty:
         case TensorType(shape):
             return shape

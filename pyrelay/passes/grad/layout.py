@@ -25,7 +25,7 @@ class Layout:
     constructor: str | None
 
     def pack(self, builder: Builder, values: Sequence[Value]) -> Value:
-        """Give the residual of saved values."""
+        """Return the residual of saved values."""
         if self.constructor is not None:
             assert isinstance(self.ty, AdtType)
             return builder.construct(self.ty.name, self.constructor, values, self.ty)
@@ -47,7 +47,7 @@ class Layout:
     def pattern(
         self, saved: Sequence[Var], types: Sequence[Type], copier: Copier, span: Span
     ) -> ConstructorPattern:
-        """Give the pattern that binds what a constructor's value holds."""
+        """Return the pattern that binds what a constructor's value holds."""
         assert self.constructor is not None
         assert isinstance(self.ty, AdtType)
         fields = tuple(

@@ -64,7 +64,7 @@ class Leaves:
         self._offsets: Final[dict[int, tuple[TupleType, tuple[int, ...]]]] = {}
 
     def of(self, ty: Type) -> tuple[Type, ...]:
-        """Give the cotangent types of the leaves of a type, left to right."""
+        """Return the cotangent types of the leaves of a type, left to right."""
         # The same type object is asked for again and again, and hashing a wide tuple takes long.
         known = self._known.get(id(ty))
         if known is None or known[0] is not ty:
@@ -72,11 +72,11 @@ class Leaves:
         return known[1]
 
     def width(self, ty: Type) -> int:
-        """Give the number of leaves."""
+        """Return the number of leaves."""
         return len(self.of(ty))
 
     def offset(self, ty: Type, index: int) -> int:
-        """Give the number of leaves in the fields of a tuple before field `index`."""
+        """Return the number of leaves in the fields of a tuple before field `index`."""
         assert isinstance(ty, TupleType)
         known = self._offsets.get(id(ty))
         if known is None or known[0] is not ty:
@@ -85,18 +85,18 @@ class Leaves:
         return known[1][index]
 
     def data(self, cotangent: AdtType) -> DataCotangent:
-        """Give what is known of a cotangent type."""
+        """Return what is known of a cotangent type."""
         return self._own[cotangent.name]
 
     def constructor(self, cotangent: AdtType, value: AdtType, name: str) -> str | None:
-        """Give the constructor of the cotangent that stands for one of the value, if any."""
+        """Return the constructor of the cotangent that stands for one of the value, if any."""
         data = self._own[cotangent.name]
         if value.name == cotangent.name:
             return None if name == data.zero else name
         return data.constructors.get(name)
 
     def fields(self, ty: AdtType, constructor: str) -> tuple[Type, ...]:
-        """Give the types of the fields of a constructor of an applied data type."""
+        """Return the types of the fields of a constructor of an applied data type."""
         definition = self._store.adts[ty.name]
         instance = substitution(definition.type_params, ty.args)
         return tuple(instance(f) for f in definition.constructor(constructor).fields)
@@ -155,7 +155,7 @@ class Leaves:
         self._data[general] = self._own[definition.name] = found
 
     def _reachable(self, root: AdtType) -> dict[AdtType, list[Type]]:
-        """Give the applied data types inside one that are new, with the types of their fields."""
+        """Return the applied data types inside one that are new, with the types of their fields."""
         found: dict[AdtType, list[Type]] = {}
         around: dict[AdtType, AdtType | None] = {root: None}
         pending = [root]
@@ -176,7 +176,7 @@ class Leaves:
         return found
 
     def _new_data(self, ty: Type) -> Iterator[AdtType]:
-        """Give the applied data types in a field, where a cotangent can reach them."""
+        """Return the applied data types in a field, where a cotangent can reach them."""
         for part in _fields_deep(ty):
             if isinstance(part, AdtType) and part.name not in self._own:
                 general = skeleton(_floats(part))[0]
@@ -184,7 +184,7 @@ class Leaves:
                     yield general
 
     def _carrying(self, inside: Mapping[AdtType, list[Type]]) -> set[AdtType]:
-        """Give those of the data types that hold floats, directly or through each other."""
+        """Return those of the data types that hold floats, directly or through each other."""
         users: dict[AdtType, list[AdtType]] = {general: [] for general in inside}
         carrying: set[AdtType] = set()
         for general, fields in inside.items():
@@ -216,7 +216,7 @@ class Leaves:
 
 
 def _level(general: AdtType, around: Mapping[AdtType, AdtType | None]) -> int:
-    """Give how many of the data types around one are the same with other arguments."""
+    """Return how many of the data types around one are the same with other arguments."""
     count, outer = 0, around[general]
     while outer is not None:
         count += outer.name == general.name
@@ -225,7 +225,7 @@ def _level(general: AdtType, around: Mapping[AdtType, AdtType | None]) -> int:
 
 
 def _fields_deep(ty: Type) -> Iterator[Type]:
-    """Give the parts of a type that are reached through tuples alone."""
+    """Return the parts of a type that are reached through tuples alone."""
     pending = [ty]
     while pending:
         part = pending.pop()
@@ -236,7 +236,7 @@ def _fields_deep(ty: Type) -> Iterator[Type]:
 
 
 def skeleton(ty: AdtType) -> tuple[AdtType, tuple[Dim, ...]]:
-    """Give an applied data type with each dim replaced by a parameter, and the dims in order."""
+    """Return an applied data type with each dim replaced by a parameter, and the dims in order."""
     dims: list[Dim] = []
 
     def take(dim: Dim) -> Dim:
@@ -249,7 +249,7 @@ def skeleton(ty: AdtType) -> tuple[AdtType, tuple[Dim, ...]]:
 
 
 def _floats(ty: AdtType) -> AdtType:
-    """Give an applied data type with unit for arguments that hold no floats, so that a list of
+    """Return an applied data type with unit for arguments that hold no floats, so that a list of
     sizes has the cotangent of a list of integers."""
 
     def plain(part: Type) -> Type | None:

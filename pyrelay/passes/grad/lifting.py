@@ -86,7 +86,7 @@ class Lifter:
         self.made[transform] = (known.sizes, function)
 
     def call(self, known: Known, args: tuple[Expr, ...], result: Type, span: Span) -> Call:
-        """Give a call of a known function."""
+        """Return a call of a known function."""
         callee = self._store.functions[known.name]
         every = (*known.captures, *args)
         types = match_types(
@@ -104,7 +104,7 @@ class Lifter:
         )
 
     def resolve(self, function: Expr, ty: Type) -> Known:
-        """Give the global function behind what a transform takes. Raises NotLocal."""
+        """Return the global function behind what a transform takes. Raises NotLocal."""
         while isinstance(function, Var) and function in self._aliases:
             function = self._aliases[function]
         if isinstance(function, GlobalVar):
@@ -157,7 +157,7 @@ class Lifter:
         return Known(name, captures, tuple(builder.bindings))
 
     def _group(self, var: Var) -> dict[Var, Function]:
-        """Give a local function and all local ones that it mentions."""
+        """Return a local function and all local ones that it mentions."""
         found: dict[Var, Function] = {}
         pending = [var]
         while pending:
@@ -193,13 +193,13 @@ class Lifter:
 
 
 def _captured(functions: tuple[Function, ...], group: frozenset[Var]) -> tuple[Var, ...]:
-    """Give the variables that functions use from outside, those of their own group excepted."""
+    """Return the variables that functions use from outside, those of their own group excepted."""
     found = dict.fromkeys(v for f in functions for v in free_vars(f))
     return tuple(v for v in found if v not in group)
 
 
 def _missing_sizes(functions: tuple[Function, ...], outside: tuple[Var, ...]) -> list[Dim]:
-    """Give the sizes that functions need, and that neither they nor their captures show."""
+    """Return the sizes that functions need, and that neither they nor their captures show."""
     present = {d for v in outside for d in shown(v.ty)}
     wanted: dict[Dim, None] = {}
     for function in functions:

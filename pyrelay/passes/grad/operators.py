@@ -39,7 +39,7 @@ class Cotangent(Protocol):
         ...
 
     def get(self, key: tuple[Var, int]) -> Expr | None:
-        """Give the cotangent of a leaf so far."""
+        """Return the cotangent of a leaf so far."""
         ...
 
     def set(self, key: tuple[Var, int], atom: Expr) -> None:
@@ -51,11 +51,11 @@ class Cotangent(Protocol):
         ...
 
     def is_varied(self, atom: Expr, leaf: int) -> bool:
-        """Tell whether a leaf of an atom can have a cotangent."""
+        """Return whether a leaf of an atom can have a cotangent."""
         ...
 
     def is_varied_anywhere(self, atom: Expr) -> bool:
-        """Tell whether any leaf of an atom can have a cotangent."""
+        """Return whether any leaf of an atom can have a cotangent."""
         ...
 
 
@@ -90,7 +90,7 @@ def _float_count(ty: Type) -> int:
 
 
 def _assemble(sweep: Cotangent, out: Value, cts: Iterator[Expr | None]) -> Value:
-    """Give cotangents in the shape of the result; unit stands where there is none."""
+    """Return cotangents in the shape of the result; unit stands where there is none."""
     if isinstance(out.ty, AdtType):
         return sweep.border.gradient(sweep.builder, out, out.ty, cts)
     return _assembled(sweep.builder, out.ty, cts)
@@ -110,7 +110,7 @@ def _assembled(builder: Builder, ty: Type, cts: Iterator[Expr | None]) -> Value:
 
 
 def _leaf_values(sweep: Cotangent, value: Value, ty: Type) -> Iterator[tuple[Value, Type]]:
-    """Give the leaves of a rule's result beside the types of the operand's leaves."""
+    """Return the leaves of a rule's result beside the types of the operand's leaves."""
     match ty:
         case TensorType(_, dtype) if is_float(dtype):
             yield value, ty

@@ -38,19 +38,19 @@ if TYPE_CHECKING:
         store: Store
 
         def new_instance(self, name: str, varied: int, useful: int) -> Instance:
-            """Give an instance that is still to be derived."""
+            """Return an instance that is still to be derived."""
             ...
 
         def touches(self, name: str) -> bool:
-            """Tell whether a function works on cells that a gradient flows through."""
+            """Return whether a function works on cells that a gradient flows through."""
             ...
 
         def run_param(self, instance: Instance) -> Var:
-            """Give a new variable for the run of a backward function."""
+            """Return a new variable for the run of a backward function."""
             ...
 
         def cotangent_params(self, source: Source, useful: int) -> dict[int, Var]:
-            """Give new variables for the cotangents of leaves of a function's result."""
+            """Return new variables for the cotangents of leaves of a function's result."""
             ...
 
 
@@ -153,7 +153,7 @@ class GroupDerivation:
         self._members.append(member)
 
     def _is_held(self, name: str, *, is_loop: bool) -> bool:
-        """Tell whether a function of the group holds the residual of this one."""
+        """Return whether a function of the group holds the residual of this one."""
         for caller in self._graph.group(name):
             for step, callee in self._graph.calls(caller):
                 goes_on = is_loop and step.tail and caller == name
@@ -320,7 +320,7 @@ def _all_codes(member: Member) -> list[Code]:
 
 
 def _passed(member: Member) -> list[tuple[int, str, int]]:
-    """Give which threaded parameters are passed on to which of functions in the group."""
+    """Return which threaded parameters are passed on to which of functions in the group."""
     params = member.work.source.function.params
     found: list[tuple[int, str, int]] = []
     for step, pulled in member.work.calls.items():

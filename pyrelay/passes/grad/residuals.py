@@ -148,7 +148,7 @@ def _shorten(entries: dict[Any, None], length: int) -> None:
 
 
 def packed_type(work: Work, saved: Sequence[Var]) -> Type:
-    """Give the type of saved values put together: the one value, or a tuple."""
+    """Return the type of saved values put together: the one value, or a tuple."""
     types = tuple(type_of_saved(work, v) for v in saved)
     return types[0] if len(types) == 1 else TupleType(types)
 

@@ -67,7 +67,7 @@ class Tools(Protocol):
     """What stands in the way, collected while everything else is derived."""
 
     def pulled_call(self, work: Work, step: Step, given: int) -> Steps[PulledCall | None]:
-        """Give how a call is differentiated, `given` leaves of its result having a cotangent;
+        """Return how a call is differentiated, `given` leaves of its result having a cotangent;
         None if its result does not depend on anything of interest."""
         ...
 
@@ -95,7 +95,7 @@ class Sweep:
     # Cotangents.
 
     def get(self, key: Key) -> Expr | None:
-        """Give the cotangent of a leaf so far."""
+        """Return the cotangent of a leaf so far."""
         return self._cts.get(key)
 
     def set(self, key: Key, atom: Expr) -> None:
@@ -104,7 +104,7 @@ class Sweep:
         self._cts[key] = atom
 
     def take(self, var: Var) -> list[Expr | None]:
-        """Give and forget the cotangents of all leaves of a variable."""
+        """Return and forget the cotangents of all leaves of a variable."""
         found: list[Expr | None] = []
         for leaf in range(self._width(var)):
             key = (var, leaf)
@@ -132,15 +132,15 @@ class Sweep:
                 self.contribute(atom, leaf, ct)
 
     def is_varied(self, atom: Expr, leaf: int) -> bool:
-        """Tell whether a leaf of an atom can have a cotangent."""
+        """Return whether a leaf of an atom can have a cotangent."""
         return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0) >> leaf & 1)
 
     def is_varied_anywhere(self, atom: Expr) -> bool:
-        """Tell whether any leaf of an atom can have a cotangent."""
+        """Return whether any leaf of an atom can have a cotangent."""
         return isinstance(atom, Var) and bool(self._work.varied.get(atom, 0))
 
     def zero(self, leaf: Type) -> Value:
-        """Give the zero of a leaf."""
+        """Return the zero of a leaf."""
         return self.cotangents.zero(self.builder, leaf)
 
     def _log(self, key: Key) -> None:
@@ -216,7 +216,7 @@ class Sweep:
         self._write_shadow(place, self.cotangents.add(builder, held, before.atom, more.atom))
 
     def _take_shadow(self, ref: Expr, content: Expr, *, forget: bool) -> None:
-        """Give the cotangents in the shadow to the content that was written."""
+        """Pass the cotangents in the shadow on to the content that was written."""
         builder, span = self.builder, self.builder.span
         place, held = self._tools.shadows.of(builder, self._work.run, ref)
         if self.is_varied_anywhere(content):
@@ -268,7 +268,7 @@ class Sweep:
                 pass
 
     def places(self, atoms: Sequence[Expr]) -> Iterator[tuple[Expr, int, Type]]:
-        """Give all leaves of atoms: the atom, the index in it, and the cotangent's type."""
+        """Return all leaves of atoms: the atom, the index in it, and the cotangent's type."""
         for atom in atoms:
             for leaf, ty in enumerate(self.leaves.of(type_of(atom))):
                 yield atom, leaf, ty
@@ -373,7 +373,7 @@ class Sweep:
             self.contribute_all(matched, cts_of_parts)
 
     def _leave_arm(self) -> dict[Key, Expr]:
-        """Give the cotangents that the arm has changed, and forget the changes."""
+        """Return the cotangents that the arm has changed, and forget the changes."""
         changed: dict[Key, Expr] = {}
         for key, old in self._logs.pop().items():
             new = self._cts.get(key)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def has_transforms(function: Function) -> bool:
-    """Tell whether a transform stands in a function."""
+    """Return whether a transform stands in a function."""
     return any(isinstance(node, Transform) for node in post_order(function))
 
 
 def rewrite_calls(function: Function, lifter: Lifter) -> Function:
-    """Give a function, global or local, with the transforms replaced that are expanded."""
+    """Return a function, global or local, with the transforms replaced that are expanded."""
     made = lifter.made
     if not made:
         return function
@@ -50,7 +50,7 @@ def rewrite_calls(function: Function, lifter: Lifter) -> Function:
 
 
 def call_directly(expr: Expr, lifter: Lifter) -> Expr:
-    """Give an expression in which calls of expanded transforms are direct calls."""
+    """Return an expression in which calls of expanded transforms are direct calls."""
     known: Mapping[Var, Known] = lifter.known
 
     def change(node: Expr) -> Expr:

@@ -50,7 +50,7 @@ def prune(code: Code, live: set[Var]) -> Steps[None]:
 
 
 def mentioned(expr: Expr) -> tuple[Var, ...]:
-    """Give the free variables of the value of a binding."""
+    """Return the free variables of the value of a binding."""
     inside = children(expr)
     if any(children(c) for c in inside):
         return free_vars(expr)
@@ -59,7 +59,7 @@ def mentioned(expr: Expr) -> tuple[Var, ...]:
 
 
 def mentioned_dims(expr: Expr) -> Iterator[Dim]:
-    """Give the dims whose values an expression takes."""
+    """Return the dims whose values an expression takes."""
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -68,7 +68,7 @@ def mentioned_dims(expr: Expr) -> Iterator[Dim]:
 
 
 def register(work: Work, code: Code) -> Steps[None]:
-    """Tell the forward function of the forks in code that has been pruned."""
+    """Inform the forward function of the forks in code that has been pruned."""
     for fork in code.forks.values():
         branching = _branching(work, fork)
         branching.forks.append(fork)
@@ -184,7 +184,7 @@ class Collector:
                     code.needs.vars[atom] = None
 
     def _chain(self, var: Var, needs: Needs) -> list[Step]:
-        """Give the steps that compute a value again from what is at hand; none if they cannot."""
+        """Return the steps that compute a value again from what is at hand; none if they cannot."""
         chain: list[Step] = []
         while len(chain) < MAX_CHAIN:
             step = self._work.source.definitions.get(var)
@@ -213,7 +213,7 @@ def _is_made_of_nothing(expr: Expr) -> bool:
 
 
 def _viewed(expr: Expr) -> Var | None:
-    """Give the variable of which an expression is a view."""
+    """Return the variable of which an expression is a view."""
     match expr:
         case TupleGet(Var() as var) | (Var() as var):
             return var
@@ -224,7 +224,7 @@ def _viewed(expr: Expr) -> Var | None:
 
 
 def type_of_saved(work: Work, var: Var) -> Type:
-    """Give the type of something that is saved."""
+    """Return the type of something that is saved."""
     found = work.types.get(var) or var.ty
     assert found is not None, f"the type of {var.name} is known before it is saved"
     return found

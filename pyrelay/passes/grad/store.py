@@ -45,9 +45,9 @@ class Store:
             self._data.fresh(constructor.name)
 
     def function_name(self, hint: str) -> str:
-        """Give a name for a new function."""
+        """Return a name for a new function."""
         return self._globals.fresh(hint)
 
     def data_name(self, hint: str) -> str:
-        """Give a name for a new data type or constructor."""
+        """Return a name for a new data type or constructor."""
         return self._data.fresh(hint)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 def expand_transforms(
     module: Module, entry: str | None = None, opaque: Opaque = nothing_opaque
 ) -> Module:
-    """Give the module without transforms; itself if it has none.
+    """Return the module without transforms; itself if it has none.
 
     The module must be typed and in A-normal form. With `entry`, functions that it does not reach do
     not matter, and go. Operators that are `opaque` are called in the forward pass of a derivative
@@ -141,7 +141,7 @@ class _Expansion:
             self._drop_open(reasons)
 
     def _outside(self, owner: str) -> tuple[str, Span | None]:
-        """Give why a function that nobody in the program calls cannot be differentiated."""
+        """Return why a function that nobody in the program calls cannot be differentiated."""
         names = [p.name for p in self.store.functions[owner].type_params if isinstance(p, TypeVar)]
         if not names:
             return "the function comes from outside", None
@@ -194,7 +194,7 @@ class _Expansion:
         self.store.functions[name] = rewrite_calls(function, lifter)
 
     def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
-        """Give the function that a transform stands for; None if there is none (yet)."""
+        """Return the function that a transform stands for; None if there is none (yet)."""
         reached = _reachable(self.store.functions, known.name)
         if owner in reached:
             place = self.store.functions[owner].span
@@ -256,7 +256,7 @@ class _Expansion:
         return reasons
 
     def _is_converted(self, owner: str) -> bool:
-        """Tell whether a function that waits for a function has a caller that knows it."""
+        """Return whether a function that waits for a function has a caller that knows it."""
         functions = self.store.functions
         return not _is_closed(functions[owner]) and any(
             _is_closed(f) and owner in self._mentioned_before.get(name, ())
@@ -282,7 +282,7 @@ class _Expansion:
 
 
 def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
-    """Give the transforms of a function with the variables bound to them, in order."""
+    """Return the transforms of a function with the variables bound to them, in order."""
     nodes = list(post_order(function))
     owners = {
         binding.value: binding.var
@@ -297,7 +297,7 @@ def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
 
 
 def _reachable(functions: Mapping[str, Function], name: str) -> dict[str, None]:
-    """Give a function and all that it mentions, directly or through others."""
+    """Return a function and all that it mentions, directly or through others."""
     found: dict[str, None] = {}
     pending = [name]
     while pending:
@@ -309,7 +309,7 @@ def _reachable(functions: Mapping[str, Function], name: str) -> dict[str, None]:
 
 
 def _is_closed(function: Function) -> bool:
-    """Tell whether neither functions nor types come into a function from its callers."""
+    """Return whether neither functions nor types come into a function from its callers."""
     ty = function.ty
     assert isinstance(ty, FnType)
     parts = (part for t in (*ty.params, ty.result) for part in subtypes(t))
@@ -318,7 +318,7 @@ def _is_closed(function: Function) -> bool:
 
 
 def _obstacles(function: Function, known: Known, transform: Transform) -> Iterator[Problem]:
-    """Give what is wrong with differentiating a function in this way."""
+    """Return what is wrong with differentiating a function in this way."""
     own = function.params[len(known.captures) :]
     for index in transform.wrt or ():
         param = own[index]
@@ -349,5 +349,5 @@ def _obstacles(function: Function, known: Known, transform: Transform) -> Iterat
 
 
 def _plain(name: str) -> str:
-    """Give the name of a lifted function as the user knows it."""
+    """Return the name of a lifted function as the user knows it."""
     return name.rpartition(".")[2]

@@ -23,7 +23,7 @@ from ..base import Context, Pass
 
 
 def blame_callers(module: Module) -> Module:
-    """Give a module in A-normal form in which what stops a program stands in the user's own text;
+    """Return a module in A-normal form in which what stops a program stands in the user's own text;
     itself if it uses no function of the prelude that may."""
     blamed = {n: f for n, f in module.functions.items() if n.startswith(PRELUDE) and stops(f)}
     if not blamed:
@@ -54,7 +54,7 @@ class _Caller(Rewriter):
         self._blamed: Final = blamed
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give a node, or what a call of such a function ends in."""
+        """Return a node, or what a call of such a function ends in."""
         if not (isinstance(expr, Call) and isinstance(expr.callee, GlobalVar)):
             return (yield super().node(expr, code))
         call = rebuild(expr, tuple(map(self.atom, children(expr))))

@@ -24,7 +24,7 @@ _MESSAGE: Final = "a value of a type without constructors was matched"
 
 
 def fill_empty_matches(module: Module) -> Module:
-    """Give a module in A-normal form in which every match has a clause; itself where it is so."""
+    """Return a module in A-normal form in which every match has a clause; itself where it is so."""
     if not any(_is_absurd(n) for f in module.functions.values() for n in post_order(f)):
         return module
     functions = {n: rewrite(f, _stopped) for n, f in module.functions.items()}
@@ -35,7 +35,7 @@ def fill_empty_matches(module: Module) -> Module:
 @final
 @dataclass(frozen=True, slots=True)
 class FillEmptyMatches(Pass):
-    """Give matches without clauses one that stops the program."""
+    """Add a clause that stops the program to matches without clauses."""
 
     name: ClassVar = "empty-match"
     needs: ClassVar = Stage.ANF

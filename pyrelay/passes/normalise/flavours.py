@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def with_flavours(module: Module) -> Module:
-    """Give the module with let blocks regrouped by effect; itself if they are already so."""
+    """Return the module with let blocks regrouped by effect; itself if they are already so."""
     effects = Effects(module)
 
     def regrouped(function: Function) -> Function:
@@ -65,7 +65,7 @@ class GroupByEffect(Pass):
 
 
 def is_closed(module: Module, entry: str) -> bool:
-    """Tell whether a program does nothing but compute, by our own operators alone: it holds no
+    """Return whether a program does nothing but compute, by our own operators alone: it holds no
     cells, calls nothing of its caller's, and has no effect but that it may stop."""
     types = (type_of(p) for p in module.functions[entry].params)
     if any(isinstance(part, FnType | RefType) for ty in types for part in subtypes(ty)):
@@ -93,7 +93,7 @@ class _Regroup:
         self._mentions: Final = mentions
 
     def walk(self, expr: Expr) -> Steps[Expr]:
-        """Give the expression with the let blocks inside regrouped."""
+        """Return the expression with the let blocks inside regrouped."""
         if not isinstance(expr, LetBlock):
             inside: list[Expr] = []
             for child in children(expr):
@@ -123,7 +123,7 @@ class _Regroup:
         return groups
 
     def _parts(self, block: LetBlock) -> list[tuple[Flavour, list[Binding]]]:
-        """Give the bindings of a block with the flavour each has alone, or as a group."""
+        """Return the bindings of a block with the flavour each has alone, or as a group."""
         if block.flavour is not Flavour.REC:
             return [(flavour_of(self._effects.of(b.value)), [b]) for b in block.bindings]
         bound = {b.var: b for b in block.bindings}

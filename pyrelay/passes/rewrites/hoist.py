@@ -61,8 +61,8 @@ Source: TypeAlias = tuple[Var, tuple[int, ...]]
 
 
 def hoist_layers(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form, with layers of rows in front of loops; calls of operators
-    that are `opaque` stay."""
+    """Return the module, in A-normal form, with layers of rows in front of loops; calls of
+    operators that are `opaque` stay."""
     layers = frozenset(op for op in LAYERS if not opaque(op))
     if opaque(index) or not layers:
         return module
@@ -124,7 +124,8 @@ class _Layer:
         return TensorType((rows.shape[0], *row.shape), row.dtype)
 
     def whole(self, builder: Builder, value_of: Callable[[Var], Value]) -> Value:
-        """Give the layer of all rows; `value_of` gives the value of a variable where it stands."""
+        """Return the layer of all rows; `value_of` gives the value of a variable where it
+        stands."""
         operands = [value_of(self.rows)]
         for source in self.weights:
             weight = builder.unit() if source is None else value_of(source[0])
@@ -135,7 +136,7 @@ class _Layer:
         return builder.call(self.call.callee, operands, self.call.attrs)
 
     def read(self, ahead: Var) -> list[Binding]:
-        """Give the bindings that take the place of the layer's in the loop."""
+        """Return the bindings that take the place of the layer's in the loop."""
         span = self.call.span
         at = Var("at", type_of(self.position), span=span)
         attrs = bind_attrs(index, {"spec": _ROW})
@@ -147,7 +148,7 @@ class _Layer:
 
 
 def _layer(loop: _Loop, layers: frozenset[Op]) -> _Layer | None:
-    """Give a layer of a loop over rows that can be computed ahead."""
+    """Return a layer of a loop over rows that can be computed ahead."""
     blocks, end = spine(loop.function.body)
     if not isinstance(end, If) or not isinstance(end.condition, Var):
         return None
@@ -161,7 +162,7 @@ def _layer(loop: _Loop, layers: frozenset[Op]) -> _Layer | None:
 
 
 def _counter(loop: _Loop, condition: Expr | None) -> tuple[Var, Dim] | None:
-    """Give the counter of a loop, and what it counts to."""
+    """Return the counter of a loop, and what it counts to."""
     match condition:
         case Call(callee, (Var() as counter, Var(ty=SizeType(dim)))) if callee is less:
             pass
@@ -222,7 +223,7 @@ def _definitions(body: Expr) -> dict[Expr, Expr]:
 
 
 def _calls(body: Expr, is_loop: Callable[[Expr], bool]) -> list[Call] | None:
-    """Give the calls of a function in a body; None if it is a value there, too."""
+    """Return the calls of a function in a body; None if it is a value there, too."""
     mentions = 0
     found: list[Call] = []
     for node in post_order(body):
@@ -233,7 +234,7 @@ def _calls(body: Expr, is_loop: Callable[[Expr], bool]) -> list[Call] | None:
 
 
 def _with_row(function: Function, layer: _Layer, ahead: Var) -> Function:
-    """Give a loop that reads the row of what is computed ahead."""
+    """Return a loop that reads the row of what is computed ahead."""
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock) or all(b.var is not layer.result for b in node.bindings):
@@ -252,7 +253,7 @@ def _with_row(function: Function, layer: _Layer, ahead: Var) -> Function:
 
 
 def _local_ahead(module: Module, name: str, layers: frozenset[Op]) -> Module | None:
-    """Give the module with a layer of a local loop computed ahead; None if there is none."""
+    """Return the module with a layer of a local loop computed ahead; None if there is none."""
     function = module.functions[name]
     for node in post_order(function.body):
         if not isinstance(node, LetBlock) or node.flavour is not Flavour.REC:
@@ -299,7 +300,7 @@ def _in_front(loop: Var, layer: _Layer) -> Callable[[Expr], Expr]:
 
 
 def _global_ahead(module: Module, name: str, layers: frozenset[Op]) -> Module | None:
-    """Give the module with a layer of a global loop computed ahead; None if there is none."""
+    """Return the module with a layer of a global loop computed ahead; None if there is none."""
     function = module.functions[name]
     if not isinstance(spine(function.body)[1], If):
         return None
@@ -353,7 +354,7 @@ class _Entrance(Rewriter):
         self._layer: Final = layer
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give a call of the loop with the layer of all rows as a further argument."""
+        """Return a call of the loop with the layer of all rows as a further argument."""
         match expr:
             case Call(GlobalVar(name), args) if name == self._name:
                 builder = Builder(self._layer.call.span)

@@ -64,7 +64,7 @@ class _Descent:
 
 
 def update_in_place(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form and without transforms, with updates in place. Steps and
+    """Return the module, in A-normal form and without transforms, with updates in place. Steps and
     products stay where they are `opaque`."""
     if opaque(sgd_step):
         return module
@@ -126,7 +126,7 @@ class _Finder:
                 pass
 
     def _descent(self, write: RefWrite) -> _Descent | None:
-        """Give a write as a descent; None if it writes anything else."""
+        """Return a write as a descent; None if it writes anything else."""
         steps: list[_Step] = []
         rates: set[float] = set()
         spare: set[Var] = set()
@@ -155,7 +155,7 @@ class _Finder:
         return _Descent(tuple(steps), rates.pop(), frozenset(spare))
 
     def _is_read(self, param: Var, path: _Path, ref: Expr) -> bool:
-        """Tell whether a variable is what a cell held at a path."""
+        """Return whether a variable is what a cell held at a path."""
         atom: Expr = param
         for index in reversed(path):
             found = self._defined.get(atom) if isinstance(atom, Var) else None
@@ -183,7 +183,7 @@ class _Finder:
             held.use_at(step.param, place)
 
     def _without_products(self, held: RefAliasing, descent: _Descent) -> _Descent:
-        """Give the descent with gradients that are products left out, unless a factor may be a
+        """Return the descent with gradients that are products left out, unless a factor may be a
         parameter, which a step before this one would have changed."""
         steps: list[_Step] = []
         spare = set(descent.spare)
@@ -222,7 +222,7 @@ def _rewritten(function: Function, descents: Mapping[RefWrite, _Descent]) -> Fun
 
 
 def _bindings(write: Binding, descent: _Descent) -> list[Binding]:
-    """Give the bindings that take the place of a write."""
+    """Return the bindings that take the place of a write."""
     span = write.value.span
     bound: list[Binding] = []
 

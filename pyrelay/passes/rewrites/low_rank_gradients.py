@@ -40,14 +40,14 @@ Root: TypeAlias = tuple[Var, int | None]
 
 
 def gives_fresh(function: Function) -> bool:
-    """Tell whether all results of a function, in A-normal form, are tensors that operators in it
+    """Return whether all results of a function, in A-normal form, are tensors that operators in it
     made, in storage that is shared with nothing."""
     results = _Results(function)
     return all(results.root(leaf) is not None for leaf in results.leaves(results.last))
 
 
 def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Module:
-    """Give the module, in A-normal form, with pairs of factors in the place of the products among
+    """Return the module, in A-normal form, with pairs of factors in the place of the products among
     the gradients that `entry` gives; `path` leads to them in its result.
 
     The module comes back as it is where a result may share storage with anything.
@@ -101,13 +101,13 @@ class _Results:
         self.last: Final = body if isinstance(body, Var) else None
 
     def field(self, atom: Var | None, index: int) -> Var | None:
-        """Give the variable that is a field of a tuple that the function makes."""
+        """Return the variable that is a field of a tuple that the function makes."""
         value = self._made.get(atom) if atom is not None else None
         found = value.fields[index] if isinstance(value, Tuple) else None
         return found if isinstance(found, Var) else None
 
     def leaves(self, atom: Var | None) -> list[Var | None]:
-        """Give the variables in nested tuples; None for what is no variable."""
+        """Return the variables in nested tuples; None for what is no variable."""
         found: list[Var | None] = []
         pending: list[Expr | None] = [atom]
         while pending:
@@ -123,7 +123,7 @@ class _Results:
         return found
 
     def root(self, leaf: Var | None) -> Root | None:
-        """Give what made the storage of a value that is surely a tensor; None if unknown."""
+        """Return what made the storage of a value that is surely a tensor; None if unknown."""
         while leaf is not None and _is_tensor(leaf.ty):
             match self._made.get(leaf):
                 case Call(Op(lowering=View()), (Var() as source, *_)):
@@ -142,7 +142,7 @@ class _Results:
                 return False
 
     def factors(self, leaf: Var | None) -> tuple[Var, Var] | None:
-        """Give the two matrices whose product a variable is, if it is needed for nothing else."""
+        """Return the two matrices whose product a variable is, if it is needed for nothing else."""
         if leaf is None or self._uses[leaf] != 1:
             return None
         match self._made.get(leaf):
@@ -154,12 +154,12 @@ class _Results:
 
 
 def _is_tensor(ty: Type | None) -> bool:
-    """Tell whether a value of the type is never a Python number."""
+    """Return whether a value of the type is never a Python number."""
     return isinstance(ty, TensorType) and (ty.rank > 0 or is_float(ty.dtype))
 
 
 def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> Function:
-    """Give the function with pairs for products, and the tuples around them with their types."""
+    """Return the function with pairs for products, and the tuples around them with their types."""
     new: dict[Var, Var] = {}
     blocks: list[LetBlock] = []
     body = function.body
@@ -180,7 +180,7 @@ def _rewritten(function: Function, products: Mapping[Var, tuple[Var, Var]]) -> F
 def _changed(
     binding: Binding, products: Mapping[Var, tuple[Var, Var]], new: dict[Var, Var]
 ) -> Binding:
-    """Give a binding as it is then; `new` has the variables whose types have changed so far."""
+    """Return a binding as it is then; `new` has the variables whose types have changed so far."""
     var, value = binding.var, binding.value
     fields: tuple[Expr, ...] | None = products.get(var)
     if fields is None and isinstance(value, Tuple) and any(f in new for f in value.fields):

@@ -58,7 +58,7 @@ _WHOLE: Final = ("slice", None, None, None)
 
 
 def merge_slices(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form, with pieces of tensors computed together and taken apart
+    """Return the module, in A-normal form, with pieces of tensors computed together and taken apart
     at once; calls of operators that are `opaque` stay."""
     if opaque(index) or opaque(split):
         return module
@@ -134,7 +134,7 @@ class _Block:
         self._position: dict[Var, int] = {}
 
     def joined(self) -> tuple[Binding, ...]:
-        """Give the bindings after both changes; the same tuple if there is nothing to change."""
+        """Return the bindings after both changes; the same tuple if there is nothing to change."""
         if len(self._pieces) < 2:
             return self._bindings
         for _ in range(MOST_ROUNDS):
@@ -166,14 +166,14 @@ class _Block:
         return min(run, key=self._position.__getitem__)
 
     def _is_told(self, run: Sequence[Var], pieces: Mapping[Var, _Piece]) -> bool:
-        """Tell whether the sizes of a run are known where the first of it is made."""
+        """Return whether the sizes of a run are known where the first of it is made."""
         known = pieces[self._first(run)].names
         return all(pieces[v].names <= known for v in run)
 
     # One function of neighbouring pieces.
 
     def _joined_calls(self) -> list[_Change]:
-        """Give what becomes of the pointwise calls that differ only in which pieces they take."""
+        """Return what becomes of the pointwise calls that differ only in which pieces they take."""
         groups: dict[tuple[object, ...], dict[Var, Call]] = {}
         for binding in self._bindings:
             if isinstance(binding.value, Call) and (key := self._key(binding.value)) is not None:
@@ -191,7 +191,7 @@ class _Block:
         return len(run) >= FEWEST or (len(run) > 1 and _is_all(run, cuts))
 
     def _key(self, call: Call) -> tuple[object, ...] | None:
-        """Give what a call shares with others that it may be joined with; None if it is no
+        """Return what a call shares with others that it may be joined with; None if it is no
         pointwise function of pieces that are cut alike."""
         op = call.callee
         if not isinstance(op, Op) or not isinstance(op.lowering, Pointwise):
@@ -212,11 +212,11 @@ class _Block:
         return tuple(found) if len(cuts) == 1 else None
 
     def _cut(self, call: Call) -> _Piece:
-        """Give the piece that all operands of a call are."""
+        """Return the piece that all operands of a call are."""
         return next(self._pieces[a] for a in call.args if isinstance(a, Var))
 
     def _joined_call(self, calls: Sequence[Call], run: Sequence[Var]) -> list[Binding]:
-        """Give the bindings that take the place of calls on pieces that follow on one another."""
+        """Return the bindings that take the place of calls on pieces that follow on one another."""
         first = self._cut(calls[0])
         stop = self._cut(calls[-1]).stop
         bound: list[Binding] = []
@@ -235,7 +235,7 @@ class _Block:
         return bound
 
     def _whole(self, arg: Expr, cut: _Piece, bound: list[Binding]) -> Expr:
-        """Give an operand of a joined call for one of a call that is joined."""
+        """Return an operand of a joined call for one of a call that is joined."""
         if not isinstance(arg, Var):
             return arg
         cut = replace(cut, whole=self._pieces[arg].whole)
@@ -252,7 +252,7 @@ class _Block:
     # All pieces of a tensor at once.
 
     def _splits(self) -> list[_Change]:
-        """Give what becomes of slices that leave nothing of a tensor over."""
+        """Return what becomes of slices that leave nothing of a tensor over."""
         cut: dict[tuple[Var, int], dict[Var, _Piece]] = {}
         for binding in self._bindings:
             piece = self._pieces.get(binding.var)
@@ -267,7 +267,8 @@ class _Block:
 
 
 def _piece(value: Expr) -> _Piece | None:
-    """Give what piece of a tensor an expression is: a slice along one axis, none of it clamped."""
+    """Return what piece of a tensor an expression is: a slice along one axis, none of it
+    clamped."""
     if not isinstance(value, Call) or value.callee is not index:
         return None
     whole, indices = value.args
@@ -290,7 +291,7 @@ def _piece(value: Expr) -> _Piece | None:
 
 
 def _runs(pieces: Mapping[Var, _Piece]) -> Iterator[list[Var]]:
-    """Give the longest runs of pieces of one tensor that follow on one another, in order."""
+    """Return the longest runs of pieces of one tensor that follow on one another, in order."""
     at: dict[Dim, Var] = {}
     for var, piece in pieces.items():
         if piece.start != piece.stop:
@@ -308,7 +309,7 @@ def _runs(pieces: Mapping[Var, _Piece]) -> Iterator[list[Var]]:
 
 
 def _is_all(run: Sequence[Var], pieces: Mapping[Var, _Piece]) -> bool:
-    """Tell whether pieces that follow on one another are all of a tensor."""
+    """Return whether pieces that follow on one another are all of a tensor."""
     last = pieces[run[-1]]
     return pieces[run[0]].start == ZERO and last.stop == _size(last)
 
@@ -334,7 +335,7 @@ def _slice(piece: _Piece, span: Span) -> Call:
 
 
 def _split(run: Sequence[Var], piece: _Piece) -> list[Binding]:
-    """Give the bindings that cut a tensor, of which `piece` is one, into all of its pieces."""
+    """Return the bindings that cut a tensor, of which `piece` is one, into all of its pieces."""
     axis, types = piece.axis, TupleType(tuple(map(type_of, run)))
     sizes = tuple(_shape(t)[axis] for t in types.fields)
     attrs = bind_attrs(split, {"split_size_or_sections": sizes, "dim": axis})

@@ -27,7 +27,7 @@ MONOTONE: Final[frozenset[Op]] = frozenset({tanh, sigmoid, relu})
 
 
 def pool_first(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form, with monotone functions behind the pools they feed, but
+    """Return the module, in A-normal form, with monotone functions behind the pools they feed, but
     for those that are `opaque`."""
     moving = frozenset(op for op in MONOTONE if not opaque(op))
     if opaque(max_pool2d) or not moving:

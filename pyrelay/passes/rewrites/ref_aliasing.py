@@ -73,7 +73,7 @@ class RefAliasing:
             run(self._body(self._here.body, None))
 
     def by(self, atom: Expr) -> frozenset[Type]:
-        """Give the types of contents that an atom may share storage with."""
+        """Return the types of contents that an atom may share storage with."""
         return self._held.get(atom, _NOTHING) if isinstance(atom, Var) else _NOTHING
 
     def use_at(self, var: Var, place: int) -> None:
@@ -192,6 +192,6 @@ class RefAliasing:
 
 
 def _has_between(times: list[int], first: int, last: int) -> bool:
-    """Tell whether one of the ascending times lies strictly between two others."""
+    """Return whether one of the ascending times lies strictly between two others."""
     index = bisect_right(times, first)
     return index < len(times) and times[index] < last

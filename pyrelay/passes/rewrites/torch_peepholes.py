@@ -29,8 +29,8 @@ Made: TypeAlias = Mapping[Var, Call]
 
 
 def combine_torch_calls(module: Module, opaque: Opaque = nothing_opaque) -> Module:
-    """Give the module, in A-normal form, with pairs of calls made one; none if one of the operators
-    is `opaque`. What is not needed any more is left to others."""
+    """Return the module, in A-normal form, with pairs of calls made one; none if one of the
+    operators is `opaque`. What is not needed any more is left to others."""
     if any(map(opaque, _COMBINED)):
         return module
     return module.map_bodies(_body)
@@ -74,7 +74,7 @@ def _body(function: Function) -> Expr:
 
 
 def _sum(call: Call, made: Made) -> Call | None:
-    """Give `a * b + c` as one call."""
+    """Return `a * b + c` as one call."""
     if call.callee is not add or not _is_array(call):
         return None
     for product, rest in (call.args, call.args[::-1]):
@@ -93,7 +93,7 @@ def _is_array(call: Call) -> bool:
 
 
 def _row(call: Call, made: Made) -> Call | None:
-    """Give the product of a vector and a matrix without the views around it."""
+    """Return the product of a vector and a matrix without the views around it."""
     if call.callee is not reshape or not isinstance(call.args[0], Var):
         return None
     product = made.get(call.args[0])

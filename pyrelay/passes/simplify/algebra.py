@@ -42,14 +42,14 @@ _Law: TypeAlias = Callable[[Call, Definitions], "Expr | None"]
 
 
 def simplified(call: Call, known: Definitions) -> Expr | None:
-    """Give something simpler that has the value of an operator call, if a law gives it."""
+    """Return something simpler that has the value of an operator call, if a law gives it."""
     assert isinstance(call.callee, Op)
     law = _LAWS.get(call.callee)
     return None if law is None else law(call, known)
 
 
 def number(atom: Expr) -> float | None:
-    """Give the value of a numeric constant of rank 0."""
+    """Return the value of a numeric constant of rank 0."""
     if isinstance(atom, Constant) and not isinstance(atom.value, str | TensorData):
         return atom.value
     return None
@@ -96,7 +96,7 @@ def _but_one(call: Call, _: Definitions) -> Expr | None:
 
 
 def _rounded_quotient(call: Call, _: Definitions) -> Expr | None:
-    """Give the plain quotient of floats, which is fused with its surroundings."""
+    """Return the plain quotient of floats, which is fused with its surroundings."""
     ty = call.ty
     is_exact = isinstance(ty, TensorType) and is_float(ty.dtype)
     return replace(call, callee=divide) if is_exact else None
@@ -161,7 +161,7 @@ def _cast(call: Call, known: Definitions) -> Expr | None:
 
 
 def _number_at(value: float, source: Expr, call: Call) -> Expr | None:
-    """Give an exact integer or bool constant at a float dtype; others are left to evaluation."""
+    """Return an exact integer or bool constant at a float dtype; others are left to evaluation."""
     dtype = call.ty.dtype if isinstance(call.ty, TensorType) else None
     exact = isinstance(value, int) and abs(value) <= 256  # exact in every float dtype
     if isinstance(dtype, DType) and is_float(dtype) and exact:
@@ -170,7 +170,7 @@ def _number_at(value: float, source: Expr, call: Call) -> Expr | None:
 
 
 def _keeps_values(call: Call) -> bool:
-    """Tell whether a cast gives every element unchanged, at a wider dtype of its kind."""
+    """Return whether a cast gives every element unchanged, at a wider dtype of its kind."""
     source, target = call.args[0].ty, call.ty
     if not isinstance(source, TensorType) or not isinstance(target, TensorType):
         return False

@@ -47,7 +47,7 @@ class Decided:
 
 
 def decide(clauses: Sequence[Clause], value: Expr, known: Definitions) -> Decided:
-    """Give what is left of a case analysis of an atom."""
+    """Return what is left of a case analysis of an atom."""
     left: list[Clause] = []
     for clause in clauses:
         bound: list[tuple[Var, Expr]] = []
@@ -65,7 +65,7 @@ def decide(clauses: Sequence[Clause], value: Expr, known: Definitions) -> Decide
 def matches(
     pattern: Pattern, value: Expr, known: Definitions, bound: list[tuple[Var, Expr]]
 ) -> Verdict:
-    """Tell whether a pattern matches an atom; add what it binds if so.
+    """Return whether a pattern matches an atom; add what it binds if so.
 
     Patterns nest as deep as written.
     """
@@ -94,7 +94,7 @@ def matches(
 
 
 def _equal(value: Expr, literal: bool | float | str) -> Verdict:
-    """Tell whether an atom equals a literal. Two floats that differ may be equal once rounded."""
+    """Return whether an atom equals a literal. Two floats that differ may be equal once rounded."""
     if not isinstance(value, Constant) or isinstance(value.value, TensorData):
         return Verdict.OPEN
     if value.value == literal:

@@ -44,7 +44,7 @@ _Key: TypeAlias = tuple[Any, ...]
 
 
 def share(module: Module) -> Module:
-    """Give a module in A-normal form with equal pure values computed once; itself if all are."""
+    """Return a module in A-normal form with equal pure values computed once; itself if all are."""
     effects = Effects(module)
 
     def shared(function: Function) -> Function:
@@ -78,11 +78,11 @@ class _Share:
         self._same: Final[dict[Expr, Expr]] = {}
 
     def function(self, function: Function) -> Steps[Expr]:
-        """Give a function with its body shared."""
+        """Return a function with its body shared."""
         return rebuild(function, ((yield self._body(function.body)),))
 
     def _body(self, expr: Expr) -> Steps[Expr]:
-        """Give a body of its own scope: what is computed in it is forgotten after it."""
+        """Return a body of its own scope: what is computed in it is forgotten after it."""
         added: list[_Key] = []
         blocks, end = spine(expr)
         kept: list[tuple[LetBlock, list[Binding]]] = []
@@ -114,7 +114,7 @@ class _Share:
         return kept
 
     def _node(self, expr: Expr) -> Steps[Expr]:
-        """Give a node with operands that are known under another name replaced."""
+        """Return a node with operands that are known under another name replaced."""
         match expr:
             case Function():
                 return (yield self.function(expr))
@@ -142,7 +142,7 @@ class _Share:
         return self._same.get(atom, atom)
 
     def _key(self, old: Expr, new: Expr) -> _Key | None:
-        """Give what tells a value from others, or None if it must be computed where it stands."""
+        """Return what tells a value from others, or None if it must be computed where it stands."""
         match new:
             case TupleGet(value, index):
                 return ("get", _operand(value), index)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def remove_dead(module: Module, entry: str | None = None) -> Module:
-    """Give a module in A-normal form without dead code; itself if there is none.
+    """Return a module in A-normal form without dead code; itself if there is none.
 
     With `entry`, functions that it does not reach go too.
     """
@@ -90,7 +90,7 @@ class _Walk:
         self._unread: Final = _cells_never_read(function)
 
     def function(self) -> Function:
-        """Give the function without dead code."""
+        """Return the function without dead code."""
         body = run(self._body(self._function.body))
         rebuilt = rebuild(self._function, (body,))
         assert isinstance(rebuilt, Function)
@@ -209,12 +209,12 @@ class _Showing:
                     self._needed.update(self._by_dim.pop(part, ()))
 
     def is_needed(self, var: Var) -> bool:
-        """Tell whether a variable shows a dim that is needed and that no parameter shows."""
+        """Return whether a variable shows a dim that is needed and that no parameter shows."""
         return var in self._needed
 
 
 def _bodies(node: Expr) -> tuple[Expr, ...]:
-    """Give the bodies of scopes of their own directly inside a node."""
+    """Return the bodies of scopes of their own directly inside a node."""
     match node:
         case Function() | Match():
             return children(node)
@@ -225,7 +225,7 @@ def _bodies(node: Expr) -> tuple[Expr, ...]:
 
 
 def _cells_never_read(function: Function) -> frozenset[Expr]:
-    """Give the variables bound to new cells that are used for nothing but writing to them."""
+    """Return the variables bound to new cells that are used for nothing but writing to them."""
     cells: set[Expr] = set()
     used: set[Expr] = set()
     for node in post_order(function):

@@ -57,7 +57,7 @@ _ENTRY: Final = "folded"
 def fold(
     module: Module, evaluate: Evaluate | None = None, opaque: Opaque = nothing_opaque
 ) -> Module:
-    """Give a module in A-normal form with what is known folded; itself if nothing is.
+    """Return a module in A-normal form with what is known folded; itself if nothing is.
 
     Without `evaluate`, operators on constants stay; those that are `opaque` stay in any case.
     """
@@ -102,7 +102,7 @@ class _Folder(Rewriter):
         code.bind(binding.var, value)
 
     def atom(self, atom: Expr) -> Expr:
-        """Give what stands for an atom: a size that its type tells is that number."""
+        """Return what stands for an atom: a size that its type tells is that number."""
         found = super().atom(atom)
         ty = found.ty
         if isinstance(found, Var) and isinstance(ty, SizeType) and ty.dim.constant is not None:
@@ -110,7 +110,7 @@ class _Folder(Rewriter):
         return found
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give what is known of a node."""
+        """Return what is known of a node."""
         match expr:
             case If():
                 return (yield self._if(expr, code))
@@ -142,7 +142,7 @@ class _Folder(Rewriter):
         return self._evaluated(call) or call
 
     def _evaluated(self, call: Call) -> Constant | None:
-        """Give the value of a pure operator on constants, if it is small."""
+        """Return the value of a pure operator on constants, if it is small."""
         op, ty = call.callee, call.ty
         if self._evaluate is None or not isinstance(op, Op) or not _is_small(ty):
             return None
@@ -182,7 +182,7 @@ class _Folder(Rewriter):
         return rebuild(expr, (condition, then, otherwise))
 
     def _under(self, condition: Expr, *, value: bool, body: Expr) -> Steps[Expr]:
-        """Give a branch, in which the condition is known."""
+        """Return a branch, in which the condition is known."""
         before = self.atoms.get(condition)
         self.atoms[condition] = Constant(value, condition.ty, span=condition.span)
         result = yield self.body(body)
@@ -207,7 +207,7 @@ class _Folder(Rewriter):
         return _with_guards_decided(rebuild(kept, inside))
 
     def _clause_of(self, value: Expr, clause: Clause) -> Steps[list[Expr]]:
-        """Give a clause, in which it is known how the value was made."""
+        """Return a clause, in which it is known how the value was made."""
         made = _made(clause, value)
         before = self._known.get(value)
         if made is not None:
@@ -221,7 +221,7 @@ class _Folder(Rewriter):
 
 
 def _with_guards_decided(expr: Expr) -> Expr:
-    """Give a match without guards that are known, and without clauses whose guard is False."""
+    """Return a match without guards that are known, and without clauses whose guard is False."""
     assert isinstance(expr, Match)
     clauses: list[Clause] = []
     for clause in expr.clauses:
@@ -236,7 +236,7 @@ def _with_guards_decided(expr: Expr) -> Expr:
 
 
 def _made(clause: Clause, value: Expr) -> Expr | None:
-    """Give how a value was made if a clause of one level matches it."""
+    """Return how a value was made if a clause of one level matches it."""
     pattern = clause.pattern
     if not isinstance(value, Var) or not isinstance(pattern, ConstructorPattern | TuplePattern):
         return None
@@ -279,7 +279,7 @@ _FORMATS: Final = {
 
 
 def _constant(value: Any, ty: TensorType, call: Call) -> Constant | None:
-    """Give an evaluated value as a constant; None at a dtype that cannot be written."""
+    """Return an evaluated value as a constant; None at a dtype that cannot be written."""
     elements = value.tolist() if hasattr(value, "tolist") else value
     assert isinstance(ty.dtype, DType)
     if not ty.shape:

@@ -49,7 +49,7 @@ GROWTH: Final = 2000
 
 
 def inline(module: Module, entry: str) -> Module:
-    """Give a module in A-normal form with calls inlined; itself if there are none to inline.
+    """Return a module in A-normal form with calls inlined; itself if there are none to inline.
 
     What is no longer called is left for `dce`.
     """
@@ -73,9 +73,9 @@ class Inline(Pass):
 
 
 def inline_calls(module: Module, names: Collection[str]) -> Module:
-    """Give a module in A-normal form with all calls of the named functions, and of local ones that
-    return functions, inlined, whatever their size, but for those where a size would be lost; itself
-    if there are none. None of the named functions may reach itself."""
+    """Return a module in A-normal form with all calls of the named functions, and of local ones
+    that return functions, inlined, whatever their size, but for those where a size would be lost;
+    itself if there are none. None of the named functions may reach itself."""
     plan = _Plan(module, makers=True)
     for name in names:
         plan.inlined[name] = _Callee(name, module.functions[name], once=True)
@@ -157,7 +157,7 @@ class _Uses:
 
     @property
     def is_moved(self) -> bool:
-        """Tell whether the one call takes the function's place."""
+        """Return whether the one call takes the function's place."""
         return self.calls == 1 and not self.others
 
 
@@ -177,7 +177,7 @@ class _Inliner(Rewriter):
         self._shown: Final = frozenset(d for p in function.params for d in shown(p.ty))
 
     def function(self) -> Function:
-        """Give the function with calls in it inlined."""
+        """Return the function with calls in it inlined."""
         self._look_at(self._function)
         return self.walked(self._function)
 
@@ -219,7 +219,7 @@ class _Inliner(Rewriter):
             code.bind(binding.var, value)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
-        """Give a node, or what a call of an inlined function ends in."""
+        """Return a node, or what a call of an inlined function ends in."""
         if not isinstance(expr, Call):
             return (yield super().node(expr, code))
         call = rebuild(expr, tuple(map(self.atom, children(expr))))
@@ -232,7 +232,7 @@ class _Inliner(Rewriter):
         return (yield self.splice(function.body, code))
 
     def _taken(self, call: Call) -> Function | None:
-        """Give the function whose body takes the place of a call, its variables free to bind."""
+        """Return the function whose body takes the place of a call, its variables free to bind."""
         match call.callee:
             case GlobalVar(name) if name in self._plan.inlined:
                 return self._global(self._plan.inlined[name], call)
@@ -255,7 +255,7 @@ class _Inliner(Rewriter):
         return self._copied(uses.function, Substitution({}, {}), name)
 
     def _introduces_sizes(self, function: Function) -> bool:
-        """Tell whether a local function may find a size while it runs: then it has one place."""
+        """Return whether a local function may find a size while it runs: then it has one place."""
         known = {p.name for p in self._function.type_params}
         for var in function.params:
             known.update(names_in((type_of(var),)))
@@ -281,7 +281,7 @@ class _Inliner(Rewriter):
         return self._copied(callee.function, change, callee.name)
 
     def _change(self, callee: _Callee, call: Call) -> Substitution:
-        """Give the substitution of the callee's sizes and type variables at a call.
+        """Return the substitution of the callee's sizes and type variables at a call.
 
         A size that it finds while it runs is that of the call's type, or is called anew.
         """
@@ -303,19 +303,20 @@ class _Inliner(Rewriter):
 
 
 def _sizes_of(node: Expr) -> Iterator[str]:
-    """Give the names of the sizes that a node speaks of. A mention of a variable says no more than
-    where it is bound; the type of one that holds what a gradient saved is as long as the program.
+    """Return the names of the sizes that a node speaks of. A mention of a variable says no more
+    than where it is bound; the type of one that holds what a gradient saved is as long as the
+    program.
     """
     return iter(()) if isinstance(node, Var) else names_in(types_in(node))
 
 
 def _nodes(expr: Expr) -> Iterator[Expr]:
-    """Give every node that is not an atom, parents first."""
+    """Return every node that is not an atom, parents first."""
     return (n for n in pre_order(expr) if not is_atom(n))
 
 
 def _is_small(function: Function) -> bool:
-    """Tell whether a function has few nodes, atoms not counted. It looks at no more than that."""
+    """Return whether a function has few nodes, atoms not counted. It looks at no more than that."""
     if is_atom(function.body):
         return True
     return next(islice(_nodes(function.body), SMALL, None), None) is None

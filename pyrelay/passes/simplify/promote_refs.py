@@ -46,8 +46,8 @@ _Cells: TypeAlias = "dict[Var, None]"
 
 
 def promote_refs(module: Module) -> Module:
-    """Give a module in A-normal form without cells that are not passed around; itself if there are
-    none."""
+    """Return a module in A-normal form without cells that are not passed around; itself if there
+    are none."""
     return module.map_functions(_threaded)
 
 
@@ -111,11 +111,11 @@ class _Uses:
             self._find_branches()
 
     def taken(self, function: Function) -> tuple[Var, ...]:
-        """Give the cells that a local function reads or writes and does not make."""
+        """Return the cells that a local function reads or writes and does not make."""
         return tuple(self._touched[function])
 
     def given(self, function: Function) -> tuple[Var, ...]:
-        """Give those of them that it writes."""
+        """Return those of them that it writes."""
         return tuple(self._written[function])
 
     def _collect(self, root: Function) -> None:
@@ -170,7 +170,7 @@ class _Uses:
     # What escapes.
 
     def _escaping(self, root: Function) -> set[Var]:
-        """Give the cells that are passed around; `local` keeps functions that are only called."""
+        """Return the cells that are passed around; `local` keeps functions that are only called."""
         found: set[Expr] = set(self._odd)
         values: set[Expr] = set()
         for node in post_order(root):
@@ -221,7 +221,7 @@ class _Uses:
                     pending.append(caller)
 
     def _is_outside(self, cell: Var, function: Function) -> bool:
-        """Tell whether a cell is not made in a function, nor in one inside it."""
+        """Return whether a cell is not made in a function, nor in one inside it."""
         home: Function | None = self._homes.get(cell)
         while home is not None:
             if home is function:
@@ -235,7 +235,7 @@ class _Uses:
                 sets[function] = {v: None for v in sets[function] if v not in escaping}
 
     def _written_by(self, expr: Expr) -> Iterator[Var]:
-        """Give the cells that evaluating an expression may write."""
+        """Return the cells that evaluating an expression may write."""
         pending = [expr]
         while pending:
             node = pending.pop()
@@ -265,7 +265,7 @@ class _Uses:
 
 
 def _mentions(node: Expr) -> Iterator[Expr]:
-    """Give the atoms that a node uses as values: not what it calls, reads or writes."""
+    """Return the atoms that a node uses as values: not what it calls, reads or writes."""
     match node:
         case Call(Var(), args):
             yield from args
@@ -292,7 +292,7 @@ class _Threading:
         self._threaded: Final[dict[Var, _Threaded]] = {}
 
     def function(self, function: Function) -> Steps[Expr]:
-        """Give a function whose own signature stays."""
+        """Return a function whose own signature stays."""
         mark = len(self._log)
         body = yield self._body(function.body, ())
         self._undo(mark)
@@ -317,7 +317,8 @@ class _Threading:
     # Bodies.
 
     def _body(self, expr: Expr, given: Sequence[Var]) -> Steps[Expr]:
-        """Give a body whose value is a tuple of its own and what is in the cells given, if any."""
+        """Return a body whose value is a tuple of its own and what is in the cells given, if
+        any."""
         code = BlockBuilder()
         blocks, end = spine(expr)
         for block in blocks:
@@ -411,7 +412,7 @@ class _Threading:
         return made
 
     def _inside(self, expr: Expr) -> Steps[Expr]:
-        """Give a node that writes no cell of this walk, its branches and functions walked."""
+        """Return a node that writes no cell of this walk, its branches and functions walked."""
         match expr:
             case If() | Match():
                 return (yield self._branch(expr, ()))
@@ -463,7 +464,7 @@ class _Threading:
         return FnType(params, self._with(ty.result, given), ty.type_params)
 
     def _taking(self, function: Function, threaded: _Threaded) -> Steps[Expr]:
-        """Give a local function that takes what is in cells, and gives back what it writes."""
+        """Return a local function that takes what is in cells, and gives back what it writes."""
         mark = len(self._log)
         params = [self._fresh(cell) for cell in threaded.taken]
         for cell, param in zip(threaded.taken, params, strict=True):

@@ -32,7 +32,7 @@ def simplify(
     evaluate: Evaluate | None = None,
     opaque: Opaque = nothing_opaque,
 ) -> Module:
-    """Give a module in A-normal form simplified, with only what `entry` reaches.
+    """Return a module in A-normal form simplified, with only what `entry` reaches.
 
     `evaluate` gives the value of a closed function, for operators on constants; without it they
     stay, as do calls of operators that are `opaque`.

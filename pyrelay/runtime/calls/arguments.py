@@ -70,7 +70,8 @@ class Parameter:
 
 
 def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
-    """Give the parameters of the entry of a program; the last of them are those of a signature."""
+    """Return the parameters of the entry of a program; the last of them are those of a
+    signature."""
     hidden = len(function.params) - len(signature.values)
     found: list[Parameter] = []
     for var in function.params[:hidden]:
@@ -114,7 +115,7 @@ class Binder:
         self._derived: Final[list[tuple[Place, Dim, int, int]]] = []
 
     def bind(self, parameter: Place, value: Any) -> Any:
-        """Give the host value of an argument. Raises RunError if it does not fit."""
+        """Return the host value of an argument. Raises RunError if it does not fit."""
         return self.convert(parameter, value, parameter.type)
 
     def finish(self, assumptions: Sequence[Assumption]) -> None:
@@ -125,7 +126,7 @@ class Binder:
             self._check_assumption(assumption)
 
     def convert(self, parameter: Place, value: Any, ty: Type) -> Any:
-        """Give the host value of an argument, or of a part of one. Raises RunError."""
+        """Return the host value of an argument, or of a part of one. Raises RunError."""
         match ty:
             case TensorType():
                 return self._tensor(parameter, value, ty)
@@ -186,7 +187,7 @@ class Binder:
         return Stream(value, self.function)
 
     def _any(self, parameter: Place, value: Any) -> Any:
-        """Give a value that the program takes whatever it is."""
+        """Return a value that the program takes whatever it is."""
         if isinstance(value, np.ndarray | np.generic):
             return torch.from_numpy(np.array(value)).to(self.device)
         if value is None or isinstance(value, torch.Tensor | bool | int | float | str | tuple):
@@ -358,7 +359,7 @@ class Binder:
 
 
 def _plain(text: str) -> str:
-    """Give a type as it is declared: sizes that belong to one value are numbered inside."""
+    """Return a type as it is declared: sizes that belong to one value are numbered inside."""
     return re.sub(r"'*#\d+", "", text)
 
 
@@ -384,7 +385,7 @@ def describe(value: Any, levels: int = 8) -> str:
 
 
 def _describe_items(items: Sequence[Any], levels: int) -> str:
-    """Give a tuple with what is in it, the first few; a list too, unless it holds numbers."""
+    """Return a tuple with what is in it, the first few; a list too, unless it holds numbers."""
     if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
         return "a list"
     is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]
@@ -406,7 +407,7 @@ def _cast_help(name: str, dtype: DType, *, is_array: bool) -> str:
 
 
 def _shareable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Give an array as one that torch takes: elements in the machine's byte order that do not run
+    """Return an array as one that torch takes: elements in the machine's byte order that do not run
     backwards, and that may be written, or torch warns; arguments never are."""
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     is_plain = native.flags.writeable and all(s >= 0 for s in native.strides)

@@ -50,7 +50,7 @@ class PureFunction:
         return self._runner.call((_params(params),), args, kwargs)
 
     def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
-        """Give a transform in the parameters: a function of the same arguments."""
+        """Return a transform in the parameters: a function of the same arguments."""
 
         def call(params: Params, *args: Any) -> Any:
             source = (_params(params),)
@@ -93,6 +93,6 @@ def runner_of(function: Any, taker: str = "this") -> Runner:
 
 
 def place_of(function: object) -> Span | None:
-    """Give the place where a relay function is defined; None for anything else."""
+    """Return the place where a relay function is defined; None for anything else."""
     found = getattr(function, "__relay__", None)
     return found.source.head if isinstance(found, Definition) else None

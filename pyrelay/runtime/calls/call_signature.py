@@ -17,7 +17,7 @@ from ...translate.types.number_places import Numbers
 
 
 def plain(value: Any) -> Any:
-    """Give a value as JSON has it, a tuple as a list; MISSING for what JSON has not."""
+    """Return a value as JSON has it, a tuple as a list; MISSING for what JSON has not."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if type(value) is tuple:
@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
 
 
 def read_plain(value: Any) -> Any:
-    """Give the value that `plain` gave as JSON: lists are tuples."""
+    """Return the value that `plain` gave as JSON: lists are tuples."""
     return tuple(map(read_plain, cast("list[Any]", value))) if isinstance(value, list) else value
 
 
@@ -65,7 +65,7 @@ class Interface:
         params: Sequence[str],
         state: Sequence[str],
     ) -> Interface:
-        """Give the interface of a model definition."""
+        """Return the interface of a model definition."""
         arguments = [Argument(p.name, p.default, p.keyword_only) for p in signature.values]
         shown = {n: repr(v) for n, v in hyper.items()}
         return Interface(
@@ -95,7 +95,7 @@ class Interface:
         return len(self.arguments) if is_plain else -1
 
     def ordered(self, args: tuple[Any, ...], kwargs: dict[str, Any], head: Span) -> Sequence[Any]:
-        """Give the arguments of a call in order, defaults put in. Raises RunError."""
+        """Return the arguments of a call in order, defaults put in. Raises RunError."""
         if not kwargs and len(args) == self._by_position:
             return args
         try:

@@ -78,7 +78,7 @@ class DataWalk:
         self._met: Final = Plain()
 
     def host_value(self, value: Any, plan: Plan) -> Any:
-        """Give an argument as compiled code takes it. Raises RunError if it does not fit."""
+        """Return an argument as compiled code takes it. Raises RunError if it does not fit."""
         known = plan.remembered.get(value) if type(plan) is Data else None
         if known is not None and known.fits(self._binder.device):
             self._binder.leaves.extend(known.leaves)
@@ -150,7 +150,7 @@ class DataWalk:
         return found
 
     def _fits(self, value: Any, leaf: Leaf) -> bool:
-        """Tell whether a leaf certainly is what it should be: a scalar of the right dtype, or an
+        """Return whether a leaf certainly is what it should be: a scalar of the right dtype, or an
         integer."""
         if type(value) is int:
             return leaf.scalar is torch.int64 and value in INT_RANGE
@@ -164,7 +164,7 @@ class DataWalk:
         return True
 
     def _opened(self, case: Case, plan: Data, names: Names) -> Names:
-        """Give names to the sizes that belong to one value alone."""
+        """Name the sizes that belong to one value alone."""
         number = next(self._binder.numbers)
         outer = {n: names.get(n, n) for n in plan.outer}
         return outer | {n: f"{n}#{number}" for n in case.own}
@@ -218,7 +218,7 @@ class DataWalk:
             self._binder.leaves.extend(tensors(host))
 
     def _mixed(self, at: Part, device: torch.device) -> MixedDevices:
-        """Give the mistake of a part that is on another device than the call."""
+        """Return the mistake of a part that is on another device than the call."""
         here = str(self._binder.device)
         part = (f"`{at.name}`", at.span, (str(device),))
         rest = ("what comes before it", NOWHERE, (here,))
@@ -270,7 +270,7 @@ def _path(trail: Trail) -> str:
 
 
 def _is_cyclic(value: Any, plan: Plan) -> bool:
-    """Tell whether a value contains itself."""
+    """Return whether a value contains itself."""
     inside: set[int] = set()
     done: set[int] = set()
     pending: list[tuple[Any, Plan, bool]] = [(value, plan, False)]
@@ -292,7 +292,7 @@ def _is_cyclic(value: Any, plan: Plan) -> bool:
 
 
 def _parts(value: Any, plan: Plan) -> Iterator[tuple[Any, Plan]]:
-    """Give the parts of a value that are no leaves."""
+    """Return the parts of a value that are no leaves."""
     while isinstance(plan, Maybe):
         value, plan = some_value(value), plan.inner
     parts: Sequence[Any] = ()

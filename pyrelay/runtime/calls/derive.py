@@ -21,7 +21,7 @@ def derive(
     single: bool = True,
     has_aux: bool = False,
 ) -> tuple[Module, str]:
-    """Give a translated module with an entry that is a transform of another; and its name.
+    """Return a translated module with an entry that is a transform of another; and its name.
 
     `wrt` are positions of parameters, None for all that hold floats.
     """

@@ -40,7 +40,7 @@ _PLAIN: Final = (bool, int, float, str, type(None))
 
 
 def may_join(values: Sequence[Any]) -> bool:
-    """Tell whether a call with these values may join torch's graph: whether one is a model, or
+    """Return whether a call with these values may join torch's graph: whether one is a model, or
     holds a tensor that requires grad."""
     if not torch.is_grad_enabled():
         return False
@@ -79,13 +79,13 @@ class Describer:
     def types(
         self, values: Sequence[Any], known: Container[str]
     ) -> tuple[tuple[str, Described], ...]:
-        """Give what type parameters of the function stand for in a call; the parameters in `known`
-        are part of the program, and not among its values."""
+        """Return what type parameters of the function stand for in a call; the parameters in
+        `known` are part of the program, and not among its values."""
         declared = [ty for name, ty in self._declared if name not in known]
         return tuple(self._solve(list(zip(declared, values, strict=True))).items())
 
     def _solve(self, given: Typed) -> dict[str, Described]:
-        """Give what type variables stand for where values have types."""
+        """Return what type variables stand for where values have types."""
         wanted = type_vars_of(ty for ty, _ in given)
         return solve(given, wanted, self._fields, self._describe, is_whole)
 
@@ -99,7 +99,7 @@ class Describer:
         return list(zip(types, parts(value), strict=False))
 
     def _describe(self, value: Any) -> Described | None:
-        """Give what a value is; None for what no program takes."""
+        """Return what a value is; None for what no program takes."""
         if is_array(value):
             shape, dtype = shape_and_dtype(value)
             return None if dtype is None else TensorOf(len(shape), dtype)
@@ -138,7 +138,7 @@ class Describer:
         return DataOf(type(value), tuple(found.get(p.name) for p in definition.type_params))
 
     def definition(self, cls: type) -> tuple[AdtDef, int] | None:
-        """Give the data type of a class, and which of its constructors it is."""
+        """Return the data type of a class, and which of its constructors it is."""
         if cls in CONSTRUCTORS:
             return of_prelude(cls)
         try:

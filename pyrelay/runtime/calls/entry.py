@@ -177,8 +177,8 @@ class Entry:
         *,
         joined: bool = False,
     ) -> Any:
-        """Give a program's result as the caller gets it: fresh, in the annotated form. `given` has
-        the tensors of the arguments where `host` is slow to walk."""
+        """Return a program's result as the caller gets it: fresh, in the annotated form. `given`
+        has the tensors of the arguments where `host` is slow to walk."""
         if self._made is not None and self._is_fresh(self._made((result,)), host, owner):
             return result
         finish = self._finish.get(joined)
@@ -193,7 +193,7 @@ class Entry:
             raise located(error, end.span) from None
 
     def _is_fresh(self, leaves: list[Any], host: Sequence[Any], owner: Owner) -> bool:
-        """Tell whether all results are tensors that certainly share storage with nothing."""
+        """Return whether all results are tensors that certainly share storage with nothing."""
         try:
             if True in map(_is_view, leaves):
                 return False
@@ -221,7 +221,7 @@ class Entry:
         return plan
 
     def _key(self, values: Sequence[Any]) -> Key:
-        """Give what the plan of a call depends on."""
+        """Return what the plan of a call depends on."""
         if self._read_key is not None:
             try:
                 return self._read_key(values)
@@ -281,14 +281,14 @@ class Entry:
 
 
 def _model_key(tree: Any) -> Any:
-    """Give what a plan depends on of a model's part: its parameters have the shapes they were made
-    with, and one dtype and device."""
+    """Return what a plan depends on of a model's part: its parameters have the shapes they were
+    made with, and one dtype and device."""
     leaf = first_leaf(tree)
     return (leaf.dtype, leaf.device) if isinstance(leaf, torch.Tensor) else None
 
 
 def _key(value: Any) -> Any:
-    """Give what a plan depends on: of a tensor its dtype, shape and device; else the type."""
+    """Return what a plan depends on: of a tensor its dtype, shape and device; else the type."""
     if isinstance(value, torch.Tensor):
         return (value.dtype, value.shape, value.device)
     if type(value) is tuple:
@@ -311,5 +311,5 @@ def _has_cells(ty: Type) -> bool:
 
 
 def is_unit(ty: Type) -> bool:
-    """Tell whether a type is that of the empty tuple."""
+    """Return whether a type is that of the empty tuple."""
     return ty == TupleType(())

@@ -151,18 +151,18 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.runner.module
 
     def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, translated, typed, anf, grad, simplified, regions,
+        """Return the program at a stage: source, translated, typed, anf, grad, simplified, regions,
         triton or host; as `python`, the typed program in decorated functions that compile to it
         again. Raises CheckError for a program that the language has no Python for."""
         return self.runner.show(stage)
 
     def explain(self) -> str:
-        """Tell what kernels and regions the function becomes, what each moves and computes, and
+        """Return what kernels and regions the function becomes, what each moves and computes, and
         why what is stored between them is."""
         return self.runner.explain()
 
     def diff(self, before: str, after: str) -> str:
-        """Give what changed between two stages, as a unified diff."""
+        """Return what changed between two stages, as a unified diff."""
         return self.runner.diff(before, after)
 
     def interpret(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -170,7 +170,7 @@ class RelayFunction(Routine, Generic[P, R]):
         return self.runner.interpret(args, kwargs)
 
     def cache_info(self) -> CacheInfo:
-        """Tell what is compiled and how often it was used."""
+        """Return what is compiled and how often it was used."""
         return self.runner.cache_info()
 
 

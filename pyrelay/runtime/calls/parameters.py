@@ -38,7 +38,7 @@ class Parameters:
         return {p.name: p.static is OptimizerUse for p in self.declared.statics}
 
     def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        """Give the arguments of a call as the values and static arguments of a program. Raises
+        """Return the arguments of a call as the values and static arguments of a program. Raises
         RunError where they are not what the function takes."""
         if not kwargs and self._is_plain and len(args) == len(self._names):
             return self._specialised(Arguments(args)) if self._functions else Arguments(args)
@@ -64,7 +64,7 @@ class Parameters:
         return self._specialised(found) if self._functions else found
 
     def apart(self, given: Any) -> tuple[Any, ...]:
-        """Give the arguments that stand in one value: a tuple, or a list, as the batches of a
+        """Return the arguments that stand in one value: a tuple, or a list, as the batches of a
         DataLoader are. For a single parameter that is no tensor a list is its argument."""
         if isinstance(given, tuple):
             return given
@@ -116,8 +116,8 @@ class Parameters:
 
 
 def signature_of(definition: Definition) -> Signature:
-    """Give the parameters and result of a function as they are annotated. What is wrong with them,
-    translation reports."""
+    """Return the parameters and result of a function as they are annotated. What is wrong with
+    them, translation reports."""
     scope = Scope(definition.function, definition.around)
     return read_signature(definition, scope, _ignore, DataTypes(_ignore))
 

@@ -33,7 +33,7 @@ class Known:
     device: torch.device | None = None
 
     def fits(self, device: torch.device) -> bool:
-        """Tell whether the instance fits a call on a device, as its tensors are now."""
+        """Return whether the instance fits a call on a device, as its tensors are now."""
         if self.device is not None and self.device != device:
             return False
         for tensor, dtype in self.given:

@@ -94,7 +94,7 @@ class Compiled:
         return recorded(result, self._records, Homes(named, (*models, *args.values)))
 
     def is_valid(self, args: Arguments) -> bool:
-        """Tell whether all captured names, and learning rates that are part of the program, still
+        """Return whether all captured names, and learning rates that are part of the program, still
         have the values that were compiled in."""
         if not self._guards_hold():
             return False
@@ -150,8 +150,8 @@ class Runner:
         single: bool,
         has_aux: bool,
     ) -> Any:
-        """Give a transform of the function in the parameters of models, at arguments, which a tuple
-        holds, or a list; anything else is the only one."""
+        """Return a transform of the function in the parameters of models, at arguments, which a
+        tuple holds, or a list; anything else is the only one."""
         bound = self._parameters.bind(self._parameters.apart(args), {})
         expect_trainable(models)
         found = passed(models, bound.values)
@@ -236,7 +236,7 @@ class Runner:
         return args._replace(types=self._describer.types(args.values, dict(args.statics)))
 
     def _takes_several(self, value: Any) -> bool:
-        """Tell whether an argument is a function whose type depends on what it is called with: an
+        """Return whether an argument is a function whose type depends on what it is called with: an
         operator, or a transform of a function with type parameters."""
         if not isinstance(value, DerivedFunction):
             return isinstance(value, Op)
@@ -325,7 +325,7 @@ class Runner:
     def _numbers(
         self, translation: Translation, program: Program, transformed: Transformed | None
     ) -> Numbers:
-        """Give where numbers are Python's own in what a program gives."""
+        """Return where numbers are Python's own in what a program gives."""
         if transformed is not None:
             numbers = translation.numbers.result
             return of_models(transformed.rule, numbers, has_aux=transformed.has_aux)
@@ -378,27 +378,27 @@ class Runner:
         return type_text(self._looked_at)
 
     def show(self, stage: str) -> str:
-        """Give the program at a stage as text."""
+        """Return the program at a stage as text."""
         if stage == "source":
             return inspect.cleandoc(self._base.source.text)
         return stage_text(self._looked_at, stage)
 
     def explain(self) -> str:
-        """Tell what was fused, what was not and why."""
+        """Return what was fused, what was not and why."""
         return explanation(self._looked_at)
 
     def diff(self, before: str, after: str) -> str:
-        """Give the difference between two stages as a unified diff."""
+        """Return the difference between two stages as a unified diff."""
         return difference(self.show, before, after)
 
     def cache_info(self) -> CacheInfo:
-        """Tell what is compiled and how often it was used."""
+        """Return what is compiled and how often it was used."""
         return CacheInfo(len(self._compiled), self._hits, len(self._compiled))
 
     def plan_of_model(
         self, hyper: Mapping[str, Any], sizes: Mapping[str, int]
     ) -> tuple[Blueprint, Function]:
-        """Give the blueprint of a model, and its typed function. Raises CheckError.
+        """Return the blueprint of a model, and its typed function. Raises CheckError.
 
         Models made alike share a blueprint, so what is compiled for one serves all of them.
         """
@@ -419,7 +419,7 @@ class Runner:
 
 
 def _program(translation: Translation, transformed: Transformed | None) -> Program:
-    """Give the program of a translation, or of a transform of it in its models."""
+    """Return the program of a translation, or of a transform of it in its models."""
     module, name = translation.module, translation.entry
     data = UserData.of(translation.data)
     if transformed is None:
@@ -438,7 +438,7 @@ def _program(translation: Translation, transformed: Transformed | None) -> Progr
 
 
 def _gradient_reader(program: Program) -> Reader | None:
-    """Give what reads the leaves of the gradient of a model; None for a result that is none."""
+    """Return what reads the leaves of the gradient of a model; None for a result that is none."""
     if program.gradients is None:
         return None
     ty = program.type.result
@@ -473,7 +473,7 @@ def _use(source: Source | TensorRecord) -> ModelUse:
 def _with_grads(
     rule: Rule, result: Any, models: tuple[Source, ...], *, single: bool, has_aux: bool
 ) -> Any:
-    """Give a result with its gradients as mappings by parameter name."""
+    """Return a result with its gradients as mappings by parameter name."""
     if rule is Rule.GRAD and not has_aux:
         return _grads(result, models, single=single)
     first, second = result

@@ -26,7 +26,7 @@ Typed: TypeAlias = Sequence[tuple[Type, Any]]
 
 
 def type_vars_of(declared: Iterable[Type]) -> tuple[str, ...]:
-    """Give the names of the type parameters that types mention."""
+    """Return the names of the type parameters that types mention."""
     found = (p.name for ty in declared for p in subtypes(ty) if isinstance(p, types.TypeVar))
     return tuple(dict.fromkeys(found))
 
@@ -38,7 +38,7 @@ def solve(
     tell: Callable[[Any], Told | None],
     is_whole: Callable[[Told], bool],
 ) -> dict[str, Told]:
-    """Give what `tell` says of values whose types are the `wanted` parameters.
+    """Return what `tell` says of values whose types are the `wanted` parameters.
 
     What no value tells is left out. A later value is asked as long as what is told is not whole.
     `fields` gives the fields of a value of a data type.
@@ -61,7 +61,7 @@ def solve(
 
 
 def _inside(ty: Type, value: Any, fields: Callable[[AdtType, Any], Typed]) -> Typed:
-    """Give the parts of a value with their types; none where it is not of the type."""
+    """Return the parts of a value with their types; none where it is not of the type."""
     match ty:
         case TupleType(parts) if isinstance(value, tuple | list):
             return list(zip(parts, cast("Sequence[Any]", value), strict=False))
@@ -78,11 +78,11 @@ def _inside(ty: Type, value: Any, fields: Callable[[AdtType, Any], Typed]) -> Ty
 
 
 def is_array(value: Any) -> bool:
-    """Tell whether a value is a tensor, or an array that becomes one."""
+    """Return whether a value is a tensor, or an array that becomes one."""
     return isinstance(value, torch.Tensor | np.ndarray | np.generic)
 
 
 def shape_and_dtype(value: Any) -> tuple[tuple[int, ...], DType | None]:
-    """Give the shape and dtype of a tensor or an array; None for a dtype that no program has."""
+    """Return the shape and dtype of a tensor or an array; None for a dtype that no program has."""
     tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
     return tuple(tensor.shape), DTYPES.get(str(tensor.dtype).removeprefix("torch."))

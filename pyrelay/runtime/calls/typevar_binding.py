@@ -56,7 +56,7 @@ class Agreement:
 
 
 def _look(value: Any) -> Hashable:
-    """Give what of a value without parts tells its type; None of another."""
+    """Return what of a value without parts tells its type; None of another."""
     if type(value) in _PLAIN:
         return type(value)
     return (value.dtype, value.shape) if isinstance(value, torch.Tensor) else None

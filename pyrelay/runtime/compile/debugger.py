@@ -26,7 +26,7 @@ class _Debugger(Pdb):
         super().__init__(skip=["torch.*"])
 
     def stop_here(self, frame: FrameType) -> bool:
-        """Tell whether to stop in a frame: in none of the compiler, nor of what it calls."""
+        """Return whether to stop in a frame: in none of the compiler, nor of what it calls."""
         return not _is_for_the_compiler(frame) and super().stop_here(frame)
 
     def get_stack(
@@ -39,7 +39,7 @@ class _Debugger(Pdb):
 
 
 def _is_for_the_compiler(frame: FrameType) -> bool:
-    """Tell whether a frame is one of the compiler, or of a library that it calls."""
+    """Return whether a frame is one of the compiler, or of a library that it calls."""
     caller: FrameType | None = frame
     while caller is not None and not _is_internal(caller):
         if "__name__" not in caller.f_globals:
@@ -49,6 +49,6 @@ def _is_for_the_compiler(frame: FrameType) -> bool:
 
 
 def _is_internal(frame: FrameType) -> bool:
-    """Tell whether a frame runs the compiler, or code generated for its prelude."""
+    """Return whether a frame runs the compiler, or code generated for its prelude."""
     module = str(frame.f_globals.get("__name__", ""))
     return module.partition(".")[0] == PACKAGE or frame.f_code.co_filename.endswith(".relay")

@@ -38,7 +38,7 @@ class Views:
         self._last: tuple[Table, State, torch.device, Program] | None = None
 
     def now(self, device: torch.device) -> Program:
-        """Give the program for calls on a device under what is registered, included and excluded
+        """Return the program for calls on a device under what is registered, included and excluded
         here. Raises RunError where that would compile, and compiling is not allowed."""
         table, state, last = REGISTRY.table, STATE.get(), self._last
         if last is not None and last[0] is table and last[1] is state and last[2] == device:

@@ -66,7 +66,7 @@ def evaluate(
     dispatched: bool = True,
     representations: Representations = NOTHING_KNOWN,
 ) -> Any:
-    """Give the value of a global function of a typed program at arguments.
+    """Return the value of a global function of a typed program at arguments.
 
     With `grad` torch's autograd records what is computed, as the tests of gradients need it.
     Without `dispatched`, operators are their own bodies, whatever is registered.
@@ -108,7 +108,7 @@ class _Frame:
                 self.sizes[dim] = follow(value, path)
 
     def lookup(self, var: Var) -> Any:
-        """Give the value of a variable."""
+        """Return the value of a variable."""
         frame: _Frame | None = self
         while frame is not None:
             if var in frame.values:
@@ -117,7 +117,7 @@ class _Frame:
         raise KeyError(var.name)
 
     def size(self, dim: Dim) -> int:
-        """Give the value of a dim: read off a variable, or computed from its parts."""
+        """Return the value of a dim: read off a variable, or computed from its parts."""
         return dim.value(self._known)
 
     def _known(self, dim: Dim) -> int | None:
@@ -164,7 +164,7 @@ class _Evaluator:
         self._constants: Final[dict[Constant, Any]] = {}
 
     def call(self, callee: Any, args: Sequence[Any]) -> Steps[Any]:
-        """Give the result of calling a function value."""
+        """Return the result of calling a function value."""
         if not isinstance(callee, _Closure):
             return callee(*args)
         return (yield self._finish(*self._enter(callee, args)))
@@ -296,7 +296,7 @@ class _Evaluator:
         return self._constants[constant]
 
     def _choose(self, match: Match, frame: _Frame) -> Steps[Expr]:
-        """Give the body of the first clause that matches, its variables bound."""
+        """Return the body of the first clause that matches, its variables bound."""
         value = yield self._value(match.value, frame)
         for clause in match.clauses:
             if not self._matches(clause.pattern, value, frame):

@@ -82,7 +82,8 @@ _CALL: Final = re.compile(r"([^\W\d]\w*)\(")
 
 
 def tells_more(expr: Expr) -> TypeGuard[Call]:
-    """Tell whether an expression is a call of an operator whose failures its attributes explain."""
+    """Return whether an expression is a call of an operator whose failures its attributes
+    explain."""
     if has_index_range(expr):
         return True
     return isinstance(expr, Call) and (expr.callee is equal_sizes or bool(_divisors(expr)))
@@ -102,7 +103,8 @@ def _divisors(call: Call) -> list[Dim]:
 
 
 def has_index_range(expr: Expr) -> TypeGuard[Call]:
-    """Tell whether an expression is a call of an operator whose range of indices is known here."""
+    """Return whether an expression is a call of an operator whose range of indices is known
+    here."""
     return isinstance(expr, Call) and isinstance(expr.callee, Op) and expr.callee in _INDEXED
 
 

@@ -50,7 +50,7 @@ class EvaluatedProgram:
         self._evaluate: Final = evaluate
 
     def __call__(self, *args: Any) -> Any:
-        """Give the value of the entry at run-time values. Raises RunError."""
+        """Return the value of the entry at run-time values. Raises RunError."""
         return self._evaluate(args)
 
 

@@ -174,16 +174,16 @@ class Program:
         return ty
 
     def compiled(self, device: torch.device) -> Executable:
-        """Give what runs the program on a device, under the implementations of operators that
+        """Return what runs the program on a device, under the implementations of operators that
         apply now; made at first use."""
         return self.now(device).as_it_is(device)
 
     def now(self, device: torch.device) -> Program:
-        """Give the program under the implementations that apply to calls on a device now."""
+        """Return the program under the implementations that apply to calls on a device now."""
         return self._views.now(device) if REGISTRY.table.registrations else self
 
     def as_it_is(self, device: torch.device) -> Executable:
-        """Give what runs the program on a device under the view of this program."""
+        """Return what runs the program on a device under the view of this program."""
         options = current()
         key = (
             device,
@@ -199,7 +199,7 @@ class Program:
         return known
 
     def under(self, view: View) -> Program:
-        """Give the program in which the operators of a view are dispatched."""
+        """Return the program in which the operators of a view are dispatched."""
         return Program(self.anf, self.entry, self.data, view, stage=Stage.ANF)
 
     def _compile(self, device: torch.device) -> Executable:
@@ -215,7 +215,7 @@ class Program:
                 return self.as_torch(device)  # what is dispatched is called, one by one
 
     def as_torch(self, device: torch.device) -> CompiledProgram:
-        """Give the program as host code that calls torch."""
+        """Return the program as host code that calls torch."""
         data = self.data.representations
         fresh = self._gives_fresh
         module, entry = self.simplified, self.entry
@@ -238,7 +238,7 @@ class Program:
         return compile_module(module, self.entry, device, data, instead=kernels)
 
     def interpret(self, args: Sequence[Any], device: torch.device) -> Any:
-        """Give the value that the reference evaluator finds."""
+        """Return the value that the reference evaluator finds."""
         return self.now(device)._evaluate(args, device)  # noqa: SLF001  it is a program, too
 
     def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
@@ -247,5 +247,5 @@ class Program:
 
 
 def _fold(module: Module, entry: str) -> Any:
-    """Give the value of a closed function, for constant folding."""
+    """Return the value of a closed function, for constant folding."""
     return evaluate(module, entry, (), dispatched=False)

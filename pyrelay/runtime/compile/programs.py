@@ -67,7 +67,7 @@ def shown_at(signature: Signature, args: Arguments) -> AbstractContextManager[No
 
 
 def eval_program(blueprint: Blueprint) -> EvalProgram:
-    """Give the program that runs instances of a model in eval mode."""
+    """Return the program that runs instances of a model in eval mode."""
     spec = blueprint.spec
     use = ModelUse(spec.definition, training=False, statics=spec.statics)
     translation = translated(spec.definition, dict(spec.statics), [use], [])
@@ -81,5 +81,5 @@ def eval_program(blueprint: Blueprint) -> EvalProgram:
 
 
 def exporter(spec: ModelSpec) -> Callable[[Any], Exported]:
-    """Give what makes a callable of the data that `relay.export_model` gives in a program."""
+    """Return what makes a callable of the data that `relay.export_model` gives in a program."""
     return lambda data: Exported.of_values(eval_program(Blueprint(spec)), *TAGGED.fields(data))

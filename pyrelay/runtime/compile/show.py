@@ -40,13 +40,13 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
 
 
 def difference(show: Callable[[str], str], before: str, after: str) -> str:
-    """Give what changed between two stages, as a unified diff."""
+    """Return what changed between two stages, as a unified diff."""
     first, second = show(before).splitlines(), show(after).splitlines()
     return "\n".join(difflib.unified_diff(first, second, before, after, lineterm=""))
 
 
 def _python(program: Program) -> str:
-    """Give the typed program as Python; what the user named keeps its name."""
+    """Return the typed program as Python; what the user named keeps its name."""
     nodes = (n for f in program.typed.functions.values() for n in post_order(f))
     return to_python(program.anf, {var for node in nodes for var in bound_vars(node)})
 
@@ -55,7 +55,7 @@ _QUOTED: Final = len("def @`")
 
 
 def _regions(program: Program) -> str:
-    """Give the program in kernels and regions, with what each kernel is and costs."""
+    """Return the program in kernels and regions, with what each kernel is and costs."""
     lines: list[str] = []
     module = program.regions
     groups = outlined_of(module).groups
@@ -111,7 +111,7 @@ def _texts(program: Program, backend: Backend) -> str:
 
 
 def stage_text(program: Program, stage: str) -> str:
-    """Give the program at a stage. Raises ValueError for a stage that does not exist."""
+    """Return the program at a stage. Raises ValueError for a stage that does not exist."""
     give = STAGES.get(stage)
     if give is not None:
         return give(program)
@@ -123,7 +123,7 @@ def stage_text(program: Program, stage: str) -> str:
 
 
 def type_text(program: Program, skip: int = 0) -> str:
-    """Give the type of the entry in the user's notation, with the equations it assumes; without
+    """Return the type of the entry in the user's notation, with the equations it assumes; without
     the first `skip` parameters."""
     function = program.function
     params = ", ".join(f"{p.name}: {show(type_of(p))}" for p in function.params[skip:])

@@ -55,13 +55,13 @@ class DispatchedCall:
         self._found: tuple[Table, State, tuple[Key, ...], _Chain] | None = None
 
     def __call__(self, *given: Any) -> Any:
-        """Give the value of the call. Raises RunError, and what the operator's body raises."""
+        """Return the value of the call. Raises RunError, and what the operator's body raises."""
         count = len(self.call.args)
         known = dict(zip(self.sizes, given[count:], strict=True))
         return self.run(given[:count], lambda dim: dim.value(known.get))
 
     def run(self, operands: Sequence[Any], size: Size) -> Any:
-        """Give the value of the call, in which `size` evaluates dims."""
+        """Return the value of the call, in which `size` evaluates dims."""
         keys, chain = self._choose()
         if not chain:
             return apply_op(self.op, self.call, operands, size, self.device)
@@ -79,7 +79,7 @@ class DispatchedCall:
         return found[2], found[3]
 
     def _as_taken(self, operands: Sequence[Any]) -> list[Any]:
-        """Give operands as implementations take them: as the operator's own body does, floats
+        """Return operands as implementations take them: as the operator's own body does, floats
         always as tensors."""
         values = operands_of(self.op, self.call, operands, self.device)
         types = [type_of(a) for a in self.call.args]
@@ -91,7 +91,7 @@ class DispatchedCall:
         ]
 
     def keywords(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Give what an implementation gets by name."""
+        """Return what an implementation gets by name."""
         return {**attributes, "device": self.device} if self._has_device else attributes
 
 
@@ -112,7 +112,8 @@ class _Run:
         self._attributes: Final = MappingProxyType(attrs)
 
     def step(self, position: int, operands: tuple[Any, ...]) -> Any:
-        """Give what the implementation at a position gives, behind the last the operator itself."""
+        """Return what the implementation at a position gives, behind the last the operator
+        itself."""
         made = self._made
         span = made.call.span
         if position == len(self._chain):
@@ -179,14 +180,14 @@ class _Run:
 
 
 def keys_at(state: State, own: Sequence[Key]) -> tuple[Key, ...]:
-    """Give the keys of a call in the order in which they are asked: by kind, and of one kind those
-    that are included first."""
+    """Return the keys of a call in the order in which they are asked: by kind, and of one kind
+    those that are included first."""
     found = dict.fromkeys(k for k in (*state.included, *own) if k not in state.excluded)
     return tuple(sorted(found, key=lambda k: k.kind))
 
 
 def apply(call: Call, operands: Sequence[Any], size: Size, device: torch.device) -> Any:
-    """Give the value of an operator's call under the implementations that apply now."""
+    """Return the value of an operator's call under the implementations that apply now."""
     assert isinstance(call.callee, Op)
     if not REGISTRY.table.registrations:
         return apply_op(call.callee, call, operands, size, device)
@@ -194,7 +195,7 @@ def apply(call: Call, operands: Sequence[Any], size: Size, device: torch.device)
 
 
 def _said(error: Exception) -> str:
-    """Give an error's own words on one line."""
+    """Return an error's own words on one line."""
     if isinstance(error, RelayError):
         return error.diagnostics[0].title
     first = str(error).splitlines()[0] if str(error) else ""

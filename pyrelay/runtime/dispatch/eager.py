@@ -91,7 +91,7 @@ def _as_value(builder: Builder, operand: Any) -> Any:
 
 
 def _gathered(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Give the arguments with those in a tuple that torch takes one by one, as in
+    """Return the arguments with those in a tuple that torch takes one by one, as in
     `relay.zeros(2, 3)`."""
     name = VARIADIC.get(op)
     if name is None:

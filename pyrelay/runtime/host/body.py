@@ -94,19 +94,19 @@ class BodyWriter:
         return self._code
 
     def scalar(self, value: Number, dtype: DType) -> ast.expr:
-        """Give a 0-d tensor that is made once, at compile time."""
+        """Return a 0-d tensor that is made once, at compile time."""
         return self.code.name(self.program.pool.scalar(value, dtype))
 
     def body(self, op: Op) -> ast.expr:
-        """Give the body of an operator's lowering, as a global name."""
+        """Return the body of an operator's lowering, as a global name."""
         return self.code.name(self.program.pool.body(op))
 
     def kernel(self, name: str) -> ast.expr:
-        """Give a function of torch's lowest layer, as a global name."""
+        """Return a function of torch's lowest layer, as a global name."""
         return self.code.name(self.program.pool.kernel(name))
 
     def size(self, dim: Dim) -> ast.expr:
-        """Give the integer value of a dim."""
+        """Return the integer value of a dim."""
         return self._sizes.value(dim)
 
     def bind(self, value: ast.expr, hint: str) -> ast.expr:
@@ -127,11 +127,11 @@ class BodyWriter:
         return self.load(name)
 
     def is_in_range(self, call: Call) -> bool:
-        """Tell whether the integer that a call gives is known to fit into its dtype."""
+        """Return whether the integer that a call gives is known to fit into its dtype."""
         return call in self.program.in_range
 
     def load(self, name: str) -> ast.expr:
-        """Give the value of a local name."""
+        """Return the value of a local name."""
         self.frame.read(name)
         return self.code.name(name)
 
@@ -203,7 +203,7 @@ class BodyWriter:
         self._terms[var] = leaf(lambda: self.load(name), Form.OTHER)
 
     def target(self, var: Var) -> str | None:
-        """Give the name to assign a variable's value to; None if nothing will read it."""
+        """Return the name to assign a variable's value to; None if nothing will read it."""
         if type_of(var) == UNIT:
             return None
         if var not in self.live.uses and not self._sizes.wants(type_of(var)):
@@ -211,8 +211,8 @@ class BodyWriter:
         return self.names.of(var)
 
     def dying(self, region: Region, position: int) -> list[Var]:
-        """Give the variables that can be deleted once a position is done: none that a debugger may
-        look at."""
+        """Return the variables that can be deleted once a position is done: none that a debugger
+        may look at."""
         if self.program.is_debugged:
             return []
         return [v for v in region.dying(position) if self._deletable(v, region)]
@@ -328,7 +328,7 @@ class BodyWriter:
         self.emit(self.code.returned(value))
 
     def value(self, expr: Expr, *, is_tail: bool = False) -> Term:
-        """Give the value of an expression that is one Python expression."""
+        """Return the value of an expression that is one Python expression."""
         match expr:
             case Call():
                 return self._call(expr, is_tail=is_tail)
@@ -351,7 +351,7 @@ class BodyWriter:
                 return self.atom(expr)
 
     def atom(self, expr: Expr) -> Term:
-        """Give the value of an atom."""
+        """Return the value of an atom."""
         match expr:
             case Var():
                 return self._terms[expr]
@@ -385,7 +385,7 @@ class BodyWriter:
         return leaf(lambda: self.code.name(name), Form.TENSOR, dtype)
 
     def arguments(self, call: Call) -> list[ast.expr]:
-        """Give the arguments of a function's call."""
+        """Return the arguments of a function's call."""
         return [
             self.code.method(node, "clone") if self.program.copies(call, i) else node
             for i, node in enumerate(self.nodes(call.args))
@@ -395,7 +395,7 @@ class BodyWriter:
         return write(self.atom(expr), self, "value")
 
     def nodes(self, exprs: Sequence[Expr]) -> list[ast.expr]:
-        """Give the syntax of atoms."""
+        """Return the syntax of atoms."""
         return [self._node(e) for e in exprs]
 
     def _derived(self, expr: Expr, source: Expr, make: functions.Make) -> Term:

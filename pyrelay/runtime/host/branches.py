@@ -238,7 +238,7 @@ class _Cases:
                     pending += reversed(_inside(pattern, path))
 
     def _tests(self, index: int) -> list[ast.expr]:
-        """Give the tests of a clause, outside in; none for the last clause that must fit."""
+        """Return the tests of a clause, outside in; none for the last clause that must fit."""
         clause = self._node.clauses[index]
         is_rest = index == len(self._node.clauses) - 1 and not self._node.partial
         if is_rest and clause.guard is None:

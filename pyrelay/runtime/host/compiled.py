@@ -53,7 +53,7 @@ def compile_module(
     gives_fresh: bool = False,
     is_bare: bool = False,
 ) -> CompiledProgram:
-    """Give the compiled form of a program in its last stage, started at a global function.
+    """Return the compiled form of a program in its last stage, started at a global function.
 
     `view` tells which calls of operators are dispatched. `instead` gives what is called in the
     place of a global function, from its name and code. `gives_fresh` says that all results are
@@ -144,7 +144,7 @@ class CompiledProgram:
         return lambda *args: function(*map(_deep_argument, args, types), *budget)
 
     def __call__(self, *args: Any) -> Any:
-        """Give the value of the entry at run-time values."""
+        """Return the value of the entry at run-time values."""
         try:
             if self._entry.function.assumptions:
                 check_assumptions(self._entry.function, args)
@@ -164,7 +164,7 @@ class CompiledProgram:
             return self._function(*args)
 
     def _located(self, error: Exception) -> Exception:
-        """Give the error with the user's place, its traceback only the generated frames."""
+        """Return the error with the user's place, its traceback only the generated frames."""
         frames = [t for t in _frames(error) if t.tb_frame.f_globals is self._namespace]
         if not frames:
             return error
@@ -193,7 +193,7 @@ class CompiledProgram:
 
 
 def _deep_argument(value: Any, ty: Type) -> Any:
-    """Give an argument with the functions in it made callable by deep code."""
+    """Return an argument with the functions in it made callable by deep code."""
     match ty:
         case FnType():
             return deep_function(value)

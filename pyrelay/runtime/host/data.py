@@ -36,7 +36,7 @@ class DataLayout:
     def construct(
         self, code: Code, adt: str, constructor: str, fields: Sequence[ast.expr]
     ) -> ast.expr:
-        """Give a value made by a constructor."""
+        """Return a value made by a constructor."""
         form, tag = self._find(adt, constructor)
         match form:
             case Tagged():
@@ -53,12 +53,12 @@ class DataLayout:
                 assert_never(form)
 
     def function(self, adt: str, constructor: str) -> Callable[..., Any]:
-        """Give a constructor as a function."""
+        """Return a constructor as a function."""
         form, tag = self._find(adt, constructor)
         return lambda *fields: form.construct(tag, fields)
 
     def test(self, code: Code, value: ast.expr, adt: str, constructor: str) -> ast.expr:
-        """Give whether a value was made by a constructor."""
+        """Return whether a value was made by a constructor."""
         form, tag = self._find(adt, constructor)
         match form:
             case Tagged():
@@ -77,7 +77,7 @@ class DataLayout:
     def field(
         self, code: Code, value: ast.expr, adt: str, constructor: str, index: int
     ) -> ast.expr:
-        """Give a field of a value that was made by the constructor."""
+        """Return a field of a value that was made by the constructor."""
         form, tag = self._find(adt, constructor)
         match form:
             case Tagged():

@@ -79,7 +79,7 @@ def write_debugging(writer: BodyWriter, call: Call) -> None:
 
 
 def is_written(expr: Expr) -> bool:
-    """Tell whether the source computes something where an expression stands: not where it names a
+    """Return whether the source computes something where an expression stands: not where it names a
     value, takes one apart, or has it in another dtype."""
     if is_atom(expr) or isinstance(expr, Tuple | TupleGet):
         return False

@@ -67,7 +67,7 @@ def _add_edges(
 
 
 def _reach(edges: Sequence[dict[int, None]], start: Sequence[bool]) -> list[bool]:
-    """Give the start nodes and all that edges lead to from them."""
+    """Return the start nodes and all that edges lead to from them."""
     found = list(start)
     pending = [i for i, s in enumerate(start) if s]
     while pending:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def dispatched_call(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> Term:
-    """Give the value of a dispatched call: operands first, then the sizes in its attributes."""
+    """Return the value of a dispatched call: operands first, then the sizes in its attributes."""
     code = writer.code
     name, dispatched = writer.program.pool.dispatched(call)
 

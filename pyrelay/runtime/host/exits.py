@@ -64,14 +64,14 @@ Exit: TypeAlias = Returned | Assigned | Outcome | InLoop
 
 
 def final_exit(exit_: Exit) -> Returned | Assigned | Outcome:
-    """Give where a value goes once it is out of all loops."""
+    """Return where a value goes once it is out of all loops."""
     while isinstance(exit_, InLoop):
         exit_ = exit_.loop.exit
     return exit_
 
 
 def chain(exit_: Exit) -> list[Loop]:
-    """Give the loops that a value leaves on its way, innermost first, in all Python functions."""
+    """Return the loops that a value leaves on its way, innermost first, in all Python functions."""
     found: list[Loop] = []
     while True:
         match exit_:
@@ -85,5 +85,5 @@ def chain(exit_: Exit) -> list[Loop]:
 
 
 def is_last(exit_: Exit) -> bool:
-    """Tell whether no code runs below: the exit leaves the place where it stands."""
+    """Return whether no code runs below: the exit leaves the place where it stands."""
     return not isinstance(exit_, Assigned)

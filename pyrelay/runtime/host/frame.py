@@ -38,7 +38,7 @@ class Frame:
             self.reads.setdefault(name)
 
     def free(self) -> list[str]:
-        """Give the local names of functions around that are used here, in order of first use.
+        """Return the local names of functions around that are used here, in order of first use.
 
         Code is written in the order in which it first runs, so a name read before it was written
         comes from outside, even if it is written later, as a loop's parameters are.

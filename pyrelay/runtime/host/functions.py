@@ -28,14 +28,14 @@ MOST_DEFINITIONS: Final = 8
 
 
 def modes_of(writer: BodyWriter, planned: Planned) -> list[Mode]:
-    """Give the forms in which a unit is written where the writer stands."""
+    """Return the forms in which a unit is written where the writer stands."""
     if not planned.is_deep:
         return [Mode.SHALLOW]
     return [Mode.STEPS] if writer.frame.mode is Mode.STEPS else [Mode.PLAIN, Mode.STEPS]
 
 
 def form_name(base: str, mode: Mode) -> str:
-    """Give the name of a form of a unit."""
+    """Return the name of a form of a unit."""
     return f"{base}{STEPS}" if mode is Mode.STEPS else base
 
 
@@ -85,7 +85,7 @@ def _check_budget(writer: BodyWriter, base: str, params: Sequence[str]) -> None:
 
 
 def _function(writer: BodyWriter, name: str) -> ast.expr:
-    """Give a Python function by its name; local ones are captured like variables."""
+    """Return a Python function by its name; local ones are captured like variables."""
     is_global = name.removesuffix(STEPS) in writer.program.function_names()
     return writer.code.name(name) if is_global else writer.load(name)
 
@@ -113,7 +113,8 @@ def write_value(writer: BodyWriter, function: Function) -> Steps[str]:
 
 
 def _value_name(writer: BodyWriter, planned: Planned) -> str:
-    """Give the name that holds a local function; one that does not escape is a form of its own."""
+    """Return the name that holds a local function; one that does not escape is a form of its
+    own."""
     base = writer.bases[planned]
     if planned.is_deep and planned.escapes:
         return f"{base}__value"
@@ -168,7 +169,7 @@ def _define_here(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
 
 
 def global_value(writer: BodyWriter, expr: GlobalVar) -> Term:
-    """Give a global function as a value."""
+    """Return a global function as a value."""
     planned = writer.program.plan.by_global[expr.name]
     base = writer.program.name(planned)
     name = f"{base}__value" if planned.is_deep else base
@@ -176,7 +177,7 @@ def global_value(writer: BodyWriter, expr: GlobalVar) -> Term:
 
 
 def constructor_value(writer: BodyWriter, expr: Constructor) -> Term:
-    """Give a constructor as a function value."""
+    """Return a constructor as a function value."""
     program = writer.program
     make = program.layout.function(expr.adt, expr.name)
     name = program.pool.constructor(expr, deep_function(make) if program.deep_values else make)
@@ -184,7 +185,7 @@ def constructor_value(writer: BodyWriter, expr: Constructor) -> Term:
 
 
 def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
-    """Give a call of a unit or of a function value, in the form that the mode asks for."""
+    """Return a call of a unit or of a function value, in the form that the mode asks for."""
     args = writer.arguments(expr)
     callee = writer.program.plan.callee(expr)
     if callee is None:

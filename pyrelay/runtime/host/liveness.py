@@ -29,7 +29,7 @@ class Region:
     by_position: dict[int, list[Var]] | None = None
 
     def dying(self, position: int) -> list[Var]:
-        """Give the variables last used at a position, in order of first use."""
+        """Return the variables last used at a position, in order of first use."""
         if self.by_position is None:
             self.by_position = {}
             for var, last in self.last.items():
@@ -56,15 +56,15 @@ class Liveness:
             self._walk(*self._pending.pop())
 
     def region(self, node: Expr, arm: int = 0) -> Region:
-        """Give the region of a function's body, or of an arm of a node."""
+        """Return the region of a function's body, or of an arm of a node."""
         return self._regions[node, arm]
 
     def is_only_operand(self, var: Var) -> bool:
-        """Tell whether all uses of a variable are as operands of operators."""
+        """Return whether all uses of a variable are as operands of operators."""
         return 0 < self.uses.get(var, 0) == self._operand_uses.get(var, 0)
 
     def is_home(self, var: Var, region: Region) -> bool:
-        """Tell whether the variable is bound in the region."""
+        """Return whether the variable is bound in the region."""
         return self._home.get(var) is region
 
     def _open(
@@ -175,7 +175,7 @@ class Liveness:
 
 
 def holds_tensors(ty: Type | None) -> bool:
-    """Tell whether keeping a value of the type may keep a tensor of some size alive."""
+    """Return whether keeping a value of the type may keep a tensor of some size alive."""
     match ty:
         case TensorType(shape):
             return bool(shape)

@@ -85,7 +85,7 @@ def define_params(writer: BodyWriter, function: Function) -> None:
 
 
 def is_jump(writer: BodyWriter, call: Call, exit_: Exit) -> bool:
-    """Tell whether a call in tail position calls a loop around it."""
+    """Return whether a call in tail position calls a loop around it."""
     callee = writer.program.plan.callee(call)
     return callee is not None and any(loop.planned is callee for loop in chain(exit_))
 
@@ -150,7 +150,7 @@ def _assign(writer: BodyWriter, names: Sequence[str], values: Sequence[ast.expr]
 
 
 def _here(exit_: Exit) -> list[Loop]:
-    """Give the loops of the Python function being written, innermost first."""
+    """Return the loops of the Python function being written, innermost first."""
     found: list[Loop] = []
     while isinstance(exit_, InLoop):
         found.append(exit_.loop)
@@ -159,12 +159,12 @@ def _here(exit_: Exit) -> list[Loop]:
 
 
 def _kept_params(exit_: Exit) -> set[str]:
-    """Give the names that a jump may just have assigned."""
+    """Return the names that a jump may just have assigned."""
     return {name for loop in _here(exit_) for name in loop.params}
 
 
 def _flag(writer: BodyWriter, exit_: Exit) -> str | None:
-    """Give the flag of a loop in tail position of a loop, where one is needed."""
+    """Return the flag of a loop in tail position of a loop, where one is needed."""
     if not isinstance(exit_, InLoop):
         return None
     outer = exit_.loop

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> Term | None:
-    """Give the value of an operator's call by the fastest method; None where there is one only."""
+    """Return the value of an operator's call by the fastest method; None where there is one
+    only."""
     site = _site(writer, call)
     if site is None:
         return None
@@ -52,7 +53,7 @@ def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> T
 
 
 def _telling(types: Sequence[Type]) -> list[int]:
-    """Give the operands whose shapes tell all sizes that the types leave open."""
+    """Return the operands whose shapes tell all sizes that the types leave open."""
     seen: set[Dim] = set()
     found: list[int] = []
     for index, ty in enumerate(types):
@@ -68,7 +69,7 @@ def _shape(ty: Type) -> tuple[Dim, ...]:
 
 
 def _site(writer: BodyWriter, call: Call) -> str | None:
-    """Give the name of the site of a call, written if there is none for such calls."""
+    """Return the name of the site of a call, written if there is none for such calls."""
     op = call.callee
     assert isinstance(op, Op)
     methods = op.lowering.methods if isinstance(op.lowering, Library | Contraction) else ()
@@ -84,7 +85,7 @@ def _site(writer: BodyWriter, call: Call) -> str | None:
 
 
 def _is_told(call: Call) -> bool:
-    """Tell whether the operands are tensors, and whether the attributes are known."""
+    """Return whether the operands are tensors, and whether the attributes are known."""
     if next(needed(call), None) is not None:
         return False
     types = (type_of(a) for a in call.args)

@@ -51,11 +51,11 @@ class Identifiers:
         self._vars: Final = {v: self._source[n] for n, v in source.items() if v is not None}
 
     def fresh(self, hint: str) -> str:
-        """Give an identifier like the hint that was not given before."""
+        """Return an identifier like the hint that was not given before."""
         return self._names.fresh(self._prefix + identifier(hint))
 
     def has_source(self, name: str) -> bool:
-        """Tell whether a local name of the source has a Python variable of its own."""
+        """Return whether a local name of the source has a Python variable of its own."""
         return name in self._source
 
     def source(self, name: str) -> str:
@@ -69,13 +69,13 @@ class Identifiers:
         return self._vars[var]
 
     def of(self, var: Var) -> str:
-        """Give the identifier of a variable, the same one each time."""
+        """Return the identifier of a variable, the same one each time."""
         if var not in self._vars:
             self._vars[var] = self.fresh(var.name)
         return self._vars[var]
 
 
 def identifier(hint: str) -> str:
-    """Give the hint as an identifier. Two underscores in a row mark names of the host itself."""
+    """Return the hint as an identifier. Two underscores in a row mark names of the host itself."""
     text = re.sub(r"__+", "_", re.sub(r"\W", "_", hint))
     return text if text.isidentifier() and text != "_" else f"v_{text}".rstrip("_")

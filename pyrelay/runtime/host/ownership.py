@@ -62,11 +62,11 @@ class Ownership:
         }
 
     def may_overwrite(self, call: Call) -> bool:
-        """Tell whether the call may write its result into the operand that its operator names."""
+        """Return whether the call may write its result into the operand that its operator names."""
         return call in self._allowed
 
     def copies(self, call: Call, operand: int) -> bool:
-        """Tell whether the call of a function passes a copy of an argument."""
+        """Return whether the call of a function passes a copy of an argument."""
         return (call, operand) in self._copies
 
     def _is_allowed(self, call: Call, place: Place) -> bool:
@@ -78,11 +78,12 @@ class Ownership:
     # When a variable gives its value away.
 
     def _is_handed_over(self, var: Var, place: Place) -> bool:
-        """Tell whether nothing reads the value after a place at which the variable is used once."""
+        """Return whether nothing reads the value after a place at which the variable is used
+        once."""
         return self._is_giver(var) and self._dies(var, place) and self._views_are_dead(var, place)
 
     def _is_giver(self, var: Var) -> bool:
-        """Tell whether nothing holds the value but the variable, until it is passed on once."""
+        """Return whether nothing holds the value but the variable, until it is passed on once."""
         if var not in self._given:
             self._given[var] = self._gives(var)
         return self._given[var]
@@ -101,7 +102,7 @@ class Ownership:
         return not any(var in p.live.captured for p in at)
 
     def _dies(self, var: Var, place: Place) -> bool:
-        """Tell whether a place is the last that uses a variable, each time it is bound."""
+        """Return whether a place is the last that uses a variable, each time it is bound."""
         region, position = place.region, place.position
         while position >= 0 and region.last.get(var) == position:
             if place.live.is_home(var, region):
@@ -112,7 +113,7 @@ class Ownership:
         return False
 
     def _views_are_dead(self, var: Var, place: Place) -> bool:
-        """Tell whether all that shares the storage of a variable was last read before a place."""
+        """Return whether all that shares the storage of a variable was last read before a place."""
         pending, seen = [var], {var}
         while pending:
             for view in self._uses.views.get(pending.pop(), ()):
@@ -171,7 +172,7 @@ class Ownership:
         return owned
 
     def _before(self, source: Source, index: int | None) -> Node | bool | None:
-        """Give what must be owned for a source to be; True if it is, None if it cannot be."""
+        """Return what must be owned for a source to be; True if it is, None if it cannot be."""
         match source:
             case Fresh():
                 return True if index is None else None
@@ -191,7 +192,7 @@ class Ownership:
                 return None
 
     def _is_taken(self, var: Var, index: int, place: Place) -> bool:
-        """Tell whether taking a field of a tuple is all that is ever done with the field."""
+        """Return whether taking a field of a tuple is all that is ever done with the field."""
         uses = self._uses.of[var]
         if not place.live.is_home(var, place.region) or var in place.live.captured:
             return False
@@ -201,7 +202,7 @@ class Ownership:
     # Copies on entry.
 
     def _wanted_params(self) -> set[Var]:
-        """Give the parameters that are overwritten, here or by the functions they go to."""
+        """Return the parameters that are overwritten, here or by the functions they go to."""
         pending = [
             v
             for call, place in self._uses.overwriting
@@ -244,7 +245,7 @@ class Ownership:
 
 
 def _argument(source: Source) -> tuple[Call, int] | None:
-    """Give the call and the operand that a source is, if it is one."""
+    """Return the call and the operand that a source is, if it is one."""
     if isinstance(source, Whole | Unknown) and source.call is not None:
         return source.call, source.operand
     return None
@@ -259,7 +260,7 @@ def _overwritten(call: Call) -> Var | None:
 
 
 def _indices(target: Target) -> list[int | None]:
-    """Give the parts of a value that may be owned."""
+    """Return the parts of a value that may be owned."""
     ty = target.ty if isinstance(target, Var) else target.function.body.ty
     if _is_array(ty):
         return [None]
@@ -273,7 +274,7 @@ def _is_array(ty: Type | None) -> bool:
 
 
 def _groups(plan: Plan) -> dict[Planned, int]:
-    """Give for each function the number of its group of functions that reach each other."""
+    """Return for each function the number of its group of functions that reach each other."""
     functions = list(plan.functions())
     graph: dict[Planned, list[Planned]] = {p: [] for p in functions}
     for planned in functions:

@@ -100,11 +100,11 @@ class Plan:
         self._place()
 
     def functions(self) -> Iterator[Planned]:
-        """Give all functions, in order of discovery."""
+        """Return all functions, in order of discovery."""
         yield from self.by_function.values()
 
     def callee(self, call: Call) -> Planned | None:
-        """Give the function that a call names, if it names one."""
+        """Return the function that a call names, if it names one."""
         match call.callee:
             case GlobalVar(name):
                 return self.by_global[name]
@@ -114,7 +114,7 @@ class Plan:
                 return None
 
     def unit_of(self, planned: Planned) -> Planned:
-        """Give the Python function in which a function's body stands."""
+        """Return the Python function in which a function's body stands."""
         while planned.place is not None:
             planned = planned.place.caller
         return planned

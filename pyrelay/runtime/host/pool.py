@@ -58,7 +58,7 @@ class Pool:
         }
 
     def scalar(self, value: Number, dtype: DType) -> str:
-        """Give the name of a 0-d tensor; one for each value and dtype."""
+        """Return the name of a 0-d tensor; one for each value and dtype."""
         key = (repr(value), dtype.name)
         if key not in self._scalars:
             suffix = "" if dtype == float32 else f"_{dtype.name}"
@@ -68,20 +68,20 @@ class Pool:
         return self._scalars[key]
 
     def tensor(self, constant: Constant) -> str:
-        """Give the name of a constant tensor."""
+        """Return the name of a constant tensor."""
         if constant not in self._tensors:
             name = f"c__tensor_{len(self._tensors)}"
             self._tensors[constant] = self._add(name, tensor_constant(constant, self.device))
         return self._tensors[constant]
 
     def body(self, op: Op) -> str:
-        """Give the name of the body of an operator's lowering."""
+        """Return the name of the body of an operator's lowering."""
         if op not in self._bodies:
             self._bodies[op] = self._add(f"op__{identifier(op.name)}", op.lowering.body)
         return self._bodies[op]
 
     def in_place_body(self, op: Op) -> str:
-        """Give the name of the body of an operator that writes into an operand."""
+        """Return the name of the body of an operator that writes into an operand."""
         assert isinstance(op.lowering, Library)
         if op not in self._in_place:
             name = f"op__{identifier(op.name)}_in_place"
@@ -89,7 +89,7 @@ class Pool:
         return self._in_place[op]
 
     def kernel(self, name: str) -> str:
-        """Give the name of a function of torch's lowest layer."""
+        """Return the name of a function of torch's lowest layer."""
         if name not in self._kernels:
             library, _, rest = name.rpartition("::")
             text = f"{library or 'aten'}__{identifier(rest).strip('_')}"
@@ -97,30 +97,30 @@ class Pool:
         return self._kernels[name]
 
     def site(self, name: str, site: Site) -> str:
-        """Give the name of a call that can be done in several ways."""
+        """Return the name of a call that can be done in several ways."""
         return self._add(name, site)
 
     def dispatched(self, call: Call) -> tuple[str, DispatchedCall]:
-        """Give the name of a dispatched call, and the call: a function of its operands."""
+        """Return the name of a dispatched call, and the call: a function of its operands."""
         assert isinstance(call.callee, Op)
         found = DispatchedCall(call, self.device)
         return self._add(f"dispatch__{identifier(call.callee.name)}", found), found
 
     def constructor(self, constructor: Constructor, make: Callable[..., Any]) -> str:
-        """Give the name of a constructor as a function value."""
+        """Return the name of a constructor as a function value."""
         key = (constructor.adt, constructor.name)
         if key not in self._constructors:
             self._constructors[key] = self._add(f"new__{identifier(constructor.name)}", make)
         return self._constructors[key]
 
     def data(self, name: str, value: Any) -> str:
-        """Give the name of a class or function that values of data types are made or told by."""
+        """Return the name of a class or function that values of data types are made or told by."""
         if value not in self._data:
             self._data[value] = self._add(name if "__" in name else f"data__{name}", value)
         return self._data[value]
 
     def no_clause(self, span: Span) -> int:
-        """Give the number by which generated code raises that no clause matched."""
+        """Return the number by which generated code raises that no clause matched."""
         self._failures.append(NoClauseMatched(span))
         return len(self._failures) - 1
 

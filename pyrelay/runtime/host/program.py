@@ -39,30 +39,31 @@ class Program:
         self._outlined: Final[dict[str, int]] = {}
 
     def function_names(self) -> Iterable[str]:
-        """Give the Python names of all global functions."""
+        """Return the Python names of all global functions."""
         return self._names.values()
 
     def name(self, planned: Planned) -> str:
-        """Give the Python name of a global function."""
+        """Return the Python name of a global function."""
         return self._names[planned]
 
     def outlined_name(self, home: Planned, kind: str) -> str:
-        """Give a new name for a piece of a function that is taken out of line."""
+        """Return a new name for a piece of a function that is taken out of line."""
         base = f"{self._names[home]}__{kind}"
         count = self._outlined.get(base, 0) + 1
         self._outlined[base] = count
         return f"{base}{count}"
 
     def may_overwrite(self, call: Call) -> bool:
-        """Tell whether an operator's call may write into the operand that the operator names."""
+        """Return whether an operator's call may write into the operand that the operator names."""
         return self._ownership is not None and self._ownership.may_overwrite(call)
 
     def copies(self, call: Call, operand: int) -> bool:
-        """Tell whether a function's call passes a copy of an argument, to be overwritten there."""
+        """Return whether a function's call passes a copy of an argument, to be overwritten
+        there."""
         return self._ownership is not None and self._ownership.copies(call, operand)
 
     def liveness(self, unit: Planned) -> Liveness:
-        """Give where values die in a unit."""
+        """Return where values die in a unit."""
         if unit not in self._liveness:
             self._liveness[unit] = Liveness(self.plan, unit)
         return self._liveness[unit]

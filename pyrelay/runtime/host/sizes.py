@@ -33,7 +33,7 @@ class Sizes:
         self._names: Final[dict[Dim, str]] = dict(names or {})
 
     def copy(self) -> Sizes:
-        """Give the sizes for a nested block."""
+        """Return the sizes for a nested block."""
         return Sizes(self._writer, self._needed, self._names)
 
     def forget(self, names: Sequence[str]) -> None:
@@ -43,7 +43,7 @@ class Sizes:
             del self._names[dim]
 
     def wants(self, ty: Type) -> bool:
-        """Tell whether a value of the type shows a size that is needed and not known yet."""
+        """Return whether a value of the type shows a size that is needed and not known yet."""
         return bool(self._needed) and any(self._is_wanted(d) for d, _ in size_paths(ty))
 
     def provide(self, name: str, ty: Type) -> None:
@@ -61,7 +61,7 @@ class Sizes:
             self._names[dim] = local
 
     def value(self, dim: Dim) -> ast.expr:
-        """Give the value of a dim: a name, or the arithmetic that it states."""
+        """Return the value of a dim: a name, or the arithmetic that it states."""
         code = self._writer.code
         if dim in self._names:
             return self._writer.load(self._names[dim])

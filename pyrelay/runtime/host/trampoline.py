@@ -67,12 +67,12 @@ class DeepFunction:
         self.steps: Final = steps
 
     def __call__(self, *args: Any) -> Any:
-        """Give the result of the function, from a fresh budget of depth."""
+        """Return the result of the function, from a fresh budget of depth."""
         return self.plain(*args, DEPTH)
 
 
 def deep_function(function: Callable[..., Any]) -> DeepFunction:
-    """Give any callable as one that deep code can call."""
+    """Return any callable as one that deep code can call."""
     if isinstance(function, DeepFunction):
         return function
 

@@ -19,7 +19,7 @@ _casts: Final[Callable[[], bool]] = getattr(
 
 
 def as_typed(function: Callable[[A], R], argument: A) -> R:
-    """Give the value of a function, inside of which no operator casts what it is given."""
+    """Return the value of a function, inside of which no operator casts what it is given."""
     if not _casts():
         return function(argument)
     with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):

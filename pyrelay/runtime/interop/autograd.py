@@ -20,7 +20,7 @@ Tree: TypeAlias = Any
 
 
 def with_tensors(tree: Tree, replacement: Sequence[Any]) -> Tree:
-    """Give a host value with its tensors, left to right, replaced."""
+    """Return a host value with its tensors, left to right, replaced."""
     rest = iter(replacement)
     return map_tensors(tree, lambda _: next(rest))
 
@@ -30,7 +30,7 @@ def call_joined(
     again: Callable[[Tree], Tree],
     inputs: Sequence[torch.Tensor],
 ) -> Tree:
-    """Give the value of a program as part of torch's graph.
+    """Return the value of a program as part of torch's graph.
 
     `run` gives the value and its pullback; the pullback's result has one cotangent for each of
     `inputs`, left to right. `again` gives what the pullback does, as part of torch's graph. Only
@@ -77,5 +77,5 @@ class _Join(torch.autograd.Function):
 
 
 def requires_grad(trees: Sequence[Tree]) -> bool:
-    """Tell whether a call with these host values must join torch's graph."""
+    """Return whether a call with these host values must join torch's graph."""
     return torch.is_grad_enabled() and any(t.requires_grad for t in distinct_tensors(trees))

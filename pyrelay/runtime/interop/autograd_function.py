@@ -71,5 +71,5 @@ def _as_it_is(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _entering(context: Context) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Give what makes a function run in a context, as often as it is called."""
+    """Return what makes a function run in a context, as often as it is called."""
     return lambda function: lambda value: context.copy().run(function, value)

@@ -84,21 +84,21 @@ class Exported:
 
     @staticmethod
     def of(model: Model, base: EvalProgram) -> Exported:
-        """Give the exported form of a model of the definition."""
+        """Return the exported form of a model of the definition."""
         _, cells = model.state_cells()
         state = model.blueprint.state_tree([cell.value for cell in cells])
         return Exported.of_values(base, model.params_tree(), state)
 
     @staticmethod
     def of_values(base: EvalProgram, params: Any, state: Any) -> Exported:
-        """Give the exported form of parameters and state, both copied."""
+        """Return the exported form of parameters and state, both copied."""
         copies = [[t.detach().clone() for t in tensors(tree)] for tree in (params, state)]
         frozen = with_tensors(params, copies[0])
         cells = with_tensors(state, [Cell(t) for t in copies[1]])
         return Exported(base, frozen, cells)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Give the value of the model at arguments. Raises RunError."""
+        """Return the value of the model at arguments. Raises RunError."""
         values = self._interface.ordered(args, kwargs, self._head)
         entry = self._instance(values)[1] if self._ranks.has_ranks else self._entry
         return entry((self._params, self._state, *values))
@@ -146,7 +146,7 @@ class Exported:
         saving.write(Path(path), self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Give what `save` writes. Raises RunError."""
+        """Return what `save` writes. Raises RunError."""
         interface = self._interface
         weights: dict[str, torch.Tensor] = {}
         weights |= zip(interface.params, tensors(self._params), strict=True)
@@ -157,7 +157,7 @@ class Exported:
         return saving.pack(interface, saved, weights)
 
     def to_torch(self, *args: Any, **kwargs: Any) -> ExportedProgram:
-        """Give the model as a program of `torch.export`, recorded at example arguments.
+        """Return the model as a program of `torch.export`, recorded at example arguments.
 
         It needs nothing of pyrelay. Sizes stay open where torch finds them so. Raises RunError for
         a model that is no graph: one that takes data, or decides by values.

@@ -38,7 +38,8 @@ def load_bytes(
     device: torch.device = _CPU,
     operators: Mapping[str, Op] | None = None,
 ) -> Exported:
-    """Give the model that the bytes of a file hold, its weights on a device. Raises CheckError."""
+    """Return the model that the bytes of a file hold, its weights on a device. Raises
+    CheckError."""
     return _Loader(path, unpack(data, path), device).exported(operators or {})
 
 
@@ -52,7 +53,7 @@ class _Loader:
         self._device: Final = device
 
     def exported(self, operators: Mapping[str, Op]) -> Exported:
-        """Give the model. Raises CheckError."""
+        """Return the model. Raises CheckError."""
         manifest = self._saved.manifest
         try:
             entry, own = str(manifest["entry"]), [str(n) for n in manifest["operators"]]
@@ -102,7 +103,7 @@ class _Loader:
             self._refuse(f"its program is not right ({error.diagnostics[0].title})")
 
     def _types(self, program: Program, interface: Interface) -> tuple[Type, ...]:
-        """Give the types of the entry's parameters, the weights' first."""
+        """Return the types of the entry's parameters, the weights' first."""
         ty = program.function.ty
         types = ty.params if isinstance(ty, FnType) else ()
         if len(types) != 2 + len(interface.arguments):
@@ -110,7 +111,7 @@ class _Loader:
         return types
 
     def _tree(self, names: tuple[str, ...], ty: Type, model: str) -> Any:
-        """Give the nested tuple of the weights with these names."""
+        """Return the nested tuple of the weights with these names."""
         missing = [n for n in names if n not in self._saved.tensors]
         if missing:
             self._refuse(f"it does not hold `{missing[0]}`")
@@ -158,7 +159,7 @@ def _declared(
     result: Type,
     path: str,
 ) -> tuple[Parameter, ...]:
-    """Give the parameters of a loaded model; what shows them in messages is its signature in the
+    """Return the parameters of a loaded model; what shows them in messages is its signature in the
     user's notation, since the file that declares them is not there."""
     parts = [f"{interface.name}("]
     places = [(0, len(interface.name))] * 2
@@ -179,7 +180,7 @@ def _declared(
 
 
 def _interface(manifest: Mapping[str, Any]) -> Interface:
-    """Give the interface that a manifest describes; what is not as it should be is a ValueError,
+    """Return the interface that a manifest describes; what is not as it should be is a ValueError,
     TypeError, AttributeError or KeyError."""
     result = manifest["result"]
     return Interface(

@@ -15,7 +15,7 @@ from ..compile.program import Program
 
 
 def pullback_of(program: Program) -> Program | None:
-    """Give the program of a program's value and pullback; None where no parameter, or not the
+    """Return the program of a program's value and pullback; None where no parameter, or not the
     result, can carry a gradient."""
     wrt = _differentiable(program)
     if not wrt or not is_differentiable(program.type.result):
@@ -25,7 +25,7 @@ def pullback_of(program: Program) -> Program | None:
 
 
 def gradient_of(program: Program) -> Program:
-    """Give the program from a program's arguments, and a cotangent of its result, to the
+    """Return the program from a program's arguments, and a cotangent of its result, to the
     cotangents of its arguments. Raises CheckError where the result has sizes that only the running
     program knows."""
     module, entry = program.translated, program.entry
@@ -45,7 +45,7 @@ def gradient_of(program: Program) -> Program:
 
 
 def may_run_again(module: Module) -> bool:
-    """Tell whether a program in A-normal form does the same when it runs once more: it writes to
+    """Return whether a program in A-normal form does the same when it runs once more: it writes to
     no cell that it has not made itself, and prints and reads nothing."""
     for function in promote_refs(module).functions.values():
         for node in post_order(function.body):

@@ -46,7 +46,7 @@ def _described(cls: type, numbers: Sequence[Numbers]) -> dict[str, Any]:
 
 
 def restored(descriptions: Mapping[str, Any], module: Module) -> UserData:
-    """Give what the runtime needs to know of the classes of a program. What does not describe its
+    """Return what the runtime needs to know of the classes of a program. What does not describe its
     data types is a ValueError, TypeError, AttributeError or KeyError."""
     made: dict[str, Instances] = {}
     numbers: dict[str, tuple[tuple[Numbers, ...], ...]] = {}
@@ -68,7 +68,7 @@ def _classes(definition: AdtDef, descriptions: Sequence[Mapping[str, Any]]) -> I
 
 
 def _known(module: str, path: str, names: Sequence[str]) -> type | None:
-    """Give the class of a name that the process has, if it has these fields."""
+    """Return the class of a name that the process has, if it has these fields."""
     owner: Any = sys.modules.get(module)
     for part in path.split("."):
         if not isinstance(owner, ModuleType | type):

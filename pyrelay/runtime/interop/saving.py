@@ -61,7 +61,7 @@ class Saved:
 
 
 def pack(interface: Interface, program: OpenProgram, weights: Mapping[str, torch.Tensor]) -> bytes:
-    """Give the bytes of a file. Raises RunError for what a file cannot hold."""
+    """Return the bytes of a file. Raises RunError for what a file cannot hold."""
     from safetensors.torch import save  # only saving and loading pay for it
 
     module = program.module
@@ -84,7 +84,7 @@ def pack(interface: Interface, program: OpenProgram, weights: Mapping[str, torch
 
 
 def unpack(data: bytes, path: str) -> Saved:
-    """Give what the bytes of a file hold. Raises CheckError for one that is cut, changed, of
+    """Return what the bytes of a file hold. Raises CheckError for one that is cut, changed, of
     another version or no saved model; `path` is its name in the message."""
     import safetensors  # as above
     from safetensors.torch import load
@@ -136,7 +136,7 @@ def _refuse_container(data: bytes, path: str, why: str) -> NoReturn:
 
 
 def _promised_length(data: bytes) -> int:
-    """Give how long the header of a file says that it is; as long as it is if it says nothing."""
+    """Return how long the header of a file says that it is; as long as it is if it says nothing."""
     length = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     if length > len(data):
         return length
@@ -149,7 +149,7 @@ def _promised_length(data: bytes) -> int:
 
 
 def _manifest(data: bytes, path: str) -> dict[str, Any]:
-    """Give the manifest in the header of a file whose header safetensors has read."""
+    """Return the manifest in the header of a file whose header safetensors has read."""
     length = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
     header = json.loads(data[_LENGTH:length])
     text = header.get("__metadata__", {}).get(_METADATA)
@@ -192,7 +192,7 @@ def _argument(model: str, argument: Argument) -> dict[str, Any]:
 
 
 def _own_operators(model: str, module: Module) -> list[str]:
-    """Give the names of the operators that a program calls and pyrelay does not bring. Raises
+    """Return the names of the operators that a program calls and pyrelay does not bring. Raises
     RunError where a name is that of two, which no text tells apart."""
     found: dict[str, Op] = {}
     for function in module.functions.values():

@@ -77,7 +77,7 @@ class _Module(nn.Module):
 
 
 def _named(run: Callable[..., Any], inputs: Sequence[str]) -> Callable[..., Any]:
-    """Give a function that says what its inputs are called, which torch's export reads."""
+    """Return a function that says what its inputs are called, which torch's export reads."""
 
     def forward(*args: torch.Tensor) -> Any:
         return run(*args)
@@ -96,8 +96,8 @@ def torch_program(
     names: tuple[Sequence[str], Sequence[str]],
     examples: Mapping[str, Any],
 ) -> ExportedProgram:
-    """Give a program as torch's export records it at example arguments, its sizes as open as torch
-    finds them. Raises RunError where it is no graph."""
+    """Return a program as torch's export records it at example arguments, its sizes as open as
+    torch finds them. Raises RunError where it is no graph."""
     for parameter in parameters:
         if not isinstance(parameter.type, TensorType):
             why = f"`{parameter.name}` is {show(parameter.type)}, and a graph takes tensors"

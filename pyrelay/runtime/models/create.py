@@ -26,7 +26,7 @@ def create(
     hyper: Mapping[str, Any],
     device: torch.device,
 ) -> Model:
-    """Give a new model of a definition. Raises CheckError when its shapes are not all fixed."""
+    """Return a new model of a definition. Raises CheckError when its shapes are not all fixed."""
     given = {str(name): int(value) for name, value in dims.items()}
     blueprint, function = runner.plan_of_model(hyper, given)
     open_sizes = [p.name for p in function.type_params if isinstance(p, DimVar)]

@@ -81,7 +81,7 @@ class Model(Module):
         self._state_slots = [self._slot(leaf, "_buffers") for leaf in blueprint.state]
 
     def _place(self, leaf: Leaf) -> tuple[nn.Module, str]:
-        """Give the submodule that holds a value, made if need be, and its name there."""
+        """Return the submodule that holds a value, made if need be, and its name there."""
         *path, name = leaf.name.split(".")
         module: nn.Module = self
         for depth, part in enumerate(path):
@@ -92,7 +92,7 @@ class Model(Module):
         return module, name
 
     def _slot(self, leaf: Leaf, kind: str) -> _Slot:
-        """Give where torch keeps a value: its own table, which `.to()` and loading write to."""
+        """Return where torch keeps a value: its own table, which `.to()` and loading write to."""
         module, name = self._place(leaf)
         return module.__dict__[kind], name
 
@@ -128,15 +128,15 @@ class Model(Module):
         return frozenset(n for n, p in zip(names, params, strict=True) if not p.requires_grad)
 
     def flat_params(self) -> list[torch.Tensor]:
-        """Give the parameters in program order."""
+        """Return the parameters in program order."""
         return [table[name] for table, name in self._param_slots]
 
     def params_tree(self) -> tuple[Any, ...]:
-        """Give the parameters as the program's nested tuple."""
+        """Return the parameters as the program's nested tuple."""
         return self.blueprint.params_tree(self.flat_params())
 
     def state_cells(self) -> tuple[tuple[Any, ...], list[Cell]]:
-        """Give the state as the program's nested tuple of cells, and the cells."""
+        """Return the state as the program's nested tuple of cells, and the cells."""
         cells = [Cell(table[name]) for table, name in self._state_slots]
         return self.blueprint.state_tree(cells), cells
 
@@ -169,7 +169,7 @@ class Model(Module):
         return super().load_state_dict(kept, strict, assign)
 
     def bind(self, function: Any) -> BoundFunction:
-        """Give the function with this model as its implicit instance."""
+        """Return the function with this model as its implicit instance."""
         from ..calls.bound import BoundFunction  # bound.py needs Model
 
         return BoundFunction((self,), function)
@@ -198,8 +198,8 @@ _COUNT: Final = ".num_batches_tracked"
 
 
 def _counts(name: str, known: Container[str]) -> bool:
-    """Tell whether a name of a state is that of a count of torch's, beside running statistics that
-    the model has."""
+    """Return whether a name of a state is that of a count of torch's, beside running statistics
+    that the model has."""
     return name.endswith(_COUNT) and f"{name.removesuffix(_COUNT)}.running_mean" in known
 
 
@@ -211,7 +211,7 @@ def _rename(name: str, rename: Mapping[str, str]) -> str:
 
 
 def initial_value(leaf: Leaf, ty: TensorType, seed: int, device: torch.device) -> torch.Tensor:
-    """Give the first value of a parameter, buffer or key: a function of the seed and the name."""
+    """Return the first value of a parameter, buffer or key: a function of the seed and the name."""
     assert isinstance(ty.dtype, DType)
     size = tuple(d.constant or 0 for d in ty.shape)
     init = KEY_INIT if leaf.spec.holder is Holder.KEY else leaf.spec.init.name.lower()

@@ -109,7 +109,7 @@ def _updated(
 
 
 def _optimizer(use: OptimizerUse, optimizers: Mapping[str, Optimizer]) -> Optimizer | None:
-    """Give the object that an optimiser of a program is; None for one that the program makes."""
+    """Return the object that an optimiser of a program is; None for one that the program makes."""
     if use.is_made_inside:
         return None
     found = optimizers[use.source] if isinstance(use.source, str) else use.source

@@ -130,7 +130,7 @@ def _leaves(spec: ModelSpec, *, state: bool) -> Iterator[Leaf]:
 
 
 def _compile_tree(spec: ModelSpec, *, state: bool) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """Give a function written out for this tree: it runs once a call of the model."""
+    """Return a function written out for this tree: it runs once a call of the model."""
     parts: list[str] = []
     pending: list[Any] = [spec]
     position = 0
@@ -151,7 +151,7 @@ def _compile_tree(spec: ModelSpec, *, state: bool) -> Callable[[Sequence[Any]], 
 
 
 def leaf_types(ty: Type) -> list[TensorType]:
-    """Give the tensor types in the type of a model's parameters or state, in program order."""
+    """Return the tensor types in the type of a model's parameters or state, in program order."""
     found: list[TensorType] = []
     pending = [ty]
     while pending:

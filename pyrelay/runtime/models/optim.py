@@ -129,7 +129,7 @@ class Optimizer(annotations.Optimizer, ABC):
         """Return the changes to parameters and moments, in place, that one step is."""
 
     def moments(self, model: Model) -> Moments:
-        """Give what it remembers of a model."""
+        """Return what it remembers of a model."""
         found = self.state.get(model)
         if found is None:
             found = self.state[model] = Moments()
@@ -137,7 +137,7 @@ class Optimizer(annotations.Optimizer, ABC):
         return found
 
     def state_dict(self, model: Model) -> dict[str, Any]:
-        """Give what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
+        """Return what it remembers of a model, for `torch.save` and `load_state_dict`: the learning
         rate, the number of steps taken, and its moments, each a tensor for every parameter, by
         name; with `late`, the steps that parameters sat out while they were frozen. As torch's,
         the tensors are its own, not copies."""
@@ -154,7 +154,7 @@ class Optimizer(annotations.Optimizer, ABC):
         self.lr, self.state[model] = float(state["lr"]), loaded
 
     def lend(self, model: Model) -> tuple[Any, ...]:
-        """Give the learning rate and the memory of a model to compiled code."""
+        """Return the learning rate and the memory of a model to compiled code."""
         return memory(model, self.moments(model), self.rule, self.lr)
 
     def taking_back(self, model: Model, lent: tuple[Any, ...]) -> list[Change]:
@@ -173,7 +173,7 @@ class Optimizer(annotations.Optimizer, ABC):
 
 
 def _loaded(model: Model, count: int, state: Mapping[str, Any]) -> Moments:
-    """Give copies of saved moments, in the order of the model's parameters. Raises RunError."""
+    """Return copies of saved moments, in the order of the model's parameters. Raises RunError."""
     name, params = model.blueprint.name, model.flat_params()
     if set(state) - {"late"} != {"lr", "step", "moments"}:
         raise RunError(WrongOptimizerState(name, f"it has {_keys(state)}, not lr, step, moments"))
@@ -202,7 +202,7 @@ def _keys(state: Mapping[str, Any]) -> str:
 
 
 def memory(model: Model, moments: Moments, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
-    """Give the memory of an optimiser as a program has it: the rate, the steps that each
+    """Return the memory of an optimiser as a program has it: the rate, the steps that each
     parameter has taken, and trees of moments."""
     device = next((p.device for p in model.flat_params()), None)
     trees = (model.blueprint.params_tree(tree) for tree in moments.trees[: rule.moments])
@@ -225,7 +225,7 @@ def _leaves(tree: Any) -> list[Any]:
 
 
 def fresh_memory(model: Model, rule: OptimizerRule, lr: float) -> tuple[Any, ...]:
-    """Give the memory of an optimiser that has taken no step."""
+    """Return the memory of an optimiser that has taken no step."""
     moments = Moments()
     moments.fit(model, rule.moments)
     return memory(model, moments, rule, lr)
@@ -317,7 +317,7 @@ def descend(params: Tensors, grads: Sequence[Part], lr: float) -> None:
 
 
 def optimizer_of(recipe: Recipe) -> Optimizer:
-    """Give an optimiser that follows a recipe."""
+    """Return an optimiser that follows a recipe."""
     match recipe.rule:
         case SGDRule(momentum, weight_decay, nesterov):
             return SGD(recipe.lr, momentum, weight_decay, nesterov)

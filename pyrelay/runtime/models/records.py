@@ -39,7 +39,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         return self.home.blueprint.param_names
 
     def __getitem__(self, name: str) -> torch.Tensor:
-        """Give the tensor of a parameter. Raises RunError with the nearest name."""
+        """Return the tensor of a parameter. Raises RunError with the nearest name."""
         if name not in self._names:
             near = nearest(name, self._names)
             raise RunError(NoSuchParameter(self.home.blueprint.name, name, near))
@@ -59,11 +59,11 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         return f"{type(self).__name__}({shapes})"
 
     def items(self) -> Any:
-        """Give names with tensors, all at once."""
+        """Return the names and tensors, all at once."""
         return dict(zip(self._names, tensors(self.tree), strict=True)).items()
 
     def map(self, function: Callable[..., torch.Tensor], *others: TensorRecord) -> Self:
-        """Give the record of `function` applied to each tensor, with those of `others` beside."""
+        """Return the record of `function` applied to each tensor, with those of `others` beside."""
         columns = [tensors(self.tree), *(tensors(o.tree) for o in others)]
         with torch.no_grad():
             found = [function(*row) for row in zip(*columns, strict=True)]
@@ -100,7 +100,7 @@ class TensorRecord(Mapping[str, torch.Tensor]):
         return self.map(lambda t: function(t, other))
 
     def norm(self) -> torch.Tensor:
-        """Give the Euclidean norm of all tensors together, a 0-d tensor."""
+        """Return the Euclidean norm of all tensors together, a 0-d tensor."""
         with torch.no_grad():
             found = [torch.linalg.vector_norm(t) for t in tensors(self.tree)]
             return torch.linalg.vector_norm(torch.stack(found)) if found else torch.tensor(0.0)
@@ -128,7 +128,7 @@ class Params(TensorRecord):
         return self._with_frozen(found)
 
     def _belongs_elsewhere(self, grads: Grads) -> bool:
-        """Tell whether a gradient is that of a model of another tree."""
+        """Return whether a gradient is that of a model of another tree."""
         return grads.home.blueprint is not self.home.blueprint
 
     def _with_frozen(self, values: list[torch.Tensor]) -> Params:

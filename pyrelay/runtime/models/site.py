@@ -57,7 +57,7 @@ class Holder(nn.Module):
         super().__setattr__(name, value)
 
     def _refuses(self, replaced: str, name: str) -> bool:
-        """Tell whether a new parameter would stand for one that the program reads."""
+        """Return whether a new parameter would stand for one that the program reads."""
         table = self.__dict__["_parameters"]
         is_sealed = isinstance(table, _Table) and table.is_sealed
         return is_sealed and name not in table and replaced in table

@@ -47,7 +47,7 @@ _entries: Final[dict[Any, Entry]] = {}
 
 
 def call(function: LibraryFunction, args: tuple[Any, ...]) -> Any:
-    """Give the value of a function of the prelude at a script's values.
+    """Return the value of a function of the prelude at a script's values.
 
     Raises CheckError and RunError.
     """
@@ -68,7 +68,7 @@ def call(function: LibraryFunction, args: tuple[Any, ...]) -> Any:
 
 
 def _type(value: Any, function: str, name: str) -> Type | None:
-    """Give the type of an argument, None for a function. Raises RunError for what has none."""
+    """Return the type of an argument, None for a function. Raises RunError for what has none."""
     if isinstance(value, torch.Tensor):
         dtype = DTYPES[str(value.dtype).removeprefix("torch.")]
         return TensorType(tuple(Dim.of(int(n)) for n in value.shape), dtype)
@@ -120,7 +120,7 @@ def _entry(
 
 
 def _function(value: Any, module: Module, span: Span) -> tuple[Expr, Module]:
-    """Give a function as an operand, and the module with what it needs."""
+    """Return a function as an operand, and the module with what it needs."""
     found = library_value(value) or meaning(value)
     match found:
         case LibraryFunction(name):

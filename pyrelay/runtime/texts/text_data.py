@@ -19,7 +19,7 @@ from ..values.representation import Instances, UserData, of_prelude
 
 
 def data_of(module: Module) -> UserData:
-    """Give classes for the data types of a module."""
+    """Return classes for the data types of a module."""
     made: dict[str, Instances] = {}
     for adt in module.adts.values():
         if adt.name in (LIST, OPTION, *of_prelude()):
@@ -31,8 +31,8 @@ def data_of(module: Module) -> UserData:
 
 
 def classes_of(data: UserData) -> Mapping[str, type]:
-    """Give the classes by the names of the constructors, alone and behind that of their data type,
-    `List::Nil`, which tells those apart that share a name."""
+    """Return the classes by the names of the constructors, alone and behind that of their data
+    type, `List::Nil`, which tells those apart that share a name."""
     found: dict[str, type] = {}
     for adt, form in data.representations.items():
         for made in form.classes if isinstance(form, Instances) else ():
@@ -42,7 +42,7 @@ def classes_of(data: UserData) -> Mapping[str, type]:
 
 
 def field_names(constructor: ConstructorDef) -> tuple[str, ...]:
-    """Give the attributes of the class of a constructor."""
+    """Return the attributes of the class of a constructor."""
     count = len(constructor.fields)
     named = constructor.field_names
     if named and all(_is_plain(name) for name in named):
@@ -68,7 +68,7 @@ def _class(adt: str, name: str, fields: tuple[str, ...]) -> type:
 
 
 def _shown(value: Any) -> str:
-    """Give a value as the call that makes it; the walk keeps its own stack."""
+    """Return a value as the call that makes it; the walk keeps its own stack."""
     parts: list[str] = []
     pending: list[Any] = [value]
     while pending:

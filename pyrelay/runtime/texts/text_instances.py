@@ -22,14 +22,15 @@ from ..values.value_types import TypesOfValues, definitions_in
 
 
 def type_vars(function: Function) -> tuple[str, ...]:
-    """Give the names of the types that the parameters of a function leave open."""
+    """Return the names of the types that the parameters of a function leave open."""
     own = {p.name for p in function.type_params if isinstance(p, TypeVar)}
     named = type_vars_of(v.ty for v in function.params if v.ty is not None)
     return tuple(name for name in named if name in own)
 
 
 def instance(module: Module, entry: str, types: Mapping[str, Type]) -> tuple[Module, str]:
-    """Give the module with an entry that calls another with its type parameters told; its name."""
+    """Return the module with an entry that calls another with its type parameters told; its
+    name."""
     base = module.functions[entry]
     name = f"{entry}.{len(module.functions)}"
     at = Substitution({}, dict(types))
@@ -48,7 +49,7 @@ def _sizes(types: Mapping[str, Type]) -> list[str]:
 
 
 def types_of_values(module: Module, data: UserData) -> TypesOfValues:
-    """Give what reads types off values of a module's data types; sizes get names that no text
+    """Return what reads types off values of a module's data types; sizes get names that no text
     has."""
     numbers = count(1)
     return TypesOfValues(

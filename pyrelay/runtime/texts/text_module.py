@@ -63,7 +63,7 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
         self._made: Final[dict[str, ModuleFunction]] = {}
 
     def __getitem__(self, name: str) -> ModuleFunction:
-        """Give the function of that name. Raises KeyError, which says what name is near."""
+        """Return the function of that name. Raises KeyError, which says what name is near."""
         if name not in self.ir.functions:
             near = nearest(name, self.ir.functions)
             known = f"did you mean {near!r}?" if near else f"it has {', '.join(self) or 'none'}"
@@ -121,7 +121,7 @@ class RelayModule(Mapping[str, "ModuleFunction"]):
         return RelayModule(Program(self.ir, "").typed)
 
     def to_json(self) -> str:
-        """Give the module as JSON, which `relay.parse` reads too."""
+        """Return the module as JSON, which `relay.parse` reads too."""
         return to_json(self.ir)
 
 
@@ -197,22 +197,22 @@ class ModuleFunction:
         return self._program.typed
 
     def show(self, stage: str = "typed") -> str:
-        """Give the program at a stage: source, typed, anf, grad, simplified, regions or host."""
+        """Return the program at a stage: source, typed, anf, grad, simplified, regions or host."""
         if stage == "source":
             return to_text(self._given)
         return stage_text(self._program, stage)
 
     def explain(self) -> str:
-        """Tell what kernels and regions the function becomes, what each moves and computes, and
+        """Return what kernels and regions the function becomes, what each moves and computes, and
         why what is stored between them is."""
         return explanation(self._program)
 
     def diff(self, before: str, after: str) -> str:
-        """Give what changed between two stages, as a unified diff."""
+        """Return what changed between two stages, as a unified diff."""
         return difference(self.show, before, after)
 
     def cache_info(self) -> CacheInfo:
-        """Tell what is compiled and how often it was used."""
+        """Return what is compiled and how often it was used."""
         compiled = int("_entry" in self.__dict__)
         return CacheInfo(compiled, self._hits, compiled)
 
@@ -243,7 +243,7 @@ class ModuleFunction:
         return self._transforms.setdefault(how, made)
 
     def _told(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModuleFunction | None:
-        """Give the function at the types of its arguments, where it leaves types open and what is
+        """Return the function at the types of its arguments, where it leaves types open and what is
         differentiated has to look into them."""
         if self._opened.is_open:
             return self._at_ranks(self._bound(args, kwargs))
@@ -316,7 +316,7 @@ class ModuleFunction:
 
 
 def reached(module: Module, entry: str) -> Module:
-    """Give the module with the functions that an entry reaches, in the order of the module."""
+    """Return the module with the functions that an entry reaches, in the order of the module."""
     found = {entry}
     pending = [entry]
     while pending:
@@ -329,7 +329,7 @@ def reached(module: Module, entry: str) -> Module:
 
 
 def parse(source: str | Path, name: str = "<text>") -> RelayModule:
-    """Give the module of a text: our own, Relay's under its header, or JSON. Raises CheckError.
+    """Return the module of a text: our own, Relay's under its header, or JSON. Raises CheckError.
 
     `source` may be the path of a file. Names of the prelude need no definition in the text.
     """

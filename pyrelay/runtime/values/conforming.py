@@ -75,7 +75,7 @@ class Shapes:
             self._names[unknown[0]] = found
 
     def size(self, dim: Dim) -> int | None:
-        """Give the value of a size if it is known."""
+        """Return the value of a size if it is known."""
         if dim in self._dims:
             return self._dims[dim]
         try:
@@ -84,7 +84,7 @@ class Shapes:
             return None
 
     def known(self, ty: Type) -> Type:
-        """Give a type with the sizes that are known as numbers."""
+        """Return a type with the sizes that are known as numbers."""
         match ty:
             case TensorType(shape, dtype):
                 return TensorType(tuple(map(self._known_dim, shape)), dtype)
@@ -100,7 +100,7 @@ class Shapes:
         return dim if value is None else Dim.of(value)
 
     def fitted(self, value: Any, ty: Type) -> Fitted:
-        """Tell whether a value has a type. Data, functions and cells are not looked into."""
+        """Return whether a value has a type. Data, functions and cells are not looked into."""
         match ty:
             case TensorType(shape, DType() as dtype):
                 return self._tensor(value, shape, dtype)
@@ -160,7 +160,7 @@ class Shapes:
         return known == value
 
     def described(self, value: Any) -> str:
-        """Give what a value is, in the words of the annotations."""
+        """Return what a value is, in the words of the annotations."""
         match value:
             case torch.Tensor() if str(value.dtype).removeprefix("torch.") in DTYPES:
                 dtype = DTYPES[str(value.dtype).removeprefix("torch.")]

@@ -34,7 +34,7 @@ class Const:
 
 
 def const(value: Any) -> Const:
-    """Give a tensor, array or number as a constant of the programs that mention it.
+    """Return a tensor, array or number as a constant of the programs that mention it.
 
     The elements are copied now. Raises RunError for anything else.
     """

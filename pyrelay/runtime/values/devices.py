@@ -30,7 +30,7 @@ class Holder:
 
 
 def one_device(function: str, holders: Sequence[Holder], values: Sequence[Any]) -> torch.device:
-    """Give the one device of all tensors among (nested) values, one for each holder; cpu if there
+    """Return the one device of all tensors among (nested) values, one for each holder; cpu if there
     is none. Raises RunError when there are several."""
     found = _devices(values)
     if len(found) > 1:
@@ -39,7 +39,8 @@ def one_device(function: str, holders: Sequence[Holder], values: Sequence[Any]) 
 
 
 def told_device(values: Sequence[Any]) -> torch.device | None:
-    """Give the device of all tensors among (nested) values; None if there are none, or several."""
+    """Return the device of all tensors among (nested) values; None if there are none, or
+    several."""
     found = _devices(values)
     return next(iter(found.values())) if len(found) == 1 else None
 
@@ -73,8 +74,8 @@ def _mixed(function: str, holders: Sequence[Holder], values: Sequence[Any]) -> M
 
 
 def device_named(given: str | torch.device) -> torch.device:
-    """Give a device by its name, if tensors can be put there. Raises RunError if they cannot: what
-    was asked for is never replaced by another device."""
+    """Return a device by its name, if tensors can be put there. Raises RunError if they cannot:
+    what was asked for is never replaced by another device."""
     try:
         device = torch.device(given)
     except RuntimeError:

@@ -14,7 +14,7 @@ _NIL: Chain = (1,)
 
 
 def elements(value: Any) -> Sequence[Any]:
-    """Give the elements of a list, outside or inside."""
+    """Return the elements of a list, outside or inside."""
     if not isinstance(value, tuple):
         return value if isinstance(value, list) else tuple(value)
     found: list[Any] = []
@@ -26,7 +26,7 @@ def elements(value: Any) -> Sequence[Any]:
 
 
 def chained(*items: Any) -> Chain:
-    """Give elements as compiled code holds them."""
+    """Return elements as compiled code holds them."""
     chain = _NIL
     for item in reversed(items):
         chain = (0, item, chain)
@@ -34,5 +34,5 @@ def chained(*items: Any) -> Chain:
 
 
 def listed(*items: Any) -> List[Any]:
-    """Give elements as scripts get them."""
+    """Return elements as scripts get them."""
     return List.of(items)

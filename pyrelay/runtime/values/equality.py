@@ -21,7 +21,7 @@ Number: TypeAlias = int | float  # a bool is an int
 
 
 def values_equal(left: Any, right: Any) -> bool:
-    """Tell whether two values are equal in every part.
+    """Return whether two values are equal in every part.
 
     Tensors are compared by dtype, shape and elements, so one that holds NaN differs from itself;
     numbers by kind and value, where one meets a tensor at the tensor's dtype; instances by their
@@ -56,7 +56,7 @@ def _is_composite(value: Any) -> bool:
 
 
 def _kind(value: Any) -> type:
-    """Give what two equal values have in common; a list of Python's own is a list like ours."""
+    """Return what two equal values have in common; a list of Python's own is a list like ours."""
     return list if isinstance(value, List) else type(value)
 
 
@@ -92,7 +92,7 @@ def _is_equal_tensor(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _is_equal_number(tensor: torch.Tensor, number: Number) -> bool:
-    """Tell whether a tensor of rank 0 is what a number becomes at its dtype."""
+    """Return whether a tensor of rank 0 is what a number becomes at its dtype."""
     if tensor.dim() or isinstance(number, bool) is not (tensor.dtype is torch.bool):
         return False
     if not tensor.is_floating_point():

@@ -19,7 +19,7 @@ Key: TypeAlias = tuple[Any, ...]
 
 @lru_cache(maxsize=1024)
 def leaf_reader(types: tuple[Type, ...]) -> Reader:
-    """Give what reads the leaves of values of these types; what is no tuple is a leaf."""
+    """Return what reads the leaves of values of these types; what is no tuple is a leaf."""
     parts: list[str] = []
     pending = [(f"v[{i}]", ty) for i, ty in reversed(list(enumerate(types)))]
     while pending:
@@ -33,7 +33,7 @@ def leaf_reader(types: tuple[Type, ...]) -> Reader:
 
 
 def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]], Key] | None:
-    """Give what reads off arguments of these types what a call depends on: of a tensor its dtype,
+    """Return what reads off arguments of these types what a call depends on: of a tensor its dtype,
     shape and device; of the leading parts of models, which have the shapes they were made with,
     dtype and device of the first tensor. It raises AttributeError for what has none of these.
 
@@ -55,7 +55,7 @@ def key_reader(types: tuple[Type, ...], models: int) -> Callable[[Sequence[Any]]
 
 
 def has_only_numbers(ty: Type) -> bool:
-    """Tell whether a type is made of tensors, sizes and tuples of these alone."""
+    """Return whether a type is made of tensors, sizes and tuples of these alone."""
     pending = [ty]
     while pending:
         match pending.pop():
@@ -69,7 +69,7 @@ def has_only_numbers(ty: Type) -> bool:
 
 
 def first_leaf(tree: Any) -> Any:
-    """Give the first leaf of nested tuples, None if there is none before an empty tuple."""
+    """Return the first leaf of nested tuples, None if there is none before an empty tuple."""
     while type(tree) is tuple:
         tree = tree[0] if tree else None
     return tree

@@ -51,7 +51,7 @@ def plain_data(value: Any, plan: Data, device: torch.device) -> Plain | None:
 
 
 def _fits(part: Any, leaf: Leaf, device: torch.device, found: Plain) -> bool:
-    """Tell whether a leaf is a text, or a tensor of rank 0, that stays as it is."""
+    """Return whether a leaf is a text, or a tensor of rank 0, that stays as it is."""
     if not isinstance(part, torch.Tensor):
         return type(part) is str and leaf.type == STR
     found.scalars.append((part, part.dtype))

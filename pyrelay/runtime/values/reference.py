@@ -40,7 +40,7 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
     def of(
         cell: Cell, ty: RefType, numbers: Numbers, device: torch.device, schema: Schema
     ) -> Reference:
-        """Give the reference to a cell of a program, the same one each time."""
+        """Return the reference to a cell of a program, the same one each time."""
         found = cell.reference
         if not isinstance(found, Reference):
             found = Reference(cell)
@@ -71,7 +71,7 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
         self.cell.value = value
 
     def enter(self, parameter: Place, ty: RefType, binder: Binder) -> Cell:
-        """Give the cell to a program that takes it as this parameter. Raises RunError."""
+        """Return the cell to a program that takes it as this parameter. Raises RunError."""
         if self.cell in binder.entered:  # it holds itself
             return self.cell
         binder.entered.add(self.cell)
@@ -89,7 +89,7 @@ class Reference(annotations.Ref):  # pyright: ignore[reportMissingTypeArgument]
 
 
 def ref(value: Any) -> Reference:
-    """Give a new cell that holds a value. A tensor is kept without its history."""
+    """Return a new cell that holds a value. A tensor is kept without its history."""
     return Reference(Cell(_detached(value)))
 
 
@@ -98,7 +98,7 @@ def _detached(value: Any) -> Any:
 
 
 def references(values: Sequence[Any]) -> Iterator[Reference]:
-    """Give the references among values, those inside tuples and other references too."""
+    """Return the references among values, those inside tuples and other references too."""
     pending = list(values)
     seen: set[int] = set()
     while pending:
@@ -114,8 +114,8 @@ def references(values: Sequence[Any]) -> Iterator[Reference]:
 
 
 def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
-    """Give the cells of a call that has ended storage of their own: what the program put into them
-    may be an argument, which is the caller's to change."""
+    """Move the cells of a call that has ended to storage of their own: what the program put into
+    them may be an argument, which is the caller's to change."""
     given = [t for v in host for t in tensors(v)]
     storages = {t.untyped_storage().data_ptr() for t in given} - {0}
     for reference in references(values):

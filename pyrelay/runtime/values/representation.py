@@ -33,15 +33,15 @@ class Tagged:
     """Values are tuples of a tag, the constructor's position among its siblings, and the fields."""
 
     def construct(self, tag: int, fields: Sequence[Any]) -> Any:
-        """Give the value that a constructor makes of its fields."""
+        """Return the value that a constructor makes of its fields."""
         return (tag, *fields)
 
     def tag(self, value: Any) -> int:
-        """Give the tag of the constructor that made a value."""
+        """Return the tag of the constructor that made a value."""
         return value[0]
 
     def fields(self, value: Any) -> tuple[Any, ...]:
-        """Give the fields of a value."""
+        """Return the fields of a value."""
         return value[1:]
 
 
@@ -50,15 +50,15 @@ class Nullable:
     """Values of the prelude's optional: None, or the value itself; the tag 0 is `Some`."""
 
     def construct(self, tag: int, fields: Sequence[Any]) -> Any:
-        """Give None, or the one field."""
+        """Return None, or the one field."""
         return None if tag else some(fields[0])
 
     def tag(self, value: Any) -> int:
-        """Give 1 for None."""
+        """Return 1 for None."""
         return int(value is None)
 
     def fields(self, value: Any) -> tuple[Any, ...]:
-        """Give the value, if there is one."""
+        """Return the value, if there is one."""
         return () if value is None else (some_value(value),)
 
 
@@ -94,7 +94,7 @@ class Instances:
 
     @staticmethod
     def of(classes: Sequence[type], names: Sequence[tuple[str, ...]]) -> Instances:
-        """Give the representation by classes, with the names of their fields in order."""
+        """Return the representation by classes, with the names of their fields in order."""
         return Instances(
             tuple(classes),
             tuple(names),
@@ -104,15 +104,15 @@ class Instances:
         )
 
     def construct(self, tag: int, fields: Sequence[Any]) -> Any:
-        """Give an instance."""
+        """Return an instance."""
         return self.makers[tag](*fields)
 
     def tag(self, value: Any) -> int:
-        """Give the position of the value's class."""
+        """Return the position of the value's class."""
         return self.tags[type(value)]
 
     def fields(self, value: Any) -> tuple[Any, ...]:
-        """Give the attributes that are fields."""
+        """Return the attributes that are fields."""
         return self.readers[self.tags[type(value)]](value)
 
 
@@ -128,7 +128,8 @@ ITSELF: Final = Itself()
 
 @cache
 def of_prelude() -> Mapping[str, Instances]:
-    """Give the representations of the prelude's data types that have classes; lists are chains."""
+    """Return the representations of the prelude's data types that have classes; lists are
+    chains."""
     found: dict[str, list[type]] = {}
     for cls, constructor in CONSTRUCTORS.items():
         if constructor.adt != LIST:
@@ -140,7 +141,7 @@ def of_prelude() -> Mapping[str, Instances]:
 
 
 def representation(known: Representations, adt: str) -> Representation:
-    """Give the representation of a data type by name."""
+    """Return the representation of a data type by name."""
     if adt == OPTION:
         return NULLABLE
     if names_own_sizes(adt):
@@ -159,7 +160,7 @@ class UserData:
 
     @staticmethod
     def of(types: Mapping[str, DataType]) -> UserData:
-        """Give it of the data types of a program."""
+        """Return it of the data types of a program."""
         made: dict[str, Representation] = {}
         for name, found in types.items():
             classes = [c.cls for c in found.constructors]
@@ -171,7 +172,7 @@ NO_DATA: Final = UserData({}, {})
 
 
 def maker(cls: type, names: Sequence[str]) -> Maker:
-    """Give the function that makes instances of a frozen dataclass from its fields.
+    """Return the function that makes instances of a frozen dataclass from its fields.
 
     The `__init__` of a frozen dataclass sets each field through `object.__setattr__`, which takes
     twice as long as filling a new instance directly. A class without fields has one instance.

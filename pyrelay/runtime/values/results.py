@@ -61,7 +61,7 @@ def converter(
     *,
     joined: bool = False,
 ) -> Converter:
-    """Give the conversion of results of a type; `numbers` says where they are Python's own. Of a
+    """Return the conversion of results of a type; `numbers` says where they are Python's own. Of a
     call that is part of torch's graph floats stay tensors, which gradients can reach."""
     if ty == UNIT:
         return lambda _, __, ___: None
@@ -79,7 +79,7 @@ def converter(
 
 
 def outward(value: Any, ty: Type, numbers: Numbers, device: torch.device, schema: Schema) -> Any:
-    """Give a script a host value that is its own already: what a cell holds."""
+    """Return a script a host value that is its own already: what a cell holds."""
     call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
     return transform(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
 
@@ -100,7 +100,7 @@ class _Call:
     joined: bool = False
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
-        """Give a result in storage of its own."""
+        """Return a result in storage of its own."""
         if id(value) in self.held or id(value) in self.owner.constants:
             return value.clone()
         if not value._is_view() and not self._streams:  # noqa: SLF001  torch has no public name

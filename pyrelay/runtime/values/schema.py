@@ -145,7 +145,7 @@ class Schema:
         self._lists: Final[dict[tuple[Type, Numbers], Elements]] = {}
 
     def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
-        """Give the plan of a type, in whose values numbers are Python's own where it is said."""
+        """Return the plan of a type, in whose values numbers are Python's own where it is said."""
         match ty:
             case TupleType(()):
                 return Leaf(ty, numbers, None)
@@ -170,7 +170,7 @@ class Schema:
         return representation(self._representations, adt)
 
     def cases(self, ty: AdtType, numbers: Numbers) -> dict[type, Case]:
-        """Give the fields of the classes of a data type, at its arguments."""
+        """Return the fields of the classes of a data type, at its arguments."""
         definition, form = self._adts[ty.name], self._form(ty.name)
         assert isinstance(form, Instances)
         known = self._numbers.get(ty.name)
@@ -220,13 +220,13 @@ def _any_size(number: int) -> str:
 
 
 def _lasts(cls: type) -> bool:
-    """Tell whether instances of a class stay as they are made, and allow weak references."""
+    """Return whether instances of a class stay as they are made, and allow weak references."""
     params = getattr(cls, "__dataclass_params__", None)
     return params is not None and params.frozen and cls.__weakrefoffset__ != 0
 
 
 def has_data(plan: Plan) -> bool:
-    """Tell whether a value of the plan may be a list, an instance of a user's class, or None."""
+    """Return whether a value of the plan may be a list, an instance of a user's class, or None."""
     pending = [plan]
     while pending:
         current = pending.pop()
@@ -241,7 +241,7 @@ def has_data(plan: Plan) -> bool:
 
 
 def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
-    """Give a value with its leaves changed; parts in which nothing changed stay the same objects,
+    """Return a value with its leaves changed; parts in which nothing changed stay the same objects,
     and what is shared stays shared."""
     return _transformed(_Transform(change), value, plan)
 
@@ -307,7 +307,7 @@ class _Frame:
         self.made: Final[list[Any]] = []
 
     def finished(self) -> Any:
-        """Give the value of the transformed parts."""
+        """Return the value of the transformed parts."""
         is_fixed = not isinstance(self.plan, Elements) and not isinstance(self.value, list)
         same = is_fixed and all(map(_is_same, self.made, self.parts))
         return self.value if same else self.make(*self.made)
@@ -365,14 +365,14 @@ class _Transform:
 
 
 def _may_be_none(plan: Plan) -> bool:
-    """Tell whether None stands for some value of a type."""
+    """Return whether None stands for some value of a type."""
     return isinstance(plan, Maybe) or plan.type == UNIT
 
 
 def _entered(
     value: Any, plan: Items | Elements
 ) -> tuple[Sequence[Any], Sequence[Plan], Callable[..., Any]]:
-    """Give the parts of a tuple or a list, and what makes it of them. A list has another form
+    """Return the parts of a tuple or a list, and what makes it of them. A list has another form
     outside than inside, so it is always made anew."""
     if isinstance(plan, Items):
         return value, plan.fields, _tuple

@@ -33,7 +33,7 @@ class CallerRaised(BaseException):
 
 
 def as_raised(run: Callable[[Sequence[Any]], T], values: Sequence[Any]) -> T:
-    """Give what `run` gives; an exception of the caller's iterator is raised as it was."""
+    """Return what `run` gives; an exception of the caller's iterator is raised as it was."""
     try:
         return run(values)
     except CallerRaised as raised:
@@ -65,7 +65,7 @@ class Stream:
             raise CallerRaised(error) from None
 
     def is_detached(self, found: torch.Tensor) -> bool:
-        """Tell whether a tensor gets no gradient that would be lost in compiled code."""
+        """Return whether a tensor gets no gradient that would be lost in compiled code."""
         return not (self._has_grad and found.requires_grad)
 
 
@@ -86,7 +86,7 @@ class Elements:
         return self._current is not _END
 
     def element(self, device: torch.device, description: tuple[Any, ...]) -> Any:
-        """Give the element as a host value. Raises ElementError if it is not as described."""
+        """Return the element as a host value. Raises ElementError if it is not as described."""
         ty = _type(description)
         binder = Binder(self._stream.function, device)
         try:

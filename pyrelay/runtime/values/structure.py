@@ -21,7 +21,7 @@ from .representation import maker
 
 
 def tensors(tree: Any) -> list[torch.Tensor]:
-    """Give the tensors of a host value, left to right."""
+    """Return the tensors of a host value, left to right."""
     found: list[torch.Tensor] = []
     pending = [tree]
     while pending:
@@ -34,7 +34,7 @@ def tensors(tree: Any) -> list[torch.Tensor]:
 
 
 def distinct_tensors(trees: Sequence[Any]) -> list[torch.Tensor]:
-    """Give the tensors of host values; what is shared is visited once."""
+    """Return the tensors of host values; what is shared is visited once."""
     found: list[torch.Tensor] = []
     seen: set[int] = set()
     pending = list(reversed(trees))
@@ -51,7 +51,7 @@ def distinct_tensors(trees: Sequence[Any]) -> list[torch.Tensor]:
 
 
 def first_tensor(tree: Any) -> torch.Tensor | None:
-    """Give the first tensor of a host value, None if there is none."""
+    """Return the first tensor of a host value, None if there is none."""
     pending = [tree]
     seen: set[int] = set()  # a value that contains itself is refused later
     while pending:
@@ -66,7 +66,7 @@ def first_tensor(tree: Any) -> torch.Tensor | None:
 
 
 def parts(value: Any) -> Sequence[Any]:
-    """Give the fields of a tuple or of an instance of a dataclass, or the elements of a list;
+    """Return the fields of a tuple or of an instance of a dataclass, or the elements of a list;
     nothing for other values."""
     if isinstance(value, tuple):
         return value
@@ -77,12 +77,12 @@ def parts(value: Any) -> Sequence[Any]:
 
 
 def map_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
-    """Give a host value with its tensors changed, left to right."""
+    """Return a host value with its tensors changed, left to right."""
     return _mapped(tree, change, List.of)
 
 
 def lowered(tree: Any) -> Any:
-    """Give a value as compiled code holds it: lists as chains."""
+    """Return a value as compiled code holds it: lists as chains."""
     return _mapped(tree, lambda tensor: tensor, lambda items: chained(*items))
 
 

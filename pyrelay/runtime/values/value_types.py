@@ -57,7 +57,7 @@ class TypesOfValues:
         self._size: Final = size
 
     def solve(self, given: Typed, wanted: Sequence[str]) -> dict[str, Type]:
-        """Give what type parameters stand for; those are left out that no value tells whole."""
+        """Return what type parameters stand for; those are left out that no value tells whole."""
         return solve(given, wanted, self.fields, self._whole, lambda _: True)
 
     def _whole(self, value: Any) -> Type | None:
@@ -65,7 +65,7 @@ class TypesOfValues:
         return found if is_whole(found) else None
 
     def type(self, value: Any, depth: int = 0) -> Type:
-        """Give the type of a value, a hole for what has none or does not tell it."""
+        """Return the type of a value, a hole for what has none or does not tell it."""
         if is_array(value):
             shape, dtype = shape_and_dtype(value)
             return TensorType(tuple(map(self._size, shape)), dtype) if dtype else UNKNOWN
@@ -86,7 +86,7 @@ class TypesOfValues:
         return SOME_FUNCTION if callable(value) else UNKNOWN
 
     def _element(self, items: Sequence[Any], depth: int) -> Type:
-        """Give the type of the first element that tells it."""
+        """Return the type of the first element that tells it."""
         found: Type = UNKNOWN
         for item in items:
             found = joined(found, self.type(item, depth)) or found
@@ -119,7 +119,7 @@ class TypesOfValues:
 
 
 def definitions_in(adts: Mapping[str, AdtDef], data: UserData) -> Definitions:
-    """Give the data types of a program, and the prelude's, by the classes of their values."""
+    """Return the data types of a program, and the prelude's, by the classes of their values."""
     owners = {
         cls: (adts[name], place)
         for name, form in data.representations.items()
@@ -130,7 +130,7 @@ def definitions_in(adts: Mapping[str, AdtDef], data: UserData) -> Definitions:
 
 
 def of_prelude(cls: type) -> tuple[AdtDef, int] | None:
-    """Give the prelude's data type that a class belongs to, and the place of its constructor."""
+    """Return the prelude's data type that a class belongs to, and the place of its constructor."""
     known = CONSTRUCTORS.get(cls)
     if known is None:
         return None
@@ -139,13 +139,13 @@ def of_prelude(cls: type) -> tuple[AdtDef, int] | None:
 
 
 def is_whole(ty: Type) -> bool:
-    """Tell whether nothing in a type is a hole."""
+    """Return whether nothing in a type is a hole."""
     is_told = not any(isinstance(part, TypeHole) for part in subtypes(ty))
     return is_told and UNKNOWN_DIM not in dims(ty)
 
 
 def joined(left: Type, right: Type) -> Type | None:
-    """Give the type that values of two types have together, None if there is none. Nothing and a
+    """Return the type that values of two types have together, None if there is none. Nothing and a
     value are an optional."""
     match left, right:
         case (TypeHole(), other) | (other, TypeHole()):
@@ -187,7 +187,7 @@ def _joined_argument(left: Type | Dim, right: Type | Dim) -> Type | Dim | None:
 def _all_joined(
     left: Sequence[Part], right: Sequence[Part], join: Callable[[Part, Part], Part | None]
 ) -> tuple[Part, ...] | None:
-    """Give what parts are together in pairs, None if one pair is nothing."""
+    """Return what parts are together in pairs, None if one pair is nothing."""
     found = [join(a, b) for a, b in zip(left, right, strict=True)]
     known = tuple(f for f in found if f is not None)
     return known if len(known) == len(found) else None

@@ -27,7 +27,7 @@ class Cell:
         self._shadows: dict[Cell, Cell] | None = None
 
     def shadow_of(self, cell: Cell, zero: Any) -> Cell:
-        """Give the shadow of a cell in the run of a backward function that this cell stands for;
+        """Return the shadow of a cell in the run of a backward function that this cell stands for;
         it holds `zero` when it is first asked for."""
         if self._shadows is None:
             self._shadows = {}
@@ -54,7 +54,8 @@ Path: TypeAlias = tuple[tuple[Reach, int], ...]
 
 @lru_cache(maxsize=4096)
 def size_paths(ty: Type) -> tuple[tuple[Dim, Path], ...]:
-    """Give the dims that a value of the type shows, each with the path to its first occurrence."""
+    """Return the dims that a value of the type shows, each with the path to its first
+    occurrence."""
     found: dict[Dim, Path] = {}
     for dim, path in _sizes(ty):
         if dim.constant is None:
@@ -82,7 +83,7 @@ def _sizes(ty: Type) -> Iterator[tuple[Dim, Path]]:
 
 
 def follow(value: Any, path: Path) -> int:
-    """Give the size that a path leads to."""
+    """Return the size that a path leads to."""
     for step, index in path:
         match step:
             case Reach.FIELD:
@@ -95,7 +96,7 @@ def follow(value: Any, path: Path) -> int:
 
 
 def cells_of(tree: Any) -> list[Cell]:
-    """Give the cells in nested tuples, left to right."""
+    """Return the cells in nested tuples, left to right."""
     found: list[Cell] = []
     pending = [tree]
     while pending:

@@ -10,8 +10,8 @@ from ...translate.data.unions import is_data_class
 
 
 def value_text(value: Any) -> str:
-    """Give a value as text, like `repr`: data with the names of its fields, tuples, lists. Classes
-    that write themselves keep their own way."""
+    """Return a value as text, like `repr`: data with the names of its fields, tuples, lists.
+    Classes that write themselves keep their own way."""
     found: list[str] = []
     pending: list[tuple[bool, Any]] = [(False, value)]
     while pending:
@@ -28,7 +28,7 @@ def value_text(value: Any) -> str:
 
 
 def _opened(value: Any) -> list[tuple[bool, Any]] | None:
-    """Give the texts and parts that a value is written with; None for one without parts."""
+    """Return the texts and parts that a value is written with; None for one without parts."""
     cls = type(value)
     if is_data_class(cls) and vars(cls).get("__dataclass_params__") and _is_generated(cls):
         named = [(f"{f.name}=", getattr(value, f.name)) for f in fields(cls) if f.repr]
@@ -51,6 +51,6 @@ def _list(start: str, named: list[tuple[str, Any]], end: str) -> list[tuple[bool
 
 
 def _is_generated(cls: Any) -> bool:
-    """Tell whether the class shows itself as dataclasses do."""
+    """Return whether the class shows itself as dataclasses do."""
     own = vars(cls).get("__repr__")
     return own is not None and getattr(own, "__wrapped__", None) is not None

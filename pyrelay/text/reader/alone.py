@@ -13,7 +13,7 @@ NAME: Final = "main"
 
 
 def as_module(tree: Syntax) -> Syntax:
-    """Give the tree of the module that the tree of an expression stands for."""
+    """Return the tree of the module that the tree of an expression stands for."""
     pragmas = [t for t in trees_of(tree) if t.data == "pragma"]
     *free, block = trees_of(tree)[len(pragmas) :]
     value = tree_of(block.children[-1])

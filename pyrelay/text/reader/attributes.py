@@ -34,7 +34,7 @@ class AttributeReader:
         self._body: Final = body
 
     def read(self, trees: list[Syntax]) -> Steps[dict[str, Any]]:
-        """Give attributes by name."""
+        """Return attributes by name."""
         found: dict[str, Any] = {}
         first: dict[str, Token] = {}
         for tree in trees:

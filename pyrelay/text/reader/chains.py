@@ -45,7 +45,7 @@ class ChainReader:
         self._finish: Final = finish
 
     def read(self, tree: Syntax) -> Steps[Expr]:
-        """Give the expression of a chain."""
+        """Return the expression of a chain."""
         chain: list[_Operand | Token] = []
         for item in tree.children:
             if isinstance(item, Token):
@@ -75,7 +75,7 @@ class ChainReader:
         return _Operand(made, span)
 
     def _negative_number(self, minus: _Operand | Token, tree: Syntax) -> _Operand:
-        """Give a number with its sign, which its dtype depends on."""
+        """Return a number with its sign, which its dtype depends on."""
         assert isinstance(minus, Token)
         value, ty = read_literals.number(self._place, word_of(tree), negative=True)
         written = tree.children[-1]
@@ -93,7 +93,7 @@ class ChainReader:
 
 
 def _ends_in_minus(chain: list[_Operand | Token]) -> bool:
-    """Tell whether the last sign of a chain belongs to what follows it."""
+    """Return whether the last sign of a chain belongs to what follows it."""
     if not chain or not isinstance(chain[-1], Token) or chain[-1].type != "MINUS":
         return False
     return len(chain) == 1 or isinstance(chain[-2], Token)

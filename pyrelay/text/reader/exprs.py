@@ -106,7 +106,7 @@ class ExprReader:
     # Functions
 
     def signature(self, tree: Syntax) -> Signature:
-        """Give the signature of a function."""
+        """Return the signature of a function."""
         generics, params, result, where = tree.children
         type_params = self._types.params(None if generics is None else tree_of(generics))
         with self._types.scope.inside(type_params):
@@ -118,7 +118,7 @@ class ExprReader:
             return Signature(type_params, found, ty, tuple(map(self._assumption, equations)))
 
     def function(self, signature: Signature, body: Syntax, span: Span, name: str) -> Steps[Expr]:
-        """Give a function around its body."""
+        """Return a function around its body."""
         with self._types.scope.inside(signature.type_params):
             self.bind(signature.params)
             inside = yield self._body(body, signature.result if self._typed else None)
@@ -135,7 +135,7 @@ class ExprReader:
         return self._made(made, None)
 
     def binder(self, tree: Syntax) -> Var:
-        """Give the variable of a parameter or binding, not yet in scope."""
+        """Return the variable of a parameter or binding, not yet in scope."""
         name, written, ty = tree.children
         assert isinstance(name, Token)
         return self._make_var(name, written, ty)
@@ -180,7 +180,7 @@ class ExprReader:
         return self.block(tree_of(tree.children[0]), expected)
 
     def block(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
-        """Give a chain of let blocks and the expression under them."""
+        """Return a chain of let blocks and the expression under them."""
         *items, result = trees_of(tree)
         groups = Groups()
         self._nodes.blocks.append(groups)
@@ -199,7 +199,7 @@ class ExprReader:
         return expr
 
     def _item(self, item: Syntax) -> Steps[tuple[Flavour, list[Binding]]]:
-        """Give the bindings of one item of a block, and bring them into scope."""
+        """Return the bindings of one item of a block, and bring them into scope."""
         if item.data == "statement":
             value = yield self.expr(tree_of(item.children[0]), None)
             var = Var("_", value.ty if self._typed else None, span=value.span)
@@ -224,7 +224,7 @@ class ExprReader:
         return (Flavour.PURE if item.data == "let" else Flavour.IMPURE), [Binding(var, value)]
 
     def _graph(self, item: Syntax) -> Steps[Binding]:
-        """Give the binding of `%0 = value`, a name that Relay's printer made up."""
+        """Return the binding of `%0 = value`, a name that Relay's printer made up."""
         word, value_tree = item.children
         assert isinstance(word, Token)
         value = yield self.expr(tree_of(value_tree), None)
@@ -246,7 +246,7 @@ class ExprReader:
         return var
 
     def _let_function(self, binder: Syntax, tree: Syntax) -> Steps[tuple[Flavour, list[Binding]]]:
-        """Give the binding of a function that may call itself."""
+        """Return the binding of a function that may call itself."""
         var = self.binder(binder)
         self.bind((var,))
         value = yield self._named_function(
@@ -281,7 +281,7 @@ class ExprReader:
     # Expressions
 
     def expr(self, tree: Syntax, expected: Type | None) -> Steps[Expr]:
-        """Give an expression."""
+        """Return an expression."""
         while tree.data == "group":
             tree = tree_of(tree.children[0])
         leaf = self._leaf(tree, expected)
@@ -290,7 +290,7 @@ class ExprReader:
         return (yield self._rules[tree.data](tree, expected))
 
     def _leaf(self, tree: Syntax, expected: Type | None) -> Expr | None:
-        """Give an expression that has no expressions inside, or None if it has."""
+        """Return an expression that has no expressions inside, or None if it has."""
         match tree.data:
             case "variable":
                 name = self._place.name(word_of(tree))
@@ -343,7 +343,7 @@ class ExprReader:
         return found[-1]
 
     def _made(self, node: Made, expected: Type | None) -> Made:
-        """Give a node with the type that its surroundings or its parts imply, in a typed text."""
+        """Return a node with the type that its surroundings or its parts imply, in a typed text."""
         if not self._typed:
             return node
         alone = expected is None or isinstance(node, KNOWN_ALONE)

@@ -21,7 +21,7 @@ from .types import TypeReader
 
 
 def number(place: Place, token: Token, *, negative: bool) -> tuple[int | float, Type | None]:
-    """Give the value and the type that a number's digits and suffix say."""
+    """Return the value and the type that a number's digits and suffix say."""
     value, suffix = read_number(token)
     value = -value if negative else value
     if not place.dialect.weak_numbers:
@@ -39,7 +39,7 @@ def number(place: Place, token: Token, *, negative: bool) -> tuple[int | float, 
 def _at_dtype(
     place: Place, token: Token, value: float, dtype: DType
 ) -> tuple[int | float, TensorType]:
-    """Give a number of a dtype. A float may have more digits, or be larger, than fits."""
+    """Return a number of a dtype. A float may have more digits, or be larger, than fits."""
     try:
         found = float(value) if dtype.kind is DTypeKind.FLOAT else value
     except OverflowError:
@@ -51,7 +51,7 @@ def _at_dtype(
 
 
 def weak(place: Place, token: Token, *, negative: bool) -> int | float:
-    """Give the value of a number whose dtype does not count: no suffix in our own text."""
+    """Return the value of a number whose dtype does not count: no suffix in our own text."""
     value, ty = number(place, token, negative=negative)
     if ty is not None and place.dialect.weak_numbers:
         raise CheckError(BadLiteral(place.of(token), str(token), "no suffix can stand here"))
@@ -61,7 +61,8 @@ def weak(place: Place, token: Token, *, negative: bool) -> int | float:
 def _strict(
     place: Place, token: Token, value: float, suffix: str
 ) -> tuple[int | float, TensorType]:
-    """Give a number of a language whose numbers have a dtype of their own, which they must fit."""
+    """Return a number of a language whose numbers have a dtype of their own, which they must
+    fit."""
     if not suffix and isinstance(value, float):
         why = f"a fraction has a suffix: `{token}f` is a float32"
         raise CheckError(BadLiteral(place.of(token), str(token), why))
@@ -77,7 +78,7 @@ def _strict(
 
 
 def _fits(value: float, dtype: DType) -> bool:
-    """Tell whether a number is of the dtype's kind and in its range."""
+    """Return whether a number is of the dtype's kind and in its range."""
     if isinstance(value, float):
         largest = LARGEST.get(dtype)
         return largest is not None and (math.isinf(value) or not abs(value) > largest)
@@ -99,12 +100,12 @@ LARGEST: Final = {
 
 
 def metadata(place: Place, tree: Syntax) -> TensorData:
-    """Give the constant that `meta[relay.Constant][0]` stands for."""
+    """Return the constant that `meta[relay.Constant][0]` stands for."""
     return place.from_metadata(tree, Metadata.constant)
 
 
 def tensor(place: Place, types: TypeReader, tree: Syntax) -> tuple[TensorData, Type]:
-    """Give the data and the type of a constant tensor."""
+    """Return the data and the type of a constant tensor."""
     shape_term, dtype_term, content, _ = tree.children
     assert isinstance(shape_term, Tree)
     assert isinstance(dtype_term, Tree)

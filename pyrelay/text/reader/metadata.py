@@ -45,7 +45,7 @@ class Metadata:
         self._document: Mapping[str, Any] | None = None
 
     def constant(self, key: str, number: int) -> TensorData:
-        """Give the elements of constant `number`."""
+        """Return the elements of constant `number`."""
         if key != "relay.Constant":
             raise Unreadable(f"it is a {key}, and only constants are read")
         node = self._node(key, number)
@@ -56,7 +56,7 @@ class Metadata:
             raise Unreadable(f"the array is damaged ({error})") from error
 
     def integer(self, key: str, number: int) -> int:
-        """Give the value of integer `number`."""
+        """Return the value of integer `number`."""
         node = self._node(key, number)
         try:
             return int(node["attrs"]["value"])
@@ -64,7 +64,7 @@ class Metadata:
             raise Unreadable(f"it is a {key}, not an integer") from error
 
     def name(self, key: str, number: int) -> str | None:
-        """Give the name of size variable `number`; None where the node is no variable."""
+        """Return the name of size variable `number`; None where the node is no variable."""
         found = self._node(key, number).get("attrs", {})
         name = found.get("name", found.get("name_hint"))
         if isinstance(name, str) and name.isdigit():  # the number of a string node
@@ -105,7 +105,7 @@ class Metadata:
 
 
 def _array(saved: bytes) -> TensorData:
-    """Give the elements of a saved array. Raises ValueError or struct.error if it is none."""
+    """Return the elements of a saved array. Raises ValueError or struct.error if it is none."""
     magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack_from(saved)
     if magic != _MAGIC:
         raise ValueError("it does not start as one")

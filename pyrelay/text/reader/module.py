@@ -51,7 +51,7 @@ class Text:
 
 
 def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
-    """Give the module of a parsed text. Raises CheckError."""
+    """Return the module of a parsed text. Raises CheckError."""
     tree, library = text.tree, text.library.module
     header = _header(tree, text.place, sources)
     place = replace(text.place, sources=header.sources)
@@ -79,7 +79,7 @@ def read_module(text: Text, sources: Mapping[str, SourceFile]) -> Module:
 
 
 def read_expr(text: Text) -> Expr:
-    """Give the expression of a parsed text. Raises CheckError."""
+    """Return the expression of a parsed text. Raises CheckError."""
     types = TypeReader(text.place, TypeScope({}), closed=False)
     words = Vocabulary(text.place, text.operators, {}, None, None)
     reader = ExprReader(words, types, Implied({}, {}), typed=False)
@@ -114,7 +114,7 @@ def _header(tree: Syntax, place: Place, known: Mapping[str, SourceFile]) -> _Hea
 
 
 def _by_name(place: Place, tree: Syntax, rule: str, what: str) -> dict[str, Syntax]:
-    """Give the definitions of one kind by name. Raises CheckError for a repeated name."""
+    """Return the definitions of one kind by name. Raises CheckError for a repeated name."""
     found: dict[str, Syntax] = {}
     for definition in tree.children:
         if not isinstance(definition, Tree) or definition.data != rule:
@@ -129,7 +129,7 @@ def _by_name(place: Place, tree: Syntax, rule: str, what: str) -> dict[str, Synt
 
 
 def _arity(tree: Syntax) -> int:
-    """Give the number of type parameters of a data type."""
+    """Return the number of type parameters of a data type."""
     _, _, generics, *_ = tree.children
     return len(list(trees_of(generics))) if isinstance(generics, Tree) else 0
 
@@ -162,7 +162,7 @@ def _constructor(place: Place, types: TypeReader, tree: Syntax) -> ConstructorDe
 
 
 def _head(reader: ExprReader, tree: Syntax) -> Signature:
-    """Give the signature of a global function, which is general in its unknown dims."""
+    """Return the signature of a global function, which is general in its unknown dims."""
     found = reader.signature(tree_of(tree.children[2]))
     annotated = tuple(p.ty for p in found.params if p.ty is not None)
     if not any(dim.has_holes() for ty in annotated for dim in dims(ty)):
@@ -173,7 +173,7 @@ def _head(reader: ExprReader, tree: Syntax) -> Signature:
 
 
 def named_dims(types: tuple[Type, ...]) -> tuple[Type, ...]:
-    """Give types with a name for each unknown dim: `?` in a parameter or in a field."""
+    """Return types with a name for each unknown dim: `?` in a parameter or in a field."""
     taken = {name for ty in types for name in dim_names(ty)}
     names = (f"d{i}" for i in count() if f"d{i}" not in taken)
 
@@ -187,7 +187,8 @@ def named_dims(types: tuple[Type, ...]) -> tuple[Type, ...]:
 
 
 def _owners(own: Mapping[str, AdtDef], library: Mapping[str, AdtDef]) -> dict[str, tuple[str, ...]]:
-    """Give the data types that have a constructor of each name; a text's own hide the library's."""
+    """Return the data types that have a constructor of each name; a text's own hide the
+    library's."""
     found = _owners_in(own)
     return {**_owners_in(library), **found}
 

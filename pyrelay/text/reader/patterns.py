@@ -25,7 +25,7 @@ MakeVar: TypeAlias = "Callable[[Token, Token | None, Syntax | None], Var]"
 
 
 def pattern(words: Vocabulary, tree: Syntax, make_var: MakeVar) -> Pattern:
-    """Give a pattern."""
+    """Return a pattern."""
     place = words.place
     *parts, written = tree.children
     match tree.data:

@@ -35,7 +35,7 @@ class Place:
     metadata: Metadata
 
     def of(self, item: Syntax | Token, written: Any = None) -> Span:
-        """Give the span of a part of the text: the written one, if a span token is given."""
+        """Return the span of a part of the text: the written one, if a span token is given."""
         here = self._of_text(item)
         if written is None:
             return here
@@ -48,7 +48,7 @@ class Place:
         return Span(self.sources[number], int(match[2]), int(match[3]), because)
 
     def name(self, token: Token) -> str:
-        """Give the name that a word stands for, without its `%`, `@` or `'`."""
+        """Return the name that a word stands for, without its `%`, `@` or `'`."""
         word = token[1:] if token.type in {"VAR", "GLOBAL", "TYPE_VARIABLE"} else str(token)
         try:
             return read_name(word)
@@ -56,7 +56,7 @@ class Place:
             raise self._no_escape(token) from error
 
     def string(self, token: Token) -> str:
-        """Give the value of a string literal."""
+        """Return the value of a string literal."""
         if not self.dialect.escapes:
             return str(token)[1:-1]
         try:
@@ -65,7 +65,7 @@ class Place:
             raise self._no_escape(token) from error
 
     def from_metadata(self, tree: Syntax, ask: Callable[[Metadata, str, int], T]) -> T:
-        """Give what `meta[key][number]` stands for."""
+        """Return what `meta[key][number]` stands for."""
         key, number = tree.children[:2]
         try:
             return ask(self.metadata, str(key)[len("meta[") : -1], int(str(number)))
@@ -85,18 +85,18 @@ class Place:
 
 
 def word_of(tree: Syntax) -> Token:
-    """Give the word that a rule starts with."""
+    """Return the word that a rule starts with."""
     word = tree.children[0]
     assert isinstance(word, Token)
     return word
 
 
 def tree_of(child: Syntax | Token | None) -> Syntax:
-    """Give a part of a rule that must be a rule itself."""
+    """Return a part of a rule that must be a rule itself."""
     assert isinstance(child, Tree)
     return child
 
 
 def trees_of(tree: Syntax) -> list[Syntax]:
-    """Give the parts of a rule that are rules themselves."""
+    """Return the parts of a rule that are rules themselves."""
     return [c for c in tree.children if isinstance(c, Tree)]

@@ -24,7 +24,8 @@ _STRENGTH: Final = {
 def fold_chain(
     chain: Sequence[T | Token], join: Callable[[Token, T, T], T], negate: Callable[[Token, T], T]
 ) -> T:
-    """Give the value of a chain; all signs bind to the left, and a leading minus binds tightest."""
+    """Return the value of a chain; all signs bind to the left, and a leading minus binds
+    tightest."""
     operands: list[T] = []
     waiting: list[Token] = []
     minuses: list[Token] = []

@@ -18,7 +18,7 @@ _VISIBLE: Final = re.compile(r"[^\n]")
 
 
 def divided(file: SourceFile) -> tuple[str, int | None]:
-    """Give the program of a text, and where its metadata starts. Raises CheckError."""
+    """Return the program of a text, and where its metadata starts. Raises CheckError."""
     text = file.text
     parts: list[str] = []
     done = 0
@@ -32,7 +32,7 @@ def divided(file: SourceFile) -> tuple[str, int | None]:
 
 
 def _next_word(text: str, start: int) -> re.Match[str] | None:
-    """Give the next comment or metadata header; strings are passed over."""
+    """Return the next comment or metadata header; strings are passed over."""
     while (word := _OUTSIDE.search(text, start)) is not None and word[0].startswith('"'):
         start = word.end()
     return word

@@ -72,7 +72,7 @@ class TypeReader:
         self._closed: Final = closed
 
     def type(self, tree: Syntax) -> Type:
-        """Give the type that a term is."""
+        """Return the type that a term is."""
         match tree.data:
             case "term_name":
                 return self._named(tree)
@@ -94,7 +94,7 @@ class TypeReader:
                 return self.fail(tree, "a type")
 
     def dim(self, tree: Syntax) -> Dim:
-        """Give the dim that a term is."""
+        """Return the dim that a term is."""
         match tree.data:
             case "term_name":
                 return Dim.of(self._place.name(word_of(tree)))
@@ -121,7 +121,7 @@ class TypeReader:
                 return self.fail(tree, "a dim")
 
     def argument(self, tree: Syntax) -> Type | Dim:
-        """Give the type or dim that a type argument is."""
+        """Return the type or dim that a type argument is."""
         match tree.data:
             case "term_name":
                 return self._argument_name(tree)
@@ -135,13 +135,13 @@ class TypeReader:
                 return self.type(tree)
 
     def shape(self, tree: Syntax) -> tuple[Dim, ...]:
-        """Give the shape that a term is."""
+        """Return the shape that a term is."""
         if tree.data not in {"term_tuple", "term_group"}:
             self.fail(tree, "a shape such as `(N, 10)`")
         return tuple(self.dim(t) for t in trees_of(tree))
 
     def dtype(self, tree: Syntax) -> AnyDType:
-        """Give the dtype that a term is."""
+        """Return the dtype that a term is."""
         word = word_of(tree) if tree.data in {"term_name", "hole"} else ""
         known = self._place.dialect.dtypes
         if word in known:
@@ -154,7 +154,7 @@ class TypeReader:
         return self.fail(tree, "a dtype" if near is None else f"a dtype; did you mean `{near}`?")
 
     def params(self, tree: Syntax | None) -> tuple[TypeParam, ...]:
-        """Give the type parameters in brackets."""
+        """Return the type parameters in brackets."""
         found: list[TypeParam] = []
         for generic in () if tree is None else trees_of(tree):
             name, kind = generic.children
@@ -170,7 +170,7 @@ class TypeReader:
         return Dim.of(name or self._place.from_metadata(tree, Metadata.integer))
 
     def whole(self, tree: Syntax) -> int:
-        """Give the integer that a number without suffix is."""
+        """Return the integer that a number without suffix is."""
         word = word_of(tree)
         number, suffix = read_number(word)
         if suffix or isinstance(number, float):
@@ -194,7 +194,7 @@ class TypeReader:
         return self._adt(word, ())
 
     def _is_defined(self, name: str) -> bool:
-        """Tell whether a text uses the name of a dtype, such as Relay's `float`, for a type."""
+        """Return whether a text uses the name of a dtype, such as Relay's `float`, for a type."""
         defined = self.scope.kind(name) is not None or name in self.scope.adts
         return defined and name not in DTYPES
 

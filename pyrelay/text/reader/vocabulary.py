@@ -62,7 +62,7 @@ class Vocabulary:
     globals: Collection[str] | None
 
     def global_var(self, token: Token, span: Span) -> GlobalVar:
-        """Give the mention of a global function. Raises CheckError if there is none."""
+        """Return the mention of a global function. Raises CheckError if there is none."""
         name = self.place.name(token)
         if self.globals is not None and name not in self.globals:
             near = nearest(name, self.globals, "@")
@@ -70,13 +70,13 @@ class Vocabulary:
         return GlobalVar(name, span=span)
 
     def operator(self, name: str, token: Token) -> Op | Imported:
-        """Give the operator that an infix sign stands for."""
+        """Return the operator that an infix sign stands for."""
         if name in self.operators:
             return self.operators[name]
         raise CheckError(UnknownOperator(self.place.of(token), name))
 
     def callee(self, token: Token, span: Span) -> Op | Imported | Constructor:
-        """Give the operator or constructor of a name that is called."""
+        """Return the operator or constructor of a name that is called."""
         name = self.place.name(token)
         if self.is_relay and name in UNSUPPORTED and name not in self.owners:
             where = self.place.of(token)
@@ -89,7 +89,7 @@ class Vocabulary:
         raise CheckError(UnknownOperator(self.place.of(token), name, near))
 
     def value(self, token: Token, span: Span) -> Constructor | Call | Function:
-        """Give what a name alone is: a constructor; in Relay's text also the value that it makes
+        """Return what a name alone is: a constructor; in Relay's text also the value that it makes
         of nothing, or an operator as a function."""
         found = self.callee(token, span)
         match found:
@@ -121,7 +121,7 @@ class Vocabulary:
     def applied(
         self, op: Imported, args: Sequence[Expr], attrs: Mapping[str, Any], span: Span
     ) -> Expr:
-        """Give what a call of an operator of Relay means. Raises CheckError."""
+        """Return what a call of an operator of Relay means. Raises CheckError."""
         try:
             said = {name: value for name, value in attrs.items() if name != "attrs_type_key"}
             return op.call(args, said, span)
@@ -134,7 +134,7 @@ class Vocabulary:
             raise CheckError(problem) from None
 
     def constructor(self, token: Token, span: Span) -> Constructor:
-        """Give the constructor of a name that no data type is named with."""
+        """Return the constructor of a name that no data type is named with."""
         name = self.place.name(token)
         owners = self.owners.get(name, ())
         match owners:
@@ -147,7 +147,7 @@ class Vocabulary:
                 raise CheckError(AmbiguousConstructor(self.place.of(token), name, owners))
 
     def qualified(self, adt: Token, name: Token, span: Span) -> Constructor:
-        """Give the constructor of a data type."""
+        """Return the constructor of a data type."""
         owner, own = self.place.name(adt), self.place.name(name)
         if self.adts is not None:
             known = [c.name for c in self.adts[owner].constructors] if owner in self.adts else []
@@ -167,7 +167,7 @@ class Vocabulary:
             raise CheckError(BadCall(place[0] if place else call.span, message, "@f(%x)"))
 
     def finished(self, call: Call, *, typed: bool) -> Call:
-        """Give an operator call with omitted operands as units and, in a typed text, with all
+        """Return an operator call with omitted operands as units and, in a typed text, with all
         attributes. Raises CheckError where the signature does not allow the call."""
         op = call.callee
         assert isinstance(op, Op)
@@ -189,12 +189,12 @@ class Vocabulary:
 
 
 def omitted(span: Span, *, typed: bool) -> Expr:
-    """Give what stands for an operand that a text leaves out."""
+    """Return what stands for an operand that a text leaves out."""
     return Tuple((), UNIT if typed else None, span=span)
 
 
 def wrong_attribute(call: Call, op: Op, wrong: WrongAttribute) -> BadCall:
-    """Give the problem of an attribute, where it stands in the call if it does."""
+    """Return the problem of an attribute, where it stands in the call if it does."""
     found = argument_place(wrong.name, call.span)
     if found is None:
         place = call.span
@@ -205,7 +205,7 @@ def wrong_attribute(call: Call, op: Op, wrong: WrongAttribute) -> BadCall:
 
 
 def signature_text(op: Op) -> str:
-    """Give the signature of an operator as it is called in text."""
+    """Return the signature of an operator as it is called in text."""
     parts: list[str] = []
     for param in op.params:
         if param.default is Missing.REQUIRED:

@@ -40,7 +40,7 @@ class Callee:
 def match_arguments(
     cx: Context, call: ast.Call, callee: Callee, positional: Sequence[ast.expr] | None = None
 ) -> dict[str, ast.expr] | None:
-    """Give the argument of each parameter that has one, in the order they are written; None when
+    """Return the argument of each parameter that has one, in the order they are written; None when
     the call does not fit, which is reported. A missing argument is not looked at."""
     args = call.args if positional is None else positional
     free = [s for s in callee.slots[callee.received :] if not s.keyword_only]
@@ -64,7 +64,7 @@ def match_arguments(
 
 
 def require(cx: Context, call: ast.Call, callee: Callee, found: Mapping[str, object]) -> bool:
-    """Tell whether all required parameters have an argument; the first that has none is
+    """Return whether all required parameters have an argument; the first that has none is
     reported."""
     for slot in callee.slots[callee.received :]:
         if slot.required and slot.name not in found:
@@ -101,7 +101,7 @@ def _wrong(
 def in_order(
     written: Mapping[str, Expr], names: Sequence[str], build: Callable[[Mapping[str, Expr]], Expr]
 ) -> Expr:
-    """Give a call built from its arguments by name, evaluated in the order they are written."""
+    """Return a call built from its arguments by name, evaluated in the order they are written."""
     wanted = [n for n in names if n in written]
     moved = [n for n in written if not is_atom(written[n])]
     if [n for n in wanted if n in moved] == moved:

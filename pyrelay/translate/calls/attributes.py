@@ -27,7 +27,7 @@ from ..source.definition import meaning
 
 
 def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) -> Steps[Any]:
-    """Give a static argument in its normal form; what only the running program knows stays an
+    """Return a static argument in its normal form; what only the running program knows stays an
     expression, of which inference reads the size."""
     if param in next_element.params:
         return _element(cx, node)
@@ -51,7 +51,7 @@ def attribute_value(cx: Context, node: ast.expr, param: Param, operator: str) ->
 
 
 def _dtype_of_python(cx: Context, node: ast.expr, kind: type) -> Any:
-    """Give the dtype that torch takes a class of Python for; `float` is refused, since it is
+    """Return the dtype that torch takes a class of Python for; `float` is refused, since it is
     float32 in annotations here and float64 in torch."""
     if kind is not float:
         return bool_ if kind is bool else int64
@@ -61,7 +61,7 @@ def _dtype_of_python(cx: Context, node: ast.expr, kind: type) -> Any:
 
 
 def _element(cx: Context, node: ast.expr) -> Any:
-    """Give what an iterator gives, which is written as in `Iterable[...]`."""
+    """Return what an iterator gives, which is written as in `Iterable[...]`."""
     span = cx.span(node)
     found = cx.annotations.read(node, span)
     if found is None:
@@ -105,7 +105,7 @@ def _has_expr(value: Any) -> bool:
 
 
 def optimizer_named(cx: Context, node: ast.expr) -> OptimizerUse | None:
-    """Give the optimiser that a name stands for; None when it is none, which is reported."""
+    """Return the optimiser that a name stands for; None when it is none, which is reported."""
     known = static_value(cx, node)
     value = None if known is None else known.value
     span = cx.span(node)
@@ -137,7 +137,7 @@ def _no_optimizer(value: Any, known: bool) -> tuple[str, str]:
 
 
 def static_argument(cx: Context, node: ast.expr, what: str, wanted: str) -> Any:
-    """Give an argument that must be known before running; None when it is not, which is
+    """Return an argument that must be known before running; None when it is not, which is
     reported."""
     known = static_value(cx, node)
     if known is None or not known.exact or not is_data(known.value):

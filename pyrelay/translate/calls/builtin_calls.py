@@ -43,7 +43,7 @@ def _exactly(cx: Context, node: ast.Call, name: str, low: int, high: int) -> boo
 
 
 def _is_made(cx: Context, node: ast.expr) -> bool:
-    """Tell whether an argument is a generator expression or a call such as `enumerate(xs)`, which
+    """Return whether an argument is a generator expression or a call such as `enumerate(xs)`, which
     Python iterates over and which is no value otherwise."""
     known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
     is_call = known is not None and any(known.value is f for f in IN_LOOPS)
@@ -51,7 +51,7 @@ def _is_made(cx: Context, node: ast.expr) -> bool:
 
 
 def _of_several(name: Extreme, pairwise: Op, reduction: Op) -> Handler:
-    """Give the handler of `min` or `max`: of several values, or of one tensor."""
+    """Return the handler of `min` or `max`: of several values, or of one tensor."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
@@ -130,7 +130,7 @@ def _round(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def _to_integer(op: Op) -> Handler:
-    """Give the handler of `math.floor` or `math.ceil`, whose results are integers."""
+    """Return the handler of `math.floor` or `math.ceil`, whose results are integers."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)
@@ -143,7 +143,7 @@ def _to_integer(op: Op) -> Handler:
 
 
 def _number(op: Op) -> Handler:
-    """Give the handler of `float` or `int`: of a number, or of a text that is known to be one."""
+    """Return the handler of `float` or `int`: of a number, or of a text that is known to be one."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         given = static_value(cx, node.args[0]) if len(node.args) == 1 else None
@@ -205,7 +205,7 @@ def _shown(cx: Context, node: ast.expr) -> Steps[Expr]:
 
 
 def _as_text(conversion: str) -> Handler:
-    """Give the handler of `str` or `repr`."""
+    """Return the handler of `str` or `repr`."""
 
     def handle(cx: Context, node: ast.Call) -> Steps[Expr]:
         span = cx.span(node)

@@ -188,7 +188,7 @@ def _ref(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def _const(cx: Context, node: ast.Call, function: Callable[[Any], Any]) -> Expr:
-    """Give a captured tensor or array as a constant; the namespace's own function reads it."""
+    """Return a captured tensor or array as a constant; the namespace's own function reads it."""
     known = static_value(cx, node.args[0]) if len(node.args) == 1 else None
     if known is None:
         instead = "write `relay.const(table)` with a captured tensor or array, by name"
@@ -261,7 +261,7 @@ def _not_compiled(cx: Context, node: ast.Call, function: Any) -> Expr:
 
 
 def _instead_of(function: FunctionType) -> str:
-    """Give what to write instead of a call of a function that is not compiled."""
+    """Return what to write instead of a call of a function that is not compiled."""
     if function is dataclasses.replace:
         return "make a new value, with the other fields as they are: `P(x=2.0, y=p.y)`"
     if function.__module__.split(".")[0] in sys.stdlib_module_names:
@@ -414,7 +414,7 @@ def _size(cx: Context, node: ast.Call, function: ast.Attribute) -> Steps[Expr]:
 
 
 def unknown_method(cx: Context, node: ast.Attribute) -> UnknownAttribute:
-    """Give the mistake of a method or attribute that tensors do not have."""
+    """Return the mistake of a method or attribute that tensors do not have."""
     name, instead = node.attr, None
     if name in OF_CONTAINERS:
         return UnknownAttribute(cx.span(node), "compiled code", name, None, OF_CONTAINERS[name])

@@ -54,7 +54,7 @@ def definition_call(
 def _type_arguments(
     cx: Context, node: ast.Subscript, definition: Definition, signature: Signature
 ) -> tuple[Type | Dim, ...]:
-    """Give the sizes and types in `f[...]`; none when they do not fit, which is reported."""
+    """Return the sizes and types in `f[...]`; none when they do not fit, which is reported."""
     nodes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     found = [cx.annotations.read_argument(n, cx.span(n)) for n in nodes]
     args = tuple(a for a in found if a is not None)
@@ -130,7 +130,7 @@ def _apply(
 def static_arguments(
     cx: Context, bound: Mapping[str, ast.expr], definition: Definition, signature: Signature
 ) -> dict[str, Any]:
-    """Give the static arguments of a call that are written."""
+    """Return the static arguments of a call that are written."""
     found: dict[str, Any] = {}
     for parameter in signature.statics:
         if parameter.name in bound and parameter.static is OptimizerUse:
@@ -151,7 +151,7 @@ def annotated_definition(
 
 
 def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
-    """Give the parts of an explicit model: the parameters read from its cell, and its state."""
+    """Return the parts of an explicit model: the parameters read from its cell, and its state."""
     params: Expr = RefRead(model_field(cx, name, 0, span), span=span)
     if use.optimizer is not None:
         params = field_of(params, 0, span)
@@ -159,7 +159,7 @@ def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelPa
 
 
 def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
-    """Give a field of an explicit model: 0 is its cell, 1 its state."""
+    """Return a field of an explicit model: 0 is its cell, 1 its state."""
     entry = cx.local(name, span)
     assert entry is not None
     assert entry.atom is not None, "a model is always a variable"

@@ -106,7 +106,7 @@ def _function(cx: Context, node: ast.expr, given: Sequence[ast.expr]) -> Steps[E
 
 
 def _by_name(cx: Context, definition: Definition, given: Sequence[ast.expr]) -> dict[str, ast.expr]:
-    """Give arguments that are written by position by the names of a function's parameters."""
+    """Return arguments that are written by position by the names of a function's parameters."""
     values = cx.program.signature(definition).values
     return {p.name: node for p, node in zip(values, given, strict=False)}
 
@@ -127,7 +127,7 @@ def _flag(cx: Context, node: ast.expr | None) -> bool:
 
 
 def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
-    """Give the parameter names of what is differentiated, None when they cannot be told."""
+    """Return the parameter names of what is differentiated, None when they cannot be told."""
     if isinstance(node, ast.Lambda):
         return tuple(a.arg for a in node.args.args)
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
@@ -143,7 +143,7 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
 
 
 def _is_pure(cx: Context, node: ast.expr) -> bool:
-    """Tell whether an expression is what `relay.with_params` gives."""
+    """Return whether an expression is what `relay.with_params` gives."""
     if isinstance(node, ast.Call):
         known = static_value(cx, node.func)
         return known is not None and meaning(known.value) is Intrinsic.WITH_PARAMS
@@ -153,7 +153,7 @@ def _is_pure(cx: Context, node: ast.expr) -> bool:
 
 
 def _wrt(cx: Context, bound: dict[str, ast.expr]) -> tuple[tuple[int, ...] | None, bool]:
-    """Give the indices of the parameters to differentiate in, and whether one is named bare."""
+    """Return the indices of the parameters to differentiate in, and whether one is named bare."""
     node = bound.get("wrt")
     wanted = None if node is None else static_argument(cx, node, "`wrt`", '`wrt="x"`')
     if node is None or wanted is None:
@@ -307,7 +307,7 @@ def operands(
 
 
 def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | None:
-    """Give the mistake of a function that updates the very model in which it is differentiated:
+    """Return the mistake of a function that updates the very model in which it is differentiated:
     the gradient is that of the parameters it starts with, and what it updates is the model."""
     models = {n.id for n in ast.walk(bound["model"]) if isinstance(n, ast.Name)}
     known = static_value(cx, bound["f"])
@@ -337,7 +337,7 @@ def _update_inside(cx: Context, bound: dict[str, ast.expr]) -> Unsupported | Non
 
 
 def _apart(cx: Context, node: ast.Call, arguments: Sequence[ast.expr], rule: Rule) -> Unsupported:
-    """Give the mistake of arguments that are written one by one instead of as a tuple."""
+    """Return the mistake of arguments that are written one by one instead of as a tuple."""
     first, last = cx.span(arguments[0]), cx.span(arguments[-1])
     model, function = (ast.unparse(a) for a in node.args[:2])
     given = ", ".join(ast.unparse(a) for a in arguments)
@@ -383,7 +383,7 @@ def supplied(
 
 
 def with_models(cx: Context, models: Sequence[ModelParts], make: Callable[[], T]) -> T:
-    """Give what `make` gives where mentions of the models mean these instances."""
+    """Return what `make` gives where mentions of the models mean these instances."""
     before, own = dict(cx.implicit), cx.own
     cx.implicit.update((m.instance.definition, m) for m in models)
     if own is not None and any(m.instance.definition is own.instance.definition for m in models):

@@ -35,7 +35,7 @@ def library_call(cx: Context, node: ast.Call, value: LibraryValue) -> Steps[Expr
 
 
 def library_mention(value: LibraryValue, span: Span) -> Expr:
-    """Give a function or constructor of the prelude as a value."""
+    """Return a function or constructor of the prelude as a value."""
     if isinstance(value, LibraryFunction) and fails(value.name):
         # Called where it is mentioned, so that this is the place of the error.
         names = [s.name for s in _callee(value).slots]

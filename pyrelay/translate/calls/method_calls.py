@@ -177,7 +177,7 @@ def _named(cx: Context, node: ast.expr, value: Expr) -> ast.Name:
 
 
 def _is_fixed(cx: Context, node: ast.expr) -> bool:
-    """Tell whether an argument may be translated several times: evaluating it has no effect and
+    """Return whether an argument may be translated several times: evaluating it has no effect and
     takes no time."""
     return isinstance(node, ast.Name | ast.Lambda) or static_value(cx, node) is not None
 
@@ -240,7 +240,7 @@ def _on_classes(use: _Use, family: Family, classes: Sequence[type]) -> Steps[Exp
 
 
 def _are_alike(cx: Context, methods: Sequence[tuple[type, Method | None]]) -> bool:
-    """Tell whether methods of several classes take the same arguments, so that one function may
+    """Return whether methods of several classes take the same arguments, so that one function may
     choose among them."""
     known = [m for _, m in methods if m is not None]
     signatures = [cx.program.signature(m.definition) for m in known]

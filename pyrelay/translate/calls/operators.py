@@ -119,7 +119,7 @@ def _bind(cx: Context, node: ast.Call, op: Op, receiver: Expr | None) -> _Given 
 
 
 def _are_tensors_apart(cx: Context, node: ast.Call, op: Op) -> bool:
-    """Tell whether tensors are passed one by one to an operator that takes them together."""
+    """Return whether tensors are passed one by one to an operator that takes them together."""
     if op.params[0].name != TOGETHER or len(node.args) < 2:
         return False
     is_one = isinstance(node.args[0], ast.Tuple | ast.List)
@@ -143,7 +143,7 @@ def _is_count(cx: Context, op: Op, found: Mapping[str, ast.expr], callee: Callee
 
 
 def _gathered(node: ast.Call, op: Op, received: int) -> list[ast.expr]:
-    """Give the positional arguments; those that torch takes one by one are put into a tuple."""
+    """Return the positional arguments; those that torch takes one by one are put into a tuple."""
     name = VARIADIC.get(op)
     if name is None:
         return node.args
@@ -160,7 +160,7 @@ def _gathered(node: ast.Call, op: Op, received: int) -> list[ast.expr]:
 
 
 def _is_hyper(cx: Context, param: Param, op: Op, node: ast.expr | None) -> bool:
-    """Tell whether an argument is a hyper-parameter; `bias=False` is, `bias=b` is an operand."""
+    """Return whether an argument is a hyper-parameter; `bias=False` is, `bias=b` is an operand."""
     if node is None or all(o.name != param.name for o in op.operands):
         return node is not None
     known = static_value(cx, node)
@@ -174,7 +174,7 @@ def _hidden(
     found: Mapping[str, ast.expr],
     hyper: frozenset[str],
 ) -> tuple[Hidden, ...] | None:
-    """Give the operands that the model supplies; None when there is no model, which is reported.
+    """Return the operands that the model supplies; None when there is no model, which is reported.
 
     With one of them written out a call is plain, unless it has hyper-parameters as well.
     """
@@ -194,7 +194,7 @@ def _hidden(
 
 
 def _attributes(cx: Context, op: Op, given: _Given) -> Steps[dict[str, Any]]:
-    """Give all attributes in the order of the signature, then the hyper-parameters."""
+    """Return all attributes in the order of the signature, then the hyper-parameters."""
     attrs: dict[str, Any] = {}
     params = [*op.attributes, *(op.hyper if given.hidden else ())]
     for param in params:
@@ -227,7 +227,7 @@ class _Site:
         return self.cx.span(self.node)
 
     def build(self, written: Mapping[str, Expr], attrs: dict[str, Any]) -> Expr:
-        """Give the call, reading and writing back the state it uses."""
+        """Return the call, reading and writing back the state it uses."""
         hidden, before, after = self._supplied(attrs)
         order = [p.name for p in self.op.operands]
 
@@ -243,7 +243,7 @@ class _Site:
     def _supplied(
         self, attrs: Mapping[str, Any]
     ) -> tuple[dict[str, Expr], list[Binding], list[Expr]]:
-        """Give the hidden operands, what is bound before the call, and the cells of buffers."""
+        """Return the hidden operands, what is bound before the call, and the cells of buffers."""
         found: dict[str, Expr] = {}
         before: list[Binding] = []
         cells: list[Expr] = []
@@ -290,7 +290,7 @@ class _Site:
         return lambda: field_of(record, place, self.span)
 
     def _key(self, cell: Callable[[], Expr], before: list[Binding]) -> Expr:
-        """Give a key for this step, leaving a new one in the cell."""
+        """Return a key for this step, leaving a new one in the cell."""
         key = Var("key", span=self.span)
         before.append(Binding(key, RefRead(cell(), span=self.span)))
         following = RefWrite(cell(), self._folded(key, 1), span=self.span)
@@ -302,7 +302,7 @@ class _Site:
         return Call(fold_in, (key, number), {}, span=self.span)
 
     def _write_back(self, call: Expr, cells: list[Expr], attrs: Mapping[str, Any]) -> Expr:
-        """Give the value of an operator that also gives new buffers, which go to their cells."""
+        """Return the value of an operator that also gives new buffers, which go to their cells."""
         if not attrs.get("training"):
             return TupleGet(call, 0, span=self.span)
         if not cells:
@@ -317,7 +317,7 @@ class _Site:
 
 
 def init_value(cx: Context, node: ast.expr, otherwise: Init) -> Init:
-    """Give how a parameter starts, as `init=` says: one of the known ways, or its name."""
+    """Return how a parameter starts, as `init=` says: one of the known ways, or its name."""
     known = static_value(cx, node)
     found = None if known is None else (meaning(known.value) or known.value)
     by_name = {kind.name.lower(): kind for kind in Init}

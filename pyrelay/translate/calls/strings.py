@@ -34,14 +34,14 @@ class Text:
         return None if self.values else self.template.format()
 
     def expression(self, span: Span) -> Expr:
-        """Give the string as an expression."""
+        """Return the string as an expression."""
         if self.known is not None:
             return Constant(self.known, span=span)
         values = Tuple(self.values, span=span)
         return Call(format_, (values,), {"template": self.template}, span=span)
 
     def after(self, words: str) -> Text:
-        """Give the text with words in front."""
+        """Return the text with words in front."""
         return Text(_literal(words) + self.template, self.values)
 
 
@@ -51,7 +51,7 @@ def text(cx: Context, node: ast.JoinedStr) -> Steps[Expr]:
 
 
 def read_text(cx: Context, node: ast.expr, conversion: str = "") -> Steps[Text]:
-    """Give the text that Python's `str` gives of an expression, or that of a conversion."""
+    """Return the text that Python's `str` gives of an expression, or that of a conversion."""
     if not isinstance(node, ast.JoinedStr):
         return (yield _value(cx, node, conversion, Text("")))
     parts: list[Text] = []
@@ -67,7 +67,7 @@ def read_text(cx: Context, node: ast.expr, conversion: str = "") -> Steps[Text]:
 
 
 def _format(cx: Context, node: ast.expr | None) -> Steps[Text]:
-    """Give the part of a place after the colon; values in it have places of their own."""
+    """Return the part of a place after the colon; values in it have places of their own."""
     if node is None:
         return Text("")
     return (yield read_text(cx, node))

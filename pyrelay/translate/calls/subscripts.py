@@ -61,19 +61,19 @@ def subscript(cx: Context, node: ast.Subscript) -> Steps[Expr]:
 
 
 def item(base: Expr, place: Place, span: Span, inside: Span) -> Expr:
-    """Give the elements at a place."""
+    """Return the elements at a place."""
     indices = Tuple(place.indices, span=inside)
     return Call(index, (base, indices), {"spec": place.spec}, span=span)
 
 
 def replaced(base: Expr, place: Place, value: Expr, span: Span, inside: Span) -> Expr:
-    """Give the value with other elements at a place."""
+    """Return the value with other elements at a place."""
     indices = Tuple(place.indices, span=inside)
     return Call(set_at, (base, indices, value), {"spec": place.spec}, span=span)
 
 
 def is_plain_set_at(node: ast.Call, op: Op) -> bool:
-    """Tell whether a call of `relay.set_at` says the place as an index, not as a `spec`."""
+    """Return whether a call of `relay.set_at` says the place as an index, not as a `spec`."""
     if op is not set_at:
         return False
     return len(node.args) < len(op.params) and all(k.arg != "spec" for k in node.keywords)
@@ -98,7 +98,7 @@ def set_at_call(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def fixed(place: Place, code: Code) -> Place:
-    """Give a place whose indices and bounds are computed once."""
+    """Return a place whose indices and bounds are computed once."""
     indices = tuple(atom(i, "index", code.bind) for i in place.indices)
     spec = tuple(
         tuple(atom(p, "bound", code.bind) if isinstance(p, Expr) else p for p in entry)
@@ -108,13 +108,13 @@ def fixed(place: Place, code: Code) -> Place:
 
 
 def copied(place: Place) -> Place:
-    """Give a place of atoms for a second use."""
+    """Return a place of atoms for a second use."""
     spec = tuple(tuple(again(p) if isinstance(p, Expr) else p for p in e) for e in place.spec)
     return Place(tuple(again(i) for i in place.indices), spec)
 
 
 def is_last(node: ast.expr) -> bool:
-    """Tell whether an index is `-1`."""
+    """Return whether an index is `-1`."""
     return _literal(node) == -1
 
 
@@ -158,7 +158,7 @@ def _parts(node: ast.expr) -> Sequence[ast.expr]:
 
 
 def _slice(cx: Context, node: ast.expr) -> tuple[ast.expr | None, ...] | None:
-    """Give the start, stop and step of `a:b:c` or `slice(a, b, c)`; None for what is no slice."""
+    """Return the start, stop and step of `a:b:c` or `slice(a, b, c)`; None for what is no slice."""
     match node:
         case ast.Slice(lower=lower, upper=upper, step=step):
             return lower, upper, step
@@ -177,7 +177,7 @@ def _is_none(node: ast.expr | None) -> bool:
 
 
 def _bounds(cx: Context, nodes: Sequence[ast.expr | None]) -> Steps[list[Any]]:
-    """Give the bounds of a slice: numbers where they are known, else the sizes they compute."""
+    """Return the bounds of a slice: numbers where they are known, else the sizes they compute."""
     found: list[Any] = []
     for node in nodes:
         if node is None:

@@ -153,7 +153,7 @@ def _assign_name(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
 
 
 def _is_value(known: Static) -> bool:
-    """Tell whether a known value is also a value of the program, so that it gets a variable."""
+    """Return whether a known value is also a value of the program, so that it gets a variable."""
     pending: list[object] = [known.value]
     while pending:
         value = pending.pop()
@@ -165,7 +165,7 @@ def _is_value(known: Static) -> bool:
 
 
 def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
-    """Give the entry with what is known of the name that it is another name for."""
+    """Return the entry with what is known of the name that it is another name for."""
     source = cx.env.find(value.id) if isinstance(value, ast.Name) else None
     if not isinstance(source, Bound):
         return replace(entry, declared=declared_type(cx, value))
@@ -182,7 +182,7 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
 
 
 def _model_of(cx: Context, value: ast.expr) -> ModelUse | None:
-    """Give the model that an expression makes, if it is a call of `create_model`."""
+    """Return the model that an expression makes, if it is a call of `create_model`."""
     if not isinstance(value, ast.Call):
         return None
     known = static_value(cx, value.func)
@@ -315,7 +315,7 @@ def _item_of(cx: Context, target: ast.Subscript, base: Expr, place: Place) -> Ex
 def _owned(
     cx: Context, name: ast.Name, target: ast.Subscript, written: ast.expr | None
 ) -> Expr | None:
-    """Give the value of a name whose items may be assigned; None when it may be held elsewhere,
+    """Return the value of a name whose items may be assigned; None when it may be held elsewhere,
     which is reported."""
     span = cx.span(target)
     entry = cx.local(name.id, span)
@@ -332,7 +332,7 @@ def _owned(
 
 
 def _without_colons(index: ast.expr) -> ast.expr:
-    """Give an index as an expression of its own: `1:2` is `slice(1, 2)`."""
+    """Return an index as an expression of its own: `1:2` is `slice(1, 2)`."""
     match index:
         case ast.Tuple(elts=elts):
             return ast.Tuple([_without_colons(e) for e in elts], ast.Load())

@@ -42,7 +42,7 @@ class Code:
         self._groups.append((Flavour.REC, list(bindings)))
 
     def close(self, body: Expr) -> Expr:
-        """Give the expression under all bindings."""
+        """Return the expression under all bindings."""
         for flavour, bindings in reversed(self._groups):
             span = bindings[0].value.span
             body = LetBlock(tuple(bindings), body, flavour, span=span)
@@ -73,12 +73,12 @@ class Cursor:
 
 
 def cursor(body: Sequence[Step], after: Cursor | None = None) -> Cursor | None:
-    """Give the place before a body."""
+    """Return the place before a body."""
     return Cursor(body, 0, after) if body else after
 
 
 def following(at: Cursor) -> Cursor | None:
-    """Give the place after the statement at a place."""
+    """Return the place after the statement at a place."""
     if at.place + 1 < len(at.body):
         return Cursor(at.body, at.place + 1, at.after)
     return at.after
@@ -88,7 +88,7 @@ class End(Protocol):
     """What a block gives when control reaches its end."""
 
     def finish(self, cx: Context, span: Span) -> Expr:
-        """Give the expression, from what the names stand for there."""
+        """Return the expression, from what the names stand for there."""
         ...
 
 
@@ -101,7 +101,7 @@ class FunctionEnd:
     returns: Span | None
 
     def finish(self, cx: Context, span: Span) -> Expr:
-        """Give unit; report the path that returns nothing where others return a value."""
+        """Return unit; report the path that returns nothing where others return a value."""
         if self.returns is not None:
             path = "nothing is returned after this"
             return cx.refuse(MissingReturn(span, self.name, self.returns, path))
@@ -117,7 +117,8 @@ class Before:
     assigned: tuple[str, ...]
 
     def tested(self, cx: Context) -> list[str]:
-        """Give the names that stand for the values they had, of which tests have told something."""
+        """Return the names that stand for the values they had, of which tests have told
+        something."""
         found: list[str] = []
         for name, before in cx.env.changed(self.mark).items():
             entry = cx.env.find(name)
@@ -143,8 +144,8 @@ class Arrivals:
     """What is known of classes, on each path."""
 
     def values(self, cx: Context, names: Sequence[str], span: Span) -> tuple[Expr, ...]:
-        """Give the values of names where one path ends; a placeholder for one that has none, which
-        is a mistake where it is used."""
+        """Return the values of names where one path ends; a placeholder for one that has none,
+        which is a mistake where it is used."""
         found: list[Expr] = []
         for name in names:
             entry = cx.env.find(name)
@@ -174,7 +175,7 @@ class Arrivals:
         self.known[name] = entry if before is None else either(before, entry)
 
     def joined(self, other: Arrivals) -> Arrivals:
-        """Give the arrivals from here and from there."""
+        """Return the arrivals from here and from there."""
         facts = [*self.facts, *other.facts]
         found = Arrivals(self.missing | other.missing, dict(self.known), None, facts)
         for name, entry in other.known.items():
@@ -187,7 +188,7 @@ class Arrivals:
         return reduce(both, self.facts) if self.facts else {}
 
     def entry(self, name: str, var: Var) -> Bound:
-        """Give what a name stands for after the join, held by a new variable."""
+        """Return what a name stands for after the join, held by a new variable."""
         known = self.known.get(name, Bound())
         # What tests told of it holds where they stand; what all have told is in `agreed`.
         return replace(
@@ -204,7 +205,7 @@ class Give:
     arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
-        """Give the values of the names."""
+        """Return the values of the names."""
         return packed(self.arrivals.values(cx, self.names, span), span)
 
 
@@ -222,7 +223,7 @@ class CallWith:
     arrivals: Arrivals = field(default_factory=Arrivals)
 
     def finish(self, cx: Context, span: Span) -> Expr:
-        """Give the call."""
+        """Return the call."""
         values = self.arrivals.values(cx, self.names, span)
         steps = [step() for step in self.steps]
         if cx.program.is_debugged:  # the head of the loop is one line, and not reached twice
@@ -231,7 +232,7 @@ class CallWith:
 
 
 def packed(values: Sequence[Expr], span: Span) -> Expr:
-    """Give several values as a tuple, one as it is."""
+    """Return several values as a tuple, one as it is."""
     return values[0] if len(values) == 1 else Tuple(tuple(values), span=span)
 
 

@@ -77,7 +77,7 @@ def match_cases(cx: Context, stmt: ast.Match, arms: Sequence[Arm], span: Span) -
 
 
 def _says_complete(cx: Context, case: ast.match_case) -> bool:
-    """Tell whether a case only says that the cases before it are all there are."""
+    """Return whether a case only says that the cases before it are all there are."""
     is_rest = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
     return (
         is_rest
@@ -137,7 +137,7 @@ class _Cases:
         self.clauses.extend(excluded([c for c in others if c not in self._taken], span))
 
     def _told(self, found: Alternative, left: DataConstructor | None) -> Alternative:
-        """Give the pattern that takes everything as one for what the cases before have left: the
+        """Return the pattern that takes everything as one for what the cases before have left: the
         only class, or a value that is not None."""
         span = found.pattern.span
         if left is None and not self._is_there:
@@ -173,7 +173,7 @@ class _Cases:
         return (yield knowing(cx, case.guard, arm, cx.span(case.guard)))
 
     def _there(self, pattern: Pattern) -> Pattern:
-        """Give the pattern for a value that is not None, under the name of the subject too."""
+        """Return the pattern for a value that is not None, under the name of the subject too."""
         cx, entry = self._cx, testable(self._cx, self._subject)
         if entry is None:
             return pattern
@@ -234,5 +234,5 @@ class _Cases:
 
 
 def _takes_class(found: Alternative) -> bool:
-    """Tell whether a pattern takes every value of its class."""
+    """Return whether a pattern takes every value of its class."""
     return all(map(takes_all, class_pattern(found.pattern).fields))

@@ -102,12 +102,12 @@ def condition(cx: Context, node: ast.expr) -> Steps[Expr]:
 
 
 def _is_part(node: ast.expr) -> bool:
-    """Tell whether an expression is a name or a part of one, which may be a list."""
+    """Return whether an expression is a name or a part of one, which may be a list."""
     return isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
 
 
 def tells(cx: Context, test: ast.expr) -> bool:
-    """Tell whether a condition holds a test of a class or of None."""
+    """Return whether a condition holds a test of a class or of None."""
     pending = [test]
     while pending:
         match pending.pop():
@@ -149,7 +149,7 @@ def _is_all(test: ast.expr) -> TypeGuard[ast.BoolOp]:
 
 
 def _only_tells(cx: Context, test: ast.expr) -> bool:
-    """Tell whether a condition is one test of a class or of None, of a name or a part of one."""
+    """Return whether a condition is one test of a class or of None, of a name or a part of one."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _only_tells(cx, operand)
@@ -299,14 +299,14 @@ def _rest(
 
 
 def excluded_before(cx: Context, classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
-    """Give the clauses for the other classes of a union, which tests before have excluded and no
+    """Return the clauses for the other classes of a union, which tests before have excluded and no
     value is of."""
     # Written out, so that None of an optional is a missing case.
     return excluded([c for c in cx.program.data.members(classes[0]) if c not in classes], span)
 
 
 def excluded(classes: Sequence[DataConstructor], span: Span) -> list[Clause]:
-    """Give the clauses for classes that no value is of, as tests have told."""
+    """Return the clauses for classes that no value is of, as tests have told."""
     return [
         Clause(of_class(c, NOWHERE), Call(fail, (), {"message": _EXCLUDED}, span=span))
         for c in classes
@@ -317,7 +317,7 @@ _EXCLUDED: Final = "a case that was excluded before"
 
 
 def class_tested(cx: Context, node: ast.expr) -> list[DataConstructor]:
-    """Give the constructors that the second argument of `isinstance` names."""
+    """Return the constructors that the second argument of `isinstance` names."""
     known = [static_value(cx, part) for part in _alternatives(node)]
     parts = [[] if each is None else _classes(each.value) for each in known]
     classes = [c for part in parts for c in part]
@@ -330,7 +330,7 @@ def class_tested(cx: Context, node: ast.expr) -> list[DataConstructor]:
 
 
 def _alternatives(node: ast.expr) -> list[ast.expr]:
-    """Give the parts of `A | B | C` in order, or the one expression that is something else."""
+    """Return the parts of `A | B | C` in order, or the one expression that is something else."""
     found: list[ast.expr] = []
     pending = [node]
     while pending:
@@ -343,7 +343,7 @@ def _alternatives(node: ast.expr) -> list[ast.expr]:
 
 
 def _classes(value: Any) -> list[type]:
-    """Give the classes that `isinstance` would test for; nothing where one is no class."""
+    """Return the classes that `isinstance` would test for; nothing where one is no class."""
     found: list[type] = []
     pending = [value]
     while pending:
@@ -396,7 +396,7 @@ def _is_none(
 
 
 def is_assert_never(cx: Context, stmt: ast.stmt) -> bool:
-    """Tell whether a call statement calls `assert_never`: that of `typing`, or a function of that
+    """Return whether a call statement calls `assert_never`: that of `typing`, or a function of that
     name which says that it takes and gives nothing."""
     if not isinstance(stmt, ast.Expr) or not isinstance(stmt.value, ast.Call):
         return False

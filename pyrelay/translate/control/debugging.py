@@ -57,7 +57,8 @@ def _value(cx: Context, name: str, entry: Bound, span: Span) -> Expr:
 
 
 def _is_shown(entry: Bound) -> bool:
-    """Tell whether a name stands for a value that programs compute with: no function, no model."""
+    """Return whether a name stands for a value that programs compute with: no function, no
+    model."""
     special = (entry.function, entry.model, entry.stream)
     if any(s is not None for s in special):
         return False

@@ -87,7 +87,7 @@ class Iteration:
     """Whether it looks at the counter."""
 
     def test(self, at: Round, span: Span) -> Expr:
-        """Give whether there is this round."""
+        """Return whether there is this round."""
         if self.has_next is not None:
             return self.has_next(at)
         assert self.length is not None
@@ -108,7 +108,7 @@ class Counts:
 
 
 def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
-    """Give what a loop over an iteration counts with; its target and its head are at spans."""
+    """Return what a loop over an iteration counts with; its target and its head are at spans."""
     counter = Var("i", span=target)
     places = {w: Var(w.hint, span=target) for w in iteration.walks}
     params, first = tuple(places.values()), tuple(w.first for w in places)
@@ -120,7 +120,7 @@ def counting(iteration: Iteration, target: Span, span: Span) -> Counts:
 
 
 def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
-    """Give the rounds over an expression; what they need is computed once, before the loop."""
+    """Return the rounds over an expression; what they need is computed once, before the loop."""
     if isinstance(node, ast.Call):
         read = _reader(cx, node)
         if read is not None:
@@ -150,7 +150,7 @@ def read_iteration(cx: Context, node: ast.expr, code: Code) -> Steps[Iteration]:
 
 
 def _is_number(cx: Context, node: ast.expr, items: Expr) -> bool:
-    """Tell whether an expression is seen to give one number."""
+    """Return whether an expression is seen to give one number."""
     if isinstance(items, Var) and isinstance(items.ty, TensorType | SizeType):
         return not isinstance(items.ty, TensorType) or not items.ty.shape
     known = static_value(cx, node)
@@ -158,7 +158,7 @@ def _is_number(cx: Context, node: ast.expr, items: Expr) -> bool:
 
 
 def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
-    """Tell whether an expression is seen to give a tensor: an annotated name, an operator's."""
+    """Return whether an expression is seen to give a tensor: an annotated name, an operator's."""
     if isinstance(items, Var) and isinstance(items.ty, TensorType):
         return True
     known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
@@ -166,7 +166,7 @@ def _is_tensor(cx: Context, node: ast.expr, items: Expr) -> bool:
 
 
 def _is_stream(value: object) -> bool:
-    """Tell whether a captured object gives elements one by one, as a data loader does."""
+    """Return whether a captured object gives elements one by one, as a data loader does."""
     known = isinstance(value, tuple | str | type) or hasattr(value, "__array__")
     return hasattr(value, "__iter__") and not known and meaning(value) is None
 
@@ -196,7 +196,7 @@ def _over_axis(items: Expr, span: Span, code: Code) -> Iteration:
 
 
 def _over_items(items: Expr, span: Span, code: Code) -> Iteration:
-    """Give the rounds over a tensor or a list, which inference tells apart."""
+    """Return the rounds over a tensor or a list, which inference tells apart."""
     length = atom(Call(dim_size, (items,), {"dim": 0}, span=span), "length", code.bind)
     walk = Walk(
         "place",
@@ -223,7 +223,7 @@ def _arguments(cx: Context, node: ast.Call, name: str, low: int, high: int | Non
 
 
 def _nothing(cx: Context, node: ast.Call) -> Iteration:
-    """Give a placeholder after a mistake."""
+    """Return a placeholder after a mistake."""
     return Iteration(placeholder(cx.span(node)), lambda at: at.counter)
 
 
@@ -312,7 +312,7 @@ def _zip(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
 
 
 def _size(part: Iteration, span: Span) -> Expr:
-    """Give the number of rounds as a size; that of a list is an integer."""
+    """Return the number of rounds as a size; that of a list is an integer."""
     assert part.length is not None
     length = again(part.length)
     return Call(as_size, (length,), {}, span=span) if part.walks else length
@@ -321,7 +321,7 @@ def _size(part: Iteration, span: Span) -> Expr:
 def _side_by_side(
     parts: Sequence[Iteration], element: Callable[[Round], Expr], span: Span
 ) -> Iteration:
-    """Give the rounds over several things of which some do not count."""
+    """Return the rounds over several things of which some do not count."""
     return Iteration(
         None,
         element,
@@ -450,7 +450,7 @@ def _reversed(cx: Context, node: ast.Call, code: Code) -> Steps[Iteration]:
 
 
 def _is_counted(cx: Context, node: ast.expr) -> bool:
-    """Tell whether a loop over an expression counts: it gives a tensor, `range(n)`, ..."""
+    """Return whether a loop over an expression counts: it gives a tensor, `range(n)`, ..."""
     if isinstance(node, ast.Call):
         known = static_value(cx, node.func)
         is_operator = known is not None and isinstance(meaning(known.value), Op)

@@ -103,7 +103,7 @@ def tail_loop(
 
 
 def _deciding(stmt: Loop) -> ast.expr:
-    """Give the expression that decides whether a loop goes on."""
+    """Return the expression that decides whether a loop goes on."""
     return stmt.iter if isinstance(stmt, ast.For) else stmt.test
 
 
@@ -169,7 +169,7 @@ def _no_round(cx: Context, stmt: Loop) -> Callable[[str], Unbound]:
 
 
 def head_span(cx: Context, stmt: ast.stmt) -> Span:
-    """Give the span of the first line of a compound statement."""
+    """Return the span of the first line of a compound statement."""
     span = cx.span(stmt)
     line = span.text.split("\n", 1)[0].rstrip()
     return Span(span.file, span.start, span.start + len(line))
@@ -274,12 +274,12 @@ def _check_records(cx: Context, head: _Head, again: CallWith) -> None:
 
 
 def _is_refused(entry: Bound) -> bool:
-    """Tell whether a name has no value because a mistake has been reported."""
+    """Return whether a name has no value because a mistake has been reported."""
     return entry.atom is not None and is_placeholder(entry.atom)
 
 
 def _assigned_at(cx: Context, head: _Head, name: str) -> Span:
-    """Give the last place inside a loop that gives a name its value."""
+    """Return the last place inside a loop that gives a name its value."""
     stores = (
         node
         for stmt in head.stmt.body
@@ -292,7 +292,7 @@ def _assigned_at(cx: Context, head: _Head, name: str) -> Span:
 def _guarded(
     cx: Context, head: _Head, round_: Callable[[], Steps[Expr]], exit_: Callable[[], Steps[Expr]]
 ) -> Steps[Expr]:
-    """Give a round where the condition of the loop holds, else what follows the loop. A loop that
+    """Return a round where the condition of the loop holds, else what follows the loop. A loop that
     is endless ends only by what is inside."""
     if head.counts is not None:
         condition = head.counts.iteration.test(head.counts.at, head.span)
@@ -322,7 +322,7 @@ def _note_outside(cx: Context, stmt: ast.For, iteration: Iteration) -> None:
 
 
 def _forget(cx: Context, head: _Head, names: Sequence[str]) -> None:
-    """Give names that have no value after the loop the reason why."""
+    """Record why names have no value after the loop."""
     why = _no_round(cx, head.stmt)
     for name in names:
         if isinstance(cx.env.find(name), Unbound):

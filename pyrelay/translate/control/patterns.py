@@ -60,7 +60,7 @@ class Alternative:
 
 
 def alternatives(cx: Context, node: ast.pattern) -> Steps[list[Alternative]]:
-    """Give the patterns that one pattern of Python stands for, in order; at least one."""
+    """Return the patterns that one pattern of Python stands for, in order; at least one."""
     match node:
         case ast.MatchAs(pattern=None, name=None):
             return [_anything(cx.span(node))]
@@ -95,12 +95,12 @@ def _refused(
 
 
 def _unknown(cx: Context, node: ast.pattern) -> Alternative:
-    """Give what stands for a pattern that was refused."""
+    """Return what stands for a pattern that was refused."""
     return Alternative(Wildcard(span=cx.span(node)), {}, refused=tuple(captures(node)))
 
 
 def apart(found: Alternative) -> Alternative:
-    """Give an alternative with new variables: several may have been made of the same parts."""
+    """Return an alternative with new variables: several may have been made of the same parts."""
     renamed = {v: replace(v) for v in pattern_vars(found.pattern)}
     pattern = map_pattern(found.pattern, renamed.__getitem__)
     names = {n: renamed[v] for n, v in found.names.items()}
@@ -123,7 +123,7 @@ def _named(
 
 
 def named(found: Alternative, name: str, var: Var) -> Alternative:
-    """Give an alternative whose value has a name."""
+    """Return an alternative whose value has a name."""
     pattern, classes = found.pattern, found.classes
     if found.constructor is not None:
         pattern = opened(pattern, found.constructor)
@@ -134,7 +134,7 @@ def named(found: Alternative, name: str, var: Var) -> Alternative:
 
 
 def class_pattern(pattern: Pattern) -> ConstructorPattern:
-    """Give the pattern of a class under the names that it is given as a whole."""
+    """Return the pattern of a class under the names that it is given as a whole."""
     while isinstance(pattern, BindPattern):
         assert pattern.inner is not None
         pattern = pattern.inner
@@ -143,7 +143,7 @@ def class_pattern(pattern: Pattern) -> ConstructorPattern:
 
 
 def opened(pattern: Pattern, found: DataConstructor) -> Pattern:
-    """Give the pattern of a class with a variable for each field, so that `x.left` is known."""
+    """Return the pattern of a class with a variable for each field, so that `x.left` is known."""
     wrappers: list[BindPattern] = []
     inside = class_pattern(pattern)
     while isinstance(pattern, BindPattern):
@@ -165,7 +165,7 @@ def _bound(name: str, pattern: Pattern) -> Pattern:
 
 
 def _value(cx: Context, node: ast.MatchValue, value: ast.expr) -> Alternative:
-    """Give the pattern of a literal, or of a dotted name of a captured constant."""
+    """Return the pattern of a literal, or of a dotted name of a captured constant."""
     span = cx.span(node)
     known = static_value(cx, value)
     found = known.value.value if known and isinstance(known.value, enum.Enum) else known
@@ -184,7 +184,7 @@ def _literal(value: bool | float | str | None, span: Span) -> Pattern:
 
 
 def _bounded(cx: Context, node: ast.pattern, found: Iterator[Alternative]) -> list[Alternative]:
-    """Give the alternatives, if there are not too many."""
+    """Return the alternatives, if there are not too many."""
     several = list(islice(found, MOST + 1))
     if len(several) > MOST:
         what = f"a pattern with more than {MOST} combinations of `|`"
@@ -208,7 +208,7 @@ def _or(
 def _of_parts(
     pattern: Pattern, parts: Sequence[Alternative], found: DataConstructor | None = None
 ) -> Alternative:
-    """Give a pattern with what the patterns inside it bind and know."""
+    """Return a pattern with what the patterns inside it bind and know."""
     names = {name: var for part in parts for name, var in part.names.items()}
     classes = {name: known for part in parts for name, known in part.classes.items()}
     refused = tuple(name for part in parts for name in part.refused)
@@ -242,7 +242,7 @@ def _class(cx: Context, node: ast.MatchClass) -> Steps[list[Alternative]]:
 def _optional(
     cx: Context, node: ast.MatchClass, name: str, fields: tuple[str, ...]
 ) -> Steps[list[Alternative]]:
-    """Give the patterns of `Some(x)`, which is what `x` matches except None, or `Nothing()`."""
+    """Return the patterns of `Some(x)`, which is what `x` matches except None, or `Nothing()`."""
     nodes = [*node.patterns, *node.kwd_patterns]
     if len(nodes) != len(fields) or not set(node.kwd_attrs) <= set(fields):
         shown = f"{ast.unparse(node.cls)}({', '.join(fields)})"
@@ -266,7 +266,7 @@ def _made(found: DataConstructor, parts: Sequence[Alternative], span: Span) -> P
 
 
 def _constructor(cx: Context, node: ast.MatchClass) -> DataConstructor | None:
-    """Give the constructor that a class pattern names; None for another class, which is reported.
+    """Return the constructor that a class pattern names; None for another class, which is reported.
 
     A literal type such as `int` tells nothing: a value has one type, known before the program runs.
     """
@@ -293,7 +293,7 @@ _FROZEN: Final = "name a frozen dataclass that is a member of the union"
 
 
 def _fields(cx: Context, node: ast.MatchClass, found: DataConstructor) -> dict[str, ast.pattern]:
-    """Give the patterns by the field they are for; wrong ones are reported."""
+    """Return the patterns by the field they are for; wrong ones are reported."""
     name, span = found.cls.__name__, cx.span(node)
     positions: tuple[str, ...] = getattr(found.cls, "__match_args__", ())
     fields = dict(zip(positions, node.patterns, strict=False))
@@ -359,8 +359,8 @@ def _sequence(
 
 
 def _is_list(cx: Context, node: ast.MatchSequence, nodes: Sequence[ast.pattern]) -> bool:
-    """Tell whether a sequence is written in brackets of its own. To Python they mean the same; here
-    a value is a tuple or a list, and the brackets say which."""
+    """Return whether a sequence is written in brackets of its own. To Python they mean the same;
+    here a value is a tuple or a list, and the brackets say which."""
     if not cx.span(node).text.startswith("["):
         return False
     first = nodes[0] if nodes else None

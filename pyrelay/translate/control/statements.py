@@ -104,7 +104,7 @@ def statement(cx: Context, stmt: ast.stmt, code: Code, frame: Frame) -> Steps[No
 
 
 def _unfold(cx: Context, at: Cursor) -> Cursor | None:
-    """Give the place of the next statement that stays in the program."""
+    """Return the place of the next statement that stays in the program."""
     here: Cursor | None = at
     while here is not None:
         step, rest = here.body[here.place], following(here)
@@ -126,7 +126,7 @@ def _unfold(cx: Context, at: Cursor) -> Cursor | None:
 
 
 def is_layers(cx: Context, stmt: ast.For) -> bool:
-    """Tell whether a loop runs over `relay.layers(n)`."""
+    """Return whether a loop runs over `relay.layers(n)`."""
     if not isinstance(stmt.iter, ast.Call):
         return False
     known = static_value(cx, stmt.iter.func)
@@ -134,7 +134,7 @@ def is_layers(cx: Context, stmt: ast.For) -> bool:
 
 
 def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
-    """Give the body of a loop over layers once for each of them."""
+    """Return the body of a loop over layers once for each of them."""
     assert isinstance(stmt.iter, ast.Call)
     count: object = None
     if len(stmt.iter.args) == 1 and not stmt.iter.keywords:
@@ -158,7 +158,7 @@ def _copies(cx: Context, stmt: ast.For) -> list[ast.stmt | Copy]:
 
 
 def _leaving(stmt: ast.For) -> list[ast.stmt]:
-    """Give the statements that leave or cut short a loop over layers."""
+    """Return the statements that leave or cut short a loop over layers."""
     found: list[ast.stmt] = []
     pending = list(stmt.body)
     while pending:
@@ -318,7 +318,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def returns_value(node: ast.FunctionDef) -> ast.Return | None:
-    """Give the first `return` of a function that gives a value."""
+    """Return the first `return` of a function that gives a value."""
     return next(
         (
             s

@@ -15,7 +15,7 @@ from ..context import Program
 def stream_of(
     program: Program, element: Type, known: Collection[str], span: Span
 ) -> tuple[Any, ...]:
-    """Give the description of what an iterable gives; elements that cannot be are reported.
+    """Return the description of what an iterable gives; elements that cannot be are reported.
 
     `known` names the sizes that other parameters show, with which every element must agree. The
     other sizes are those of one element.

@@ -51,7 +51,7 @@ def _slot(field: Field) -> Slot:
 
 
 def _text(found: DataConstructor) -> str:
-    """Give the signature of a constructor, as Python would show it."""
+    """Return the signature of a constructor, as Python would show it."""
     shown: list[str] = []
     for field in found.fields:
         if field.keyword_only and "*" not in shown:

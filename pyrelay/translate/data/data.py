@@ -86,7 +86,7 @@ class DataConstructor:
 
 @cache
 def _of_prelude(cls: type) -> DataConstructor:
-    """Give the constructor that a class of the prelude is."""
+    """Return the constructor that a class of the prelude is."""
     known = CONSTRUCTORS[cls]
     fields = tuple(Field(n, Any, MISSING, keyword_only=False) for n in known.fields)
     return DataConstructor(known.adt, known.name, cls, fields)
@@ -105,7 +105,7 @@ class DataType:
     """Where in the fields of each constructor numbers are Python's own."""
 
     def constructor(self, cls: type) -> DataConstructor:
-        """Give the constructor that a member is."""
+        """Return the constructor that a member is."""
         return next(c for c in self.constructors if c.cls is cls)
 
 
@@ -133,7 +133,7 @@ class DataTypes:
         return {t.name: t for t in self._types.values()}
 
     def constructor(self, cls: type, seen: Namespace, span: Span) -> DataConstructor | None:
-        """Give the constructor that a class is; None where it is none, which is reported.
+        """Return the constructor that a class is; None where it is none, which is reported.
 
         `seen` are the names in scope where the class is mentioned, at `span`.
         """
@@ -152,20 +152,20 @@ class DataTypes:
                 self.adts.setdefault(part.name, definition(part.name, span))
 
     def members(self, found: DataConstructor) -> tuple[DataConstructor, ...]:
-        """Give all constructors of the data type of one."""
+        """Return all constructors of the data type of one."""
         if found.cls in CONSTRUCTORS:
             return tuple(_of_prelude(c) for c, k in CONSTRUCTORS.items() if k.adt == found.adt)
         return self.types[found.adt].constructors
 
     def of_class(self, cls: type, seen: Namespace, span: Span) -> DataType:
-        """Give the data type to which a class belongs. Raises NotData."""
+        """Return the data type to which a class belongs. Raises NotData."""
         why = refusal(cls)
         if why is not None:
             raise NotData(why)
         return self._defined(self.union_of(cls, seen), seen, span)
 
     def annotation(self, value: Any, reader: AnnotationReader, span: Span) -> Type | None:
-        """Give the type that a class, an alias or a union names; None for any other object.
+        """Return the type that a class, an alias or a union names; None for any other object.
 
         Raises NotData, and NotAType for wrong type arguments.
         """
@@ -217,7 +217,7 @@ class DataTypes:
         return union
 
     def _located(self, value: Any, reader: AnnotationReader) -> Located | None:
-        """Give the data type that an annotation names, with its type arguments by parameter."""
+        """Return the data type that an annotation names, with its type arguments by parameter."""
         if names_nothing(value, reader.evaluate):
             return without_members(value, reader.namespace), {}
         origin = getattr(value, "__origin__", None)
@@ -270,7 +270,7 @@ class DataTypes:
             self._types[each.key] = replace(self._types[each.key], numbers=numbers)
 
     def _numbers(self, union: Union, member: Member, seen: Namespace) -> tuple[Numbers, ...]:
-        """Give where in the fields of a class numbers are Python's own."""
+        """Return where in the fields of a class numbers are Python's own."""
         reader = AnnotationReader(_namespace(member.cls, seen), _ignore, self).marking()
         types = tuple(_quietly(reader, f.annotation) for f in fields_of(member.cls))
         return tuple(map(places_of, self._applied(union, member, types, reader)))
@@ -279,7 +279,7 @@ class DataTypes:
         return DimVar(name) if self._kinds[union.key, name] is Kind.DIM else TypeVar(name)
 
     def _reached(self, union: Union, seen: Namespace) -> tuple[list[Union], dict[type, list[Uses]]]:
-        """Give the data types that one mentions and that are not defined yet, itself first; and
+        """Return the data types that one mentions and that are not defined yet, itself first; and
         how their classes use type parameters. Raises NotData."""
         group: list[Union] = []
         uses: dict[type, list[Uses]] = {}
@@ -342,7 +342,7 @@ class DataTypes:
     def _field(
         self, reader: AnnotationReader, constructor: DataConstructor, field: Field, span: Span
     ) -> Type:
-        """Give the type of a field in the parameters of its class; a wrong one is reported."""
+        """Return the type of a field in the parameters of its class; a wrong one is reported."""
         why, instead = "its type arguments are not said", "write them: `Tree[T]`"
         try:
             ty = reader.type(field.annotation)
@@ -367,8 +367,9 @@ class DataTypes:
     def _applied(
         self, union: Union, member: Member, types: tuple[Type, ...], reader: AnnotationReader
     ) -> tuple[Type, ...]:
-        """Give field types in the parameters of the union: those of the class are replaced by what
-        the union passes, and a size of the field's own that is named like one of them renamed."""
+        """Return field types in the parameters of the union: those of the class are replaced by
+        what the union passes, and a size of the field's own that is named like one of them
+        renamed."""
         own: list[TypeParam] = []
         args: list[Type | Dim] = []
         for param, arg in zip(parameters(member.cls), member.args, strict=True):
@@ -403,7 +404,7 @@ class DataTypes:
 
 
 def option(inner: Type) -> Type:
-    """Give the prelude's optional of a type; of an optional it is that optional itself."""
+    """Return the prelude's optional of a type; of an optional it is that optional itself."""
     is_optional = isinstance(inner, AdtType) and inner.name == OPTION
     return inner if is_optional else AdtType(OPTION, (inner,))
 
@@ -422,7 +423,7 @@ def _check(union: Union) -> None:
 
 
 def _newer(cls: type) -> type | None:
-    """Give the class that now has the name of another in its module, where there is one."""
+    """Return the class that now has the name of another in its module, where there is one."""
     module = sys.modules.get(cls.__module__)
     now = None if module is None else vars(module).get(cls.__qualname__)
     is_other = isinstance(now, type) and now is not cls and now.__qualname__ == cls.__qualname__
@@ -430,7 +431,7 @@ def _newer(cls: type) -> type | None:
 
 
 def _default(param: Any) -> Any:
-    """Give the type that a type parameter has where none is said, from Python 3.13 on."""
+    """Return the type that a type parameter has where none is said, from Python 3.13 on."""
     has_default = getattr(param, "has_default", None)
     return param.__default__ if has_default is not None and has_default() else None
 
@@ -442,7 +443,7 @@ def _argument(reader: AnnotationReader, param: TypeParam, arg: Any) -> Type | Di
 
 
 def _quietly(reader: AnnotationReader, annotation: Any) -> Type:
-    """Give the type that the annotation of a field means, unknown where it cannot be read."""
+    """Return the type that the annotation of a field means, unknown where it cannot be read."""
     try:
         return reader.type(annotation)
     except Exception:  # reported where the field is read
@@ -450,7 +451,7 @@ def _quietly(reader: AnnotationReader, annotation: Any) -> Type:
 
 
 def _namespace(cls: type, seen: Namespace) -> dict[str, Any]:
-    """Give the names that the annotations in a class may mention."""
+    """Return the names that the annotations in a class may mention."""
     module = sys.modules.get(cls.__module__)
     home = {} if module is None else vars(module)
     # A size is one in arithmetic too, which a type variable is not made for.

@@ -45,7 +45,7 @@ class Refusal(NamedTuple):
 
 
 def fields_of(cls: type) -> tuple[Field, ...]:
-    """Give the fields of a dataclass, in order."""
+    """Return the fields of a dataclass, in order."""
     found: list[Field] = []
     for field in dataclasses.fields(cls):
         default: Any = MISSING if field.default is dataclasses.MISSING else field.default
@@ -56,7 +56,7 @@ def fields_of(cls: type) -> tuple[Field, ...]:
 
 
 def why_not(cls: type) -> Refusal | None:
-    """Give the reason why a class cannot be data; None if it can."""
+    """Return the reason why a class cannot be data; None if it can."""
     if "__dataclass_params__" not in vars(cls):
         return _plain(cls)
     own: Any = vars(cls)["__dataclass_params__"]
@@ -109,7 +109,7 @@ def _custom(cls: type, own: Any) -> Refusal | None:
 
 
 def refusal(cls: type) -> Callable[[Span], NotADataType] | None:
-    """Give the mistake, for a place where a class is mentioned, of using it as data."""
+    """Return the mistake, for a place where a class is mentioned, of using it as data."""
     why = why_not(cls)
     if why is None:
         return None
@@ -117,7 +117,7 @@ def refusal(cls: type) -> Callable[[Span], NotADataType] | None:
 
 
 def place_of(cls: type, span: Span, field: str | None = None) -> Span | None:
-    """Give where a class, or a field of it, is defined, as far as its text is known."""
+    """Return where a class, or a field of it, is defined, as far as its text is known."""
     source = load_class(cls, span.file)
     if source is None:
         return None

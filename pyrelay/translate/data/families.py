@@ -48,7 +48,7 @@ def families(
 
 
 def is_translatable(family: Family) -> bool:
-    """Tell whether the methods of a family can be relay functions, as far as their heads show."""
+    """Return whether the methods of a family can be relay functions, as far as their heads show."""
     return all(map(_has_types, family.methods.values())) and not any(map(refusal, family.members))
 
 

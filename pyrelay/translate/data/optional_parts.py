@@ -17,7 +17,7 @@ from ...prelude.library import LIST, OPTION
 
 
 def element_type(elements: Sequence[ast.expr]) -> Type:
-    """Give the type that the elements of a display have in common, unknown but for the optionals
+    """Return the type that the elements of a display have in common, unknown but for the optionals
     in it."""
     values = [e for e in elements if not _is_none(e)]
     if not values:
@@ -27,12 +27,12 @@ def element_type(elements: Sequence[ast.expr]) -> Type:
 
 
 def has_optionals(ty: Type) -> bool:
-    """Tell whether a type mentions optionals."""
+    """Return whether a type mentions optionals."""
     return any(isinstance(part, AdtType) and part.name == OPTION for part in subtypes(ty))
 
 
 def element_of(ty: Type) -> Type:
-    """Give the type of the elements of a list; unknown for any other type."""
+    """Return the type of the elements of a list; unknown for any other type."""
     match ty:
         case AdtType(name=name, args=(element,)) if name == LIST and not isinstance(element, Dim):
             return element
@@ -41,7 +41,7 @@ def element_of(ty: Type) -> Type:
 
 
 def inner_displays(elements: Sequence[ast.expr], ty: Type) -> Iterator[tuple[ast.expr, Type]]:
-    """Give the lists that are written out among the elements, and in tuples among them, each with
+    """Return the lists that are written out among the elements, and in tuples among them, each with
     the type of its own elements."""
     if isinstance(ty, AdtType) and ty.name == OPTION:
         (inner,) = ty.args

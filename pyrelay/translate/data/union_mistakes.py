@@ -13,7 +13,7 @@ from .unions import Member, Union, member_of, members_of
 
 
 def not_classes(union: Union) -> Callable[[Span], Problem]:
-    """Give the mistake of a union with members that are no dataclasses."""
+    """Return the mistake of a union with members that are no dataclasses."""
     name = _name(union.others[0])
     return lambda span: BadUnion(
         span,
@@ -28,7 +28,7 @@ def _name(value: Any) -> str:
 
 
 def unnamed(value: Any, union: Union, members: Sequence[Member]) -> Callable[[Span], Problem]:
-    """Give the mistake of a union that stands in an annotation and is no alias's."""
+    """Return the mistake of a union that stands in an annotation and is no alias's."""
     names = [m.cls.__name__ for m in members]
     others = tuple(m for m in members_of(value) or () if member_of(m) is None)
     text = " | ".join([*names, *map(_name, others)])

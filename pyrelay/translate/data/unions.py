@@ -61,12 +61,12 @@ class Union:
 
 
 def is_data_class(value: object) -> TypeGuard[type]:
-    """Tell whether a value is a dataclass, not an instance of one."""
+    """Return whether a value is a dataclass, not an instance of one."""
     return isinstance(value, type) and dataclasses.is_dataclass(value)
 
 
 def is_users_class(value: object) -> bool:
-    """Tell whether a value is a class that a script has defined, which might have been data."""
+    """Return whether a value is a class that a script has defined, which might have been data."""
     return isinstance(value, type) and value.__module__.split(".")[0] not in _OTHERS
 
 
@@ -77,7 +77,7 @@ _OTHERS: Final = (
 
 
 def may_be_field(name: str, seen: Namespace) -> bool:
-    """Tell whether an attribute may be a field of a class in sight; cells have `value` too."""
+    """Return whether an attribute may be a field of a class in sight; cells have `value` too."""
     if name == "value":
         return True
     known = (v for v in seen.values() if is_data_class(v))
@@ -85,12 +85,12 @@ def may_be_field(name: str, seen: Namespace) -> bool:
 
 
 def is_named_alias(value: object) -> bool:
-    """Tell whether a value was made by a `type` statement (or by typing_extensions for it)."""
+    """Return whether a value was made by a `type` statement (or by typing_extensions for it)."""
     return type(value).__name__ == "TypeAliasType"
 
 
 def names_nothing(value: Any, evaluate: Evaluate | None) -> bool:
-    """Tell whether a value is a named alias of `Never`: a data type without constructors."""
+    """Return whether a value is a named alias of `Never`: a data type without constructors."""
     if not is_named_alias(value):
         return False
     whole = value.__value__
@@ -105,13 +105,13 @@ NEVER: Final = (typing.Never, typing.NoReturn)
 
 
 def names_data(value: object) -> bool:
-    """Tell whether a value is a dataclass or may be a union of them."""
+    """Return whether a value is a dataclass or may be a union of them."""
     is_union = typing.get_origin(value) in (typing.Union, types.UnionType)
     return is_union or is_data_class(value) or is_named_alias(value)
 
 
 def members_of(value: Any, evaluate: Evaluate | None = None) -> tuple[Any, ...] | None:
-    """Give the members of a union, None of them left out; None for what is no union."""
+    """Return the members of a union, None of them left out; None for what is no union."""
     if is_named_alias(value):
         value = value.__value__
     if typing.get_origin(value) not in (typing.Union, types.UnionType):
@@ -127,7 +127,7 @@ def members_of(value: Any, evaluate: Evaluate | None = None) -> tuple[Any, ...] 
 
 
 def member_of(value: Any) -> Member | None:
-    """Give a dataclass, with or without type arguments, as a member; None for anything else."""
+    """Return a dataclass, with or without type arguments, as a member; None for anything else."""
     origin = typing.get_origin(value)
     if origin is not None and is_data_class(origin):
         return Member(origin, typing.get_args(value))
@@ -135,7 +135,7 @@ def member_of(value: Any) -> Member | None:
 
 
 def homes(cls: type, seen: Namespace) -> tuple[Namespace, ...]:
-    """Give where the union of a class is looked for; `seen` is what the mention sees."""
+    """Return where the union of a class is looked for; `seen` is what the mention sees."""
     module = sys.modules.get(cls.__module__)
     return (seen,) if module is None else (vars(module), seen)
 
@@ -143,7 +143,7 @@ def homes(cls: type, seen: Namespace) -> tuple[Namespace, ...]:
 def unions_with(
     cls: type, seen: Namespace, evaluate: Callable[[Namespace], Evaluate]
 ) -> list[Union]:
-    """Give the different unions that have a class as a member, in order of definition."""
+    """Return the different unions that have a class as a member, in order of definition."""
     found: dict[frozenset[type], Union] = {}
     for home in homes(cls, seen):
         for name, value in list(home.items()):
@@ -156,13 +156,13 @@ def unions_with(
 
 
 def alone(cls: type, seen: Namespace) -> Union:
-    """Give a class that is in no union as a data type of its own."""
+    """Return a class that is in no union as a data type of its own."""
     params = parameters(cls)
     return Union(cls.__name__, (Member(cls, params),), (), params, homes(cls, seen)[0], cls)
 
 
 def without_members(value: Any, seen: Namespace) -> Union:
-    """Give an alias of `Never` as a data type."""
+    """Return an alias of `Never` as a data type."""
     name = value.__name__
     module = sys.modules.get(str(value.__module__))
     home = seen if module is None or vars(module).get(name) is not value else vars(module)
@@ -170,13 +170,13 @@ def without_members(value: Any, seen: Namespace) -> Union:
 
 
 def parameters(value: Any) -> tuple[Any, ...]:
-    """Give the type parameters of a class or an alias, in order."""
+    """Return the type parameters of a class or an alias, in order."""
     own = getattr(value, "__type_params__", ()) if is_named_alias(value) else ()
     return tuple(own or getattr(value, "__parameters__", ()))
 
 
 def solved(union: Union, given: Sequence[Member]) -> dict[Any, Any]:
-    """Give the type arguments of a union whose members stand with arguments of their own."""
+    """Return the type arguments of a union whose members stand with arguments of their own."""
     written = {m.cls: m.args for m in union.members}
     found: dict[Any, Any] = {}
     for member in given:
@@ -215,7 +215,7 @@ def _union(name: str, value: Any, home: Namespace, evaluate: Evaluate) -> Union 
 
 
 def with_none(value: Any, evaluate: Evaluate | None) -> bool:
-    """Tell whether a union has None as a member."""
+    """Return whether a union has None as a member."""
     whole = value.__value__ if is_named_alias(value) else value
     if members_of(whole, evaluate) is None:
         return False

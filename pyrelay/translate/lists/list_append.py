@@ -35,23 +35,23 @@ from ..names.flow import Nested, assigned_in, captures, changed_list, locals_of,
 
 
 def empty(span: Span) -> Expr:
-    """Give the list without elements."""
+    """Return the list without elements."""
     return Call(Constructor(LIST, "Nil", span=span), (), span=span)
 
 
 def longer(element: Expr, rest: Expr, span: Span) -> Expr:
-    """Give a list with an element in front."""
+    """Return a list with an element in front."""
     return Call(Constructor(LIST, "Cons", span=span), (element, rest), span=span)
 
 
 def turned(xs: Expr, span: Span) -> Expr:
-    """Give a list the other way round."""
+    """Return a list the other way round."""
     return Call(GlobalVar(qualified("rev"), span=span), (xs,), span=span)
 
 
 def empty_of(element: Type, span: Span, code: Code) -> Expr:
-    """Give the list without elements to put elements in front of, which are, or hold, optionals if
-    what is known of their type says so."""
+    """Return the list without elements to put elements in front of, which are, or hold, optionals
+    if what is known of their type says so."""
     if not has_optionals(element):
         return empty(span)
     var = Var("optionals", AdtType(LIST, (element,)), span=span)
@@ -60,7 +60,7 @@ def empty_of(element: Type, span: Span, code: Code) -> Expr:
 
 
 def chain(elements: Iterable[Expr], end: Expr, span: Span) -> Expr:
-    """Give a list with elements in front, the last of these first."""
+    """Return a list with elements in front, the last of these first."""
     found = end
     for element in elements:
         found = longer(element, found, span)
@@ -68,7 +68,7 @@ def chain(elements: Iterable[Expr], end: Expr, span: Span) -> Expr:
 
 
 def has_starred(node: ast.List) -> bool:
-    """Tell whether a display has elements such as `*xs`."""
+    """Return whether a display has elements such as `*xs`."""
     return any(isinstance(e, ast.Starred) for e in node.elts)
 
 
@@ -89,7 +89,7 @@ def grown_in(node: ast.FunctionDef, data: Collection[str]) -> dict[str, Type]:
 
 
 def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
-    """Give the elements that a statement writes for the lists of names."""
+    """Return the elements that a statement writes for the lists of names."""
     match stmt:
         case ast.Expr(
             ast.Call(
@@ -108,7 +108,7 @@ def _elements_in(stmt: ast.stmt) -> Iterator[tuple[str, Sequence[ast.expr]]]:
 def grown_inside(
     node: Nested, around: Mapping[str, Type], data: Collection[str]
 ) -> dict[str, Type]:
-    """Give the grown names in a nested function: its own, and those of the function around."""
+    """Return the grown names in a nested function: its own, and those of the function around."""
     own = grown_in(node, data) if isinstance(node, ast.FunctionDef) else {}
     hidden = locals_of(node)
     return {n: ty for n, ty in around.items() if n not in hidden} | own
@@ -128,7 +128,7 @@ def enter_grown(cx: Context, node: ast.FunctionDef, code: Code) -> None:
 
 
 def grown_value(cx: Context, node: ast.expr) -> Expr | None:
-    """Give the variable of a grown name, which holds the list the other way round; None for any
+    """Return the variable of a grown name, which holds the list the other way round; None for any
     other expression."""
     if not isinstance(node, ast.Name) or node.id not in cx.grown:
         return None

@@ -72,7 +72,7 @@ _CHANGED: Final = "the list is changed here"
 
 
 def is_change(cx: Context, node: ast.Call) -> bool:
-    """Tell whether a call that stands alone is one of a method that changes a list. Tensors have
+    """Return whether a call that stands alone is one of a method that changes a list. Tensors have
     `sort` as well, whose result nobody would then use."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=owner))) if owner in cx.holding_data:
@@ -100,7 +100,7 @@ def change_list(cx: Context, node: ast.Call, code: Code) -> Steps[None]:
 
 
 def takes_element(cx: Context, node: ast.expr) -> bool:
-    """Tell whether an expression calls `pop` on a name that has a list, as far as the text
+    """Return whether an expression calls `pop` on a name that has a list, as far as the text
     shows."""
     if not isinstance(node, ast.Call) or not is_pop(node):
         return False

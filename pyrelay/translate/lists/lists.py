@@ -50,7 +50,7 @@ def display(cx: Context, node: ast.List) -> Steps[Expr]:
 
 
 def content(node: ast.expr) -> ast.expr:
-    """Give the expression of an element of a display, of `*xs` what it opens."""
+    """Return the expression of an element of a display, of `*xs` what it opens."""
     return node.value if isinstance(node, ast.Starred) else node
 
 

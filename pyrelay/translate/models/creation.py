@@ -63,7 +63,7 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim]:
-    """Give the sizes that `dims={K: 784}` fixes, by name; what cannot be one is reported."""
+    """Return the sizes that `dims={K: 784}` fixes, by name; what cannot be one is reported."""
     written = next((k.value for k in node.keywords if k.arg == "dims"), None)
     if written is None or (isinstance(written, ast.Constant) and written.value is None):
         return {}
@@ -98,7 +98,7 @@ def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim
 
 
 def created(cx: Context, node: ast.Call) -> ModelUse | None:
-    """Give the model that a call of `create_model` makes: new models are in training mode."""
+    """Return the model that a call of `create_model` makes: new models are in training mode."""
     known = static_value(cx, node.args[0]) if node.args else None
     definition = None if known is None else meaning(known.value)
     if not isinstance(definition, Definition) or definition.kind is not Kind.MODEL:
@@ -125,7 +125,7 @@ def created(cx: Context, node: ast.Call) -> ModelUse | None:
 
 
 def created_place(cx: Context, node: ast.Call) -> CreatedPlace:
-    """Give the place of a call of `create_model`."""
+    """Return the place of a call of `create_model`."""
     return CreatedPlace(cx.definition, cx.instance.statics, cx.span(node))
 
 
@@ -138,7 +138,7 @@ def _argument(node: ast.Call, place: int, name: str) -> ast.expr | None:
 def _tree(
     spec: ModelSpec, prefix: str, leaf: Callable[[str, ValueSpec], Expr], span: Span, *, state: bool
 ) -> Steps[Expr]:
-    """Give a tuple shaped like the parameters (or the state) of a model, leaf by leaf."""
+    """Return a tuple shaped like the parameters (or the state) of a model, leaf by leaf."""
     fields: list[Expr] = []
     for part in spec.state if state else spec.params:
         path = f"{prefix}{part.name}"

@@ -42,7 +42,7 @@ class _Mention:
 def find_requirements(
     program: Program, definition: Definition
 ) -> Mapping[Definition, Mapping[str, StaticValue]]:
-    """Give the models that a function mentions, in order, with the static arguments there."""
+    """Return the models that a function mentions, in order, with the static arguments there."""
     mentions = _mentions_from(program, definition)
     found: dict[Definition, dict[Definition, dict[str, StaticValue]]] = {d: {} for d in mentions}
     changed = True
@@ -57,7 +57,7 @@ def find_requirements(
 
 
 def _mentions_from(program: Program, definition: Definition) -> dict[Definition, list[_Mention]]:
-    """Give what a function mentions, and what the functions mention that it reaches."""
+    """Return what a function mentions, and what the functions mention that it reaches."""
     mentions: dict[Definition, list[_Mention]] = {}
     pending = [definition]
     while pending:
@@ -72,7 +72,7 @@ def _mentions_from(program: Program, definition: Definition) -> dict[Definition,
 def _needs(
     mention: _Mention, found: Mapping[Definition, Mapping[Definition, dict[str, StaticValue]]]
 ) -> Iterable[tuple[Definition, dict[str, StaticValue]]]:
-    """Give the models that a mention needs and that are not supplied where it stands."""
+    """Return the models that a mention needs and that are not supplied where it stands."""
     if mention.supplied is None:
         return []
     needed = [(mention.target, dict(mention.statics))]
@@ -103,7 +103,7 @@ class _Mentions:
         self._seen: Final[set[tuple[str, Supplied]]] = set()
 
     def find(self) -> Iterator[_Mention]:
-        """Give the mentions in the order of the text; nested functions where they are named."""
+        """Return the mentions in the order of the text; nested functions where they are named."""
         if self._choices:
             yield from (_Mention(d, NOTHING, ()) for _, d in self._choices if d is not None)
             return
@@ -157,7 +157,7 @@ class _Mentions:
         yield from ((a, supplied) for a in arguments)
 
     def _target(self, node: ast.AST) -> Definition | None:
-        """Give the definition that a name, or the callee of a call, is."""
+        """Return the definition that a name, or the callee of a call, is."""
         if isinstance(node, ast.Call):
             node = node.func
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -176,7 +176,7 @@ class _Mentions:
         return tuple((str(n), v) for n, v in values.items() if is_plain(v))
 
     def _supplied(self, node: ast.expr) -> Supplied:
-        """Give the models that an argument of a transform names; none if it is a function."""
+        """Return the models that an argument of a transform names; none if it is a function."""
         names = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
         known = [n.id for n in names if isinstance(n, ast.Name) and n.id in self._models]
         found = [self._models[n] for n in known]
@@ -185,7 +185,7 @@ class _Mentions:
         return frozenset(m for m in found if m is not None)
 
     def _local_models(self, parameters: Iterable[Parameter]) -> dict[str, Definition | None]:
-        """Give the local names that hold models: annotated parameters, and models created here;
+        """Return the local names that hold models: annotated parameters, and models created here;
         None for a bare `Model`."""
         found: dict[str, Definition | None] = {}
         for parameter in parameters:
@@ -206,7 +206,7 @@ class _Mentions:
         return found
 
     def _created(self, call: ast.Call) -> Definition | None:
-        """Give the definition of the model that a call of `create_model` makes."""
+        """Return the definition of the model that a call of `create_model` makes."""
         function = self._scope.value(call.func, self._locals)
         if not call.args or meaning(function) is not Intrinsic.CREATE_MODEL:
             return None

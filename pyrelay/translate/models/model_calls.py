@@ -70,7 +70,7 @@ def _read_state(spec: ModelSpec, state: Expr, span: Span) -> Steps[Expr]:
 
 
 def exported_type(cx: Context, instance: Instance) -> str:
-    """Give the name of the data type of exported instances of a model, made on first use."""
+    """Return the name of the data type of exported instances of a model, made on first use."""
     for name, known in cx.program.exports.items():
         if known == instance:
             return name
@@ -98,7 +98,7 @@ def bind(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
 def partial(
     cx: Context, node: ast.expr, function: Expr, hidden: Sequence[Expr], span: Span
 ) -> Expr:
-    """Give a function with its leading operands supplied."""
+    """Return a function with its leading operands supplied."""
     names = parameter_names(cx, node) or ()
     params = tuple(Var(n, span=span) for n in names)
     return Function(params, Call(function, (*hidden, *params), span=span), span=span)
@@ -160,7 +160,7 @@ def _define_pure(cx: Context, function: Definition, required: Instance, span: Sp
 
 
 def _one_model(cx: Context, function: Definition) -> Definition | None:
-    """Give the one model that a function mentions; None if it is not one."""
+    """Return the one model that a function mentions; None if it is not one."""
     if function.kind is Kind.MODEL:
         return function
     required = cx.program.requirements(function)
@@ -174,7 +174,7 @@ def _pure_instance(
     bound: dict[str, ast.expr],
     span: Span,
 ) -> Instance:
-    """Give the model that a function mentions, in evaluation mode. Its static arguments are those
+    """Return the model that a function mentions, in evaluation mode. Its static arguments are those
     that are written here, or in the function; else those of the models of this kind at hand."""
     given = {
         name: static_argument(cx, node, f"`{name}` of `{model.name}`", "a number")
@@ -187,7 +187,7 @@ def _pure_instance(
 
 
 def _at_hand(cx: Context, model: Definition) -> dict[str, Any]:
-    """Give the static arguments of the instances of a model that are in scope, if they agree."""
+    """Return the static arguments of the instances of a model that are in scope, if they agree."""
     entries = (cx.env.find(name) for name in cx.env.names())
     uses = (e.model for e in entries if isinstance(e, Bound))
     found = {u.statics for u in uses if u is not None and u.definition is model}
@@ -197,7 +197,7 @@ def _at_hand(cx: Context, model: Definition) -> dict[str, Any]:
 
 
 def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | None:
-    """Give the signature of what `relay.with_params` gives, if an expression is that."""
+    """Return the signature of what `relay.with_params` gives, if an expression is that."""
     if not isinstance(value, ast.Call) or not value.args:
         return None
     known = static_value(cx, value.func)
@@ -208,7 +208,7 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
 
 
 def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) -> Expr:
-    """Give an attribute of an explicit model: its parameters."""
+    """Return an attribute of an explicit model: its parameters."""
     span = cx.span(node)
     if node.attr == "params":
         params = Var("params", span=span)

@@ -108,7 +108,8 @@ class ModelSpec:
 
 
 def no_state(spec: ModelSpec, span: Span) -> Tuple:
-    """Give the state of a model that has none: tuples of tuples. Models nest as deep as written."""
+    """Return the state of a model that has none: tuples of tuples. Models nest as deep as
+    written."""
     inside = (no_state(p.model, span) for p in spec.state if isinstance(p, SubModelSpec))
     return Tuple(tuple(inside), span=span)
 
@@ -199,7 +200,7 @@ class RecursiveModel(Exception):  # noqa: N818  becomes a diagnostic where the m
 
 
 def build_spec(instance: Instance, find: FindSites) -> ModelSpec:
-    """Give the whole tree of a model. Raises RecursiveModel when it has no end."""
+    """Return the whole tree of a model. Raises RecursiveModel when it has no end."""
     return run(_spec(instance, find, (), {}))
 
 
@@ -229,17 +230,17 @@ def _spec(
 
 
 def params_type(spec: ModelSpec) -> Type:
-    """Give the type of a model's parameters, with holes where inference finds the shapes."""
+    """Return the type of a model's parameters, with holes where inference finds the shapes."""
     return run(_tree_type(spec, state=False))
 
 
 def state_type(spec: ModelSpec) -> Type:
-    """Give the type of a model's state: a cell for each value."""
+    """Return the type of a model's state: a cell for each value."""
     return run(_tree_type(spec, state=True))
 
 
 def model_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
-    """Give the type of an explicit `Model[net]`: a cell with the parameters, and the state. Where
+    """Return the type of an explicit `Model[net]`: a cell with the parameters, and the state. Where
     an optimiser updates it, the cell has what that remembers beside the parameters."""
     content = params_type(spec)
     if rule is not None:

@@ -97,7 +97,7 @@ class Updates:
             self.pass_on([following], place)
 
     def found(self, entry: str, report: Callable[[Problem], None]) -> Updaters:
-        """Give the optimiser of each model; a second one is reported."""
+        """Return the optimiser of each model; a second one is reported."""
         starts = [p for p in (*self._onward, *self._updated) if isinstance(p, ParameterPlace)]
         names = dict.fromkeys(p.name for p in starts if p.function == entry)
         reached: dict[Place, None] = {}

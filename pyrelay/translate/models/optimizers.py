@@ -78,7 +78,7 @@ class Recipe:
 def sgd(
     lr: float, momentum: float = 0.0, weight_decay: float = 0.0, *, nesterov: bool = False
 ) -> Recipe:
-    """Give stochastic gradient descent with torch's arithmetic."""
+    """Return stochastic gradient descent with torch's arithmetic."""
     return Recipe(SGDRule(momentum, weight_decay, nesterov), _rate(lr))
 
 
@@ -88,7 +88,7 @@ def adam(
     eps: float = 1e-8,
     weight_decay: float = 0.0,
 ) -> Recipe:
-    """Give Adam with torch's defaults."""
+    """Return Adam with torch's defaults."""
     return Recipe(AdamRule(_pair(betas), eps, weight_decay), _rate(lr))
 
 
@@ -98,7 +98,7 @@ def adamw(
     eps: float = 1e-8,
     weight_decay: float = 1e-2,
 ) -> Recipe:
-    """Give AdamW with torch's defaults."""
+    """Return AdamW with torch's defaults."""
     return Recipe(AdamRule(_pair(betas), eps, weight_decay, decoupled=True), _rate(lr))
 
 
@@ -126,7 +126,7 @@ MAKERS: Final = (Maker("sgd", sgd), Maker("adam", adam), Maker("adamw", adamw))
 
 
 def is_optimizer(value: object) -> bool:
-    """Tell whether a Python object is an optimiser of `relay.optim`."""
+    """Return whether a Python object is an optimiser of `relay.optim`."""
     return isinstance(getattr(value, "__relay__", None), Recipe)
 
 
@@ -150,7 +150,7 @@ class OptimizerUse:
 
     @property
     def is_made_inside(self) -> bool:
-        """Tell whether compiled code makes it, so that no script ever sees it."""
+        """Return whether compiled code makes it, so that no script ever sees it."""
         return isinstance(self.source, Span)
 
     def __repr__(self) -> str:
@@ -174,6 +174,6 @@ class OptimizerGuard:
     lr: float | None
 
     def holds(self) -> bool:
-        """Tell whether the optimiser is still the same."""
+        """Return whether the optimiser is still the same."""
         now: Recipe = self.optimizer.__relay__
         return now.rule == self.rule and self.lr in (None, now.lr)

@@ -20,7 +20,7 @@ from .optimizers import OptimizerUse
 def model_arguments(
     cx: Context, bound: Mapping[str, ast.expr], signature: Signature
 ) -> tuple[tuple[str, PassedModel], ...]:
-    """Give which models are passed for the parameters that are models."""
+    """Return which models are passed for the parameters that are models."""
     found: list[tuple[str, PassedModel]] = []
     for parameter in signature.parameters:
         if parameter.model is not None and parameter.name in bound:
@@ -62,7 +62,7 @@ def pass_on(
 
 
 def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
-    """Give the model that a name stands for; None when it is none, which is reported."""
+    """Return the model that a name stands for; None when it is none, which is reported."""
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.model is not None:
         cx.program.updates.unite(entry.places)
@@ -72,7 +72,7 @@ def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
 
 
 def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
-    """Give where the model that a name stands for comes from."""
+    """Return where the model that a name stands for comes from."""
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     return entry.places if isinstance(entry, Bound) else ()
 
@@ -85,6 +85,6 @@ def use_of(instance: Instance, optimizer: OptimizerUse | None) -> ModelUse:
 
 
 def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
-    """Give the translation of a model that a use means."""
+    """Return the translation of a model that a use means."""
     statics = complete_statics(cx.program, use.definition, dict(use.statics), span)
     return Instance(use.definition, statics, use.training, frozen=use.frozen)

@@ -41,12 +41,12 @@ _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
-    """Give the model of whose parameters an expression is a record, as far as the text tells."""
+    """Return the model of whose parameters an expression is a record, as far as the text tells."""
     return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
 
 
 def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelUse | None:
-    """Give the model of whose parameters a translated expression is a record."""
+    """Return the model of whose parameters a translated expression is a record."""
     return cx.computed.get(value) or record_of(cx, node)
 
 
@@ -96,7 +96,7 @@ def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]
 
 
 def _model_at(cx: Context, node: ast.Call) -> ModelUse | None:
-    """Give the model that a transform differentiates in, if it is one."""
+    """Return the model that a transform differentiates in, if it is one."""
     first = node.args[0] if node.args else None
     entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
     return entry.model if isinstance(entry, Bound) else None
@@ -150,7 +150,7 @@ def _mapped(
     leaf: Callable[..., Expr],
     bindings: list[Binding],
 ) -> Expr:
-    """Give the record of what `leaf` gives for the tensors of records at one place, behind the
+    """Return the record of what `leaf` gives for the tensors of records at one place, behind the
     bindings."""
     span = cx.span(node)
     spec = cx.program.spec(use_instance(cx, use, span))
@@ -162,7 +162,7 @@ def _mapped(
 
 
 def arithmetic(cx: Context, node: ast.BinOp, left: Expr, right: Expr) -> Expr | None:
-    """Give `a + b`, `0.5 * grads` and the like, of the tensors at one place each; None where
+    """Return `a + b`, `0.5 * grads` and the like, of the tensors at one place each; None where
     neither side is a record."""
     sides = (node.left, left), (node.right, right)
     model = next((side for side, _ in sides if _is_model(cx, side)), None)
@@ -196,7 +196,7 @@ def _is_model(cx: Context, node: ast.expr) -> bool:
 
 
 def negation(cx: Context, node: ast.UnaryOp, operand: Expr) -> Expr | None:
-    """Give `-grads`, of each tensor; None where the operand is no record."""
+    """Return `-grads`, of each tensor; None where the operand is no record."""
     use = record_at(cx, node.operand, operand)
     if use is None or not isinstance(node.op, ast.USub):
         return None
@@ -205,7 +205,7 @@ def negation(cx: Context, node: ast.UnaryOp, operand: Expr) -> Expr | None:
 
 
 def norm(cx: Context, node: ast.Call, tree: Expr, use: ModelUse) -> Expr:
-    """Give `grads.norm()`: the Euclidean norm of all tensors together."""
+    """Return `grads.norm()`: the Euclidean norm of all tensors together."""
     span = cx.span(node)
     spec = cx.program.spec(use_instance(cx, use, span))
     bindings: list[Binding] = []

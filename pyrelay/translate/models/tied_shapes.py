@@ -19,7 +19,7 @@ def tied(
     state: Expr | None = None,
     sizes: Mapping[str, Dim] | None = None,
 ) -> Function:
-    """Give a function that calls the model with these parameters, at the sizes given. It is never
+    """Return a function that calls the model with these parameters, at the sizes given. It is never
     called itself: it ties the shapes of the parameters, as any call of the model would."""
     span = params.span
     instance = use_instance(cx, use, span)

@@ -118,7 +118,7 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
 
 
 def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | None, bool]:
-    """Give the optimiser of an update, None for plain descent; and whether it is known."""
+    """Return the optimiser of an update, None for plain descent; and whether it is known."""
     node = bound.get("optimizer")
     known = None if node is None else static_value(cx, node)
     if node is None or (known is not None and known.value is None):
@@ -134,7 +134,7 @@ def _descended(
     bindings: list[Binding],
     span: Span,
 ) -> Expr:
-    """Give the content of a model's cell after a step of plain descent."""
+    """Return the content of a model's cell after a step of plain descent."""
     whole, grads, rate = operands
     if use.optimizer is None:
         return sgd_tree(spec, whole, grads, rate, span)
@@ -156,7 +156,7 @@ class _Step:
         self._bind: Final = into(bindings)
 
     def taken(self, whole: Expr, grads: Expr, rate: Expr | None) -> Expr:
-        """Give the new content of the cell whose content is `whole`."""
+        """Return the new content of the cell whose content is `whole`."""
         span = self._span
         content = atom(whole, "content", self._bind)
         tree = atom(grads, "grads", self._bind)
@@ -216,7 +216,7 @@ class _Step:
                 assert_never(other)
 
     def _field(self, results: list[tuple[Expr, ...]], index: int) -> Expr:
-        """Give the record of one field of each result."""
+        """Return the record of one field of each result."""
         rest = iter(results)
         return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
 
@@ -224,7 +224,7 @@ class _Step:
 def started(
     cx: Context, spec: ModelSpec, params: Expr, optimizer: OptimizerUse, span: Span
 ) -> Expr:
-    """Give the content of a model's cell before the first step of an optimiser."""
+    """Return the content of a model's cell before the first step of an optimiser."""
     cx.program.started[optimizer] = None
     bindings: list[Binding] = []
     tree = atom(params, "params", into(bindings))
@@ -258,6 +258,6 @@ def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
 
 
 def makes_optimizer(cx: Context, node: ast.expr) -> bool:
-    """Tell whether an expression is a call of a function of `relay.optim`."""
+    """Return whether an expression is a call of a function of `relay.optim`."""
     known = static_value(cx, node.func) if isinstance(node, ast.Call) else None
     return known is not None and isinstance(meaning(known.value), Maker)

@@ -23,7 +23,7 @@ from .summaries import called, calls_in, summary, units_called
 
 
 def writes_items(body: Sequence[ast.stmt]) -> bool:
-    """Tell whether a body assigns to an item anywhere, nested functions included."""
+    """Return whether a body assigns to an item anywhere, nested functions included."""
     for stmt in all_statements(body):
         targets = getattr(stmt, "targets", None) or [getattr(stmt, "target", None)]
         if any(isinstance(n, ast.Subscript) for t in targets if t for n in ast.walk(t)):
@@ -178,7 +178,7 @@ def lists_in(cx: Context, value: ast.expr) -> Iterator[ast.Name]:
 
 
 def is_fresh(cx: Context, value: ast.expr, target: str) -> bool:
-    """Tell whether a value that a name gets is a list that nothing else holds; its own list is as
+    """Return whether a value that a name gets is a list that nothing else holds; its own list is as
     long as nothing else holds that."""
     entry = cx.env.find(target)
     is_own = isinstance(entry, Bound) and entry.holder is None
@@ -204,5 +204,5 @@ def stored_by(cx: Context, stmt: ast.stmt) -> ast.expr | None:
 
 
 def copied(cx: Context, value: ast.expr) -> bool:
-    """Tell whether what extends a list is a list whose elements alone go there."""
+    """Return whether what extends a list is a list whose elements alone go there."""
     return isinstance(value, ast.Name) and value.id in cx.grown

@@ -73,7 +73,7 @@ def _members(cx: Context, found: Sequence[DataConstructor]) -> Sequence[DataCons
 
 
 def _failure(cx: Context, test: ast.expr, message: ast.expr | None) -> Steps[Expr]:
-    """Give what runs where the assertion does not hold."""
+    """Return what runs where the assertion does not hold."""
     words = Text("the assertion does not hold")
     if message is not None:
         words = yield read_text(cx, message)
@@ -158,7 +158,7 @@ def open_constructed(
 
 
 def _class_made(cx: Context, value: ast.expr) -> type | None:
-    """Give the class that an expression makes a value of, on all its ways; None if of several."""
+    """Return the class that an expression makes a value of, on all its ways; None if of several."""
     found: dict[type, None] = {}
     pending = [value]
     while pending:

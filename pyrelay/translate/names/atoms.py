@@ -10,7 +10,7 @@ from ...ir.expr import Binding, Constant, Expr, Tuple, Var, is_atom
 
 
 def atom(expr: Expr, hint: str, bind: Callable[[Var, Expr], Any]) -> Expr:
-    """Give an atom for a value that is used more than once or before others."""
+    """Return an atom for a value that is used more than once or before others."""
     if is_atom(expr):
         return expr
     var = Var(hint, span=expr.span)
@@ -19,10 +19,10 @@ def atom(expr: Expr, hint: str, bind: Callable[[Var, Expr], Any]) -> Expr:
 
 
 def again(value: Expr) -> Expr:
-    """Give an atom for one more use: before A-normal form only variables have several parents."""
+    """Return an atom for one more use: before A-normal form only variables have several parents."""
     return replace(value) if isinstance(value, Constant | Tuple) else value
 
 
 def into(bindings: list[Binding]) -> Callable[[Var, Expr], None]:
-    """Give what adds bindings to a list."""
+    """Return what adds bindings to a list."""
     return lambda var, value: bindings.append(Binding(var, value))

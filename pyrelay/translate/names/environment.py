@@ -87,7 +87,7 @@ class Bound:
 
 
 def either(left: Bound, right: Bound) -> Bound:
-    """Give what is known of a name that has one of two values."""
+    """Return what is known of a name that has one of two values."""
     return Bound(
         model=left.model if left.model == right.model else None,
         places=tuple(dict.fromkeys((*left.places, *right.places))),
@@ -123,7 +123,7 @@ class Environment:
         """Grows with every change, so that what was found out of the names can be kept."""
 
     def find(self, name: str) -> Entry | None:
-        """Give what a name stands for; None when it is not local."""
+        """Return what a name stands for; None when it is not local."""
         return self._entries.get(name)
 
     def set(self, name: str, entry: Entry) -> None:
@@ -137,11 +137,11 @@ class Environment:
         self.version += 1
 
     def mark(self) -> int:
-        """Give a place in the log to return to."""
+        """Return a place in the log to return to."""
         return len(self._log)
 
     def changed(self, mark: int) -> dict[str, Entry | None]:
-        """Give what the names that have changed since a mark stood for there."""
+        """Return what the names that have changed since a mark stood for there."""
         before: dict[str, Entry | None] = {}
         for name, entry in self._log[mark:]:
             before.setdefault(name, entry)
@@ -158,5 +158,5 @@ class Environment:
                 self._entries[name] = entry
 
     def names(self) -> Iterator[str]:
-        """Give the local names."""
+        """Return the local names."""
         return iter(self._entries)

@@ -62,29 +62,29 @@ class Flow:
     """Whether control can reach the end of each of the bodies of a branch."""
 
     def jumps(self, stmt: Branching) -> bool:
-        """Tell whether a branch may leave what is around it: by return or raise, or by break or
+        """Return whether a branch may leave what is around it: by return or raise, or by break or
         continue of a loop around it."""
         return bool(self.exits[stmt])
 
     def returns(self, stmt: Compound) -> bool:
-        """Tell whether there is a `return` inside."""
+        """Return whether there is a `return` inside."""
         return bool(self.exits[stmt] & Exit.RETURN)
 
     def falls_through(self, stmt: Branching) -> bool:
-        """Tell whether control can reach the end of several bodies of a branch."""
+        """Return whether control can reach the end of several bodies of a branch."""
         return sum(self.ends[stmt]) > 1
 
     def joined(self, stmt: Compound) -> tuple[str, ...]:
-        """Give the names that a branch or loop assigns and that are read after it, in order."""
+        """Return the names that a branch or loop assigns and that are read after it, in order."""
         return tuple(n for n in self.assigned[stmt] if n in self.live_after[stmt])
 
     def carried(self, loop: Compound) -> tuple[str, ...]:
-        """Give the names that a loop assigns and that its next round or what follows reads."""
+        """Return the names that a loop assigns and that its next round or what follows reads."""
         return tuple(n for n in self.assigned[loop] if n in self.live_head[loop])
 
 
 def analyse(body: Sequence[ast.stmt], static_test: StaticTest) -> Flow:
-    """Give the flow of the body of a function."""
+    """Return the flow of the body of a function."""
     flow = Flow()
     _note_inside(flow, body, static_test)
     run(_Analysis(flow, static_test).block(body, NONE, None))
@@ -110,7 +110,7 @@ def _note_inside(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) 
 
 
 def bodies(stmt: Compound) -> list[list[ast.stmt]]:
-    """Give the ways through a branch, or the body of a loop."""
+    """Return the ways through a branch, or the body of a loop."""
     match stmt:
         case ast.If(body=then, orelse=otherwise):
             return [then, otherwise]
@@ -135,7 +135,8 @@ def _exit(stmt: ast.stmt) -> Exit:
 
 
 def _reaches_end(flow: Flow, body: Sequence[ast.stmt], static_test: StaticTest) -> bool:
-    """Tell whether control can reach the end of a body, by what is noted of the branches in it."""
+    """Return whether control can reach the end of a body, by what is noted of the branches in
+    it."""
     if any(_exit(s) for s in body):
         return False
     match body[-1] if body else None:
@@ -222,7 +223,7 @@ class _Analysis:
 
 
 def names_of(target: ast.expr, *, items: bool = True) -> Iterator[str]:
-    """Give the names that an assignment to a target binds, in order; with `items`, `x` for `x[i]`
+    """Return the names that an assignment to a target binds, in order; with `items`, `x` for `x[i]`
     too, which gets a new value though Python does not bind it."""
     pending = [target]
     while pending:
@@ -238,7 +239,7 @@ def names_of(target: ast.expr, *, items: bool = True) -> Iterator[str]:
 
 
 def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
-    """Give the names that a statement itself binds anew, in order."""
+    """Return the names that a statement itself binds anew, in order."""
     match stmt:
         case ast.Assign(targets=targets):
             for target in targets:
@@ -261,7 +262,7 @@ def bound_by(stmt: ast.stmt, *, items: bool = True) -> Iterator[str]:
 
 
 def annotated_names(node: ast.FunctionDef) -> frozenset[str]:
-    """Give the names that annotations anywhere in a function mention, also in text."""
+    """Return the names that annotations anywhere in a function mention, also in text."""
     texts: list[str] = []
     for part in ast.walk(node):
         match part:
@@ -278,7 +279,7 @@ _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
 def attributes_read(node: ast.FunctionDef) -> frozenset[str]:
-    """Give the names whose attributes are read anywhere in a function."""
+    """Return the names whose attributes are read anywhere in a function."""
     return frozenset(
         n.value.id
         for n in ast.walk(node)
@@ -287,7 +288,7 @@ def attributes_read(node: ast.FunctionDef) -> frozenset[str]:
 
 
 def captures(pattern: ast.pattern) -> Iterator[str]:
-    """Give the names that a pattern binds, in order; those of an or-pattern again and again."""
+    """Return the names that a pattern binds, in order; those of an or-pattern again and again."""
     pending: list[ast.AST] = [pattern]
     while pending:
         current = pending.pop()
@@ -298,12 +299,12 @@ def captures(pattern: ast.pattern) -> Iterator[str]:
 
 
 def leaves(stmt: ast.stmt) -> bool:
-    """Tell whether control never goes on after a simple statement."""
+    """Return whether control never goes on after a simple statement."""
     return bool(_exit(stmt))
 
 
 def is_never(stmt: ast.stmt) -> bool:
-    """Tell whether a statement says that control never comes to it: a call of `assert_never`."""
+    """Return whether a statement says that control never comes to it: a call of `assert_never`."""
     match stmt:
         case ast.Expr(value=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name == "assert_never"
@@ -331,7 +332,7 @@ def changed_list(stmt: ast.stmt) -> str | None:
 
 
 def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Give the statements and all inside them, nested functions not entered, in order."""
+    """Return the statements and all inside them, nested functions not entered, in order."""
     pending = list(reversed(body))
     while pending:
         stmt = pending.pop()
@@ -342,7 +343,7 @@ def statements_in(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Give the statements and all inside them, whatever they are, nested functions included."""
+    """Return the statements and all inside them, whatever they are, nested functions included."""
     pending: list[ast.AST] = list(reversed(body))
     while pending:
         node = pending.pop()
@@ -352,7 +353,7 @@ def all_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def inner_statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Give what stands directly inside a statement: statements, handlers, cases."""
+    """Return what stands directly inside a statement: statements, handlers, cases."""
     for field_name in _BODIES:
         yield from getattr(node, field_name, ())
 
@@ -361,7 +362,7 @@ _BODIES: Final = ("body", "handlers", "cases", "orelse", "finalbody")
 
 
 def assigned_in(body: Sequence[ast.stmt]) -> Iterator[str]:
-    """Give the names bound anywhere in a body, in order, repeats included."""
+    """Return the names bound anywhere in a body, in order, repeats included."""
     for stmt in statements_in(body):
         yield from bound_by(stmt, items=False)
 
@@ -378,7 +379,7 @@ def parameters_of(function: Nested) -> list[str]:
 
 
 def locals_of(function: Nested) -> Names:
-    """Give the names local to a function: its parameters, and all that it assigns."""
+    """Return the names local to a function: its parameters, and all that it assigns."""
     parameters = parameters_of(function)
     if isinstance(function, ast.Lambda):
         return frozenset(parameters)
@@ -386,7 +387,8 @@ def locals_of(function: Nested) -> Names:
 
 
 def reads(node: ast.AST) -> Names:
-    """Give the names read by a statement or expression; by a nested function, those it captures."""
+    """Return the names read by a statement or expression; by a nested function, those it
+    captures."""
     found: set[str] = set()
     pending: list[tuple[ast.AST, Names]] = [(node, NONE)]
     while pending:
@@ -405,7 +407,7 @@ def reads(node: ast.AST) -> Names:
 
 
 def defaults_of(function: Nested) -> Iterable[ast.expr]:
-    """Give the default values of a function's parameters."""
+    """Return the default values of a function's parameters."""
     args = function.args
     return [d for d in (*args.defaults, *args.kw_defaults) if d is not None]
 
@@ -431,7 +433,7 @@ def _read_parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def has_break(body: Sequence[ast.stmt]) -> bool:
-    """Tell whether a loop's body holds a `break` of that loop."""
+    """Return whether a loop's body holds a `break` of that loop."""
     pending = list(body)
     while pending:
         match pending.pop():

@@ -9,7 +9,7 @@ from .environment import Bound
 
 
 def entry_of(cx: Context, node: ast.expr) -> Bound | None:
-    """Give what is known of a name, or of a part of one; None if nothing. What is known of a part
+    """Return what is known of a name, or of a part of one; None if nothing. What is known of a part
     whose owner's class is not known has no variable."""
     path: list[str] = []
     step = part_of(node)
@@ -26,7 +26,7 @@ def entry_of(cx: Context, node: ast.expr) -> Bound | None:
 
 
 def part_of(node: ast.expr) -> tuple[ast.expr, str] | None:
-    """Give the owner of a part, and which part it is; None for what is no part."""
+    """Return the owner of a part, and which part it is; None for what is no part."""
     match node:
         case ast.Attribute(value=owner, attr=name):
             return owner, name

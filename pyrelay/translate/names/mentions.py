@@ -48,12 +48,12 @@ from .scope import is_data, is_frozen
 
 
 def unit(span: Span) -> Expr:
-    """Give the empty tuple."""
+    """Return the empty tuple."""
     return Tuple((), span=span)
 
 
 def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
-    """Give what a bound name stands for as an expression."""
+    """Return what a bound name stands for as an expression."""
     if entry.atom is not None:
         # Each mention of a global function may be at types of its own.
         return replace(entry.atom) if isinstance(entry.atom, GlobalVar) else entry.atom
@@ -64,7 +64,7 @@ def value_of(cx: Context, entry: Bound, name: str, span: Span) -> Expr:
 
 
 def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
-    """Give a Python value as an expression; one that has no meaning is reported."""
+    """Return a Python value as an expression; one that has no meaning is reported."""
     value = static.value
     of_prelude = library_value(value)
     if of_prelude is not None:
@@ -97,7 +97,7 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
 
 
 def _plain(value: Any, span: Span) -> Expr | None:
-    """Give the expression of numbers, strings, None and tuples, None for anything else."""
+    """Return the expression of numbers, strings, None and tuples, None for anything else."""
     match value:
         case bool() | int() | float() | str():
             raw = value.value if isinstance(value, enum.Enum) else value
@@ -123,8 +123,8 @@ def mention(
     span: Span,
     passed: Mapping[str, ast.expr] = MappingProxyType({}),
 ) -> Expr:
-    """Give a relay function or a model as a value. What is `passed` for its parameters, where that
-    is known, tells which models they are."""
+    """Return a relay function or a model as a value. What is `passed` for its parameters, where
+    that is known, tells which models they are."""
     derived: list[DerivedFunction] = []
     while isinstance(function, DerivedFunction):
         derived.append(function)
@@ -136,7 +136,7 @@ def mention(
 
 
 def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, span: Span) -> Expr:
-    """Give the transform of a function of a signature that was made outside of compiled code."""
+    """Return the transform of a function of a signature that was made outside of compiled code."""
     wrt = None
     if layer.wrt is not None:
         names = [p.name for p in signature.values]
@@ -150,7 +150,7 @@ def transform_of(layer: DerivedFunction, function: Expr, signature: Signature, s
 
 
 def _instance(cx: Context, value: Any, span: Span) -> Steps[Expr]:
-    """Give captured data of numbers, bools and strings, at any depth."""
+    """Return captured data of numbers, bools and strings, at any depth."""
     plain = _plain(value, span)
     if plain is not None:
         return plain
@@ -162,7 +162,7 @@ def _instance(cx: Context, value: Any, span: Span) -> Steps[Expr]:
 
 
 def _constructor(cx: Context, cls: type, span: Span) -> Expr:
-    """Give a dataclass as a function of its fields."""
+    """Return a dataclass as a function of its fields."""
     found = cx.constructor(cls, span)
     if found is None:
         return placeholder(span)
@@ -184,7 +184,7 @@ def _definition(
 
 
 def _operator(cx: Context, op: Op, span: Span) -> Expr:
-    """Give an operator as a function of its required operands."""
+    """Return an operator as a function of its required operands."""
     missing = [p.name for p in op.attributes if p.default is Missing.REQUIRED]
     if missing:
         why = f"needs its argument `{missing[0]}`: write a lambda that calls it"
@@ -193,7 +193,7 @@ def _operator(cx: Context, op: Op, span: Span) -> Expr:
 
 
 def operator_function(op: Op, span: Span) -> Function:
-    """Give an operator as a function of its required operands; other arguments are left out."""
+    """Return an operator as a function of its required operands; other arguments are left out."""
     params = {p.name: Var(p.name, span=span) for p in op.operands if p.default is Missing.REQUIRED}
     args = tuple(params.get(p.name, unit(span)) for p in op.operands)
     attrs = {p.name: False if p.default is Missing.MODE else p.default for p in op.attributes}
@@ -201,13 +201,13 @@ def operator_function(op: Op, span: Span) -> Function:
 
 
 def as_called(op: Op) -> Op:
-    """Give what a call of an operator by its name means: `relay.equal`, unlike `==`, compares data
-    too."""
+    """Return what a call of an operator by its name means: `relay.equal`, unlike `==`, compares
+    data too."""
     return equal_values if op is equal else op
 
 
 def operator_text(op: Op) -> str:
-    """Give the signature of an operator, as Python would show it."""
+    """Return the signature of an operator, as Python would show it."""
     keys = {h.name for h in op.hidden if h.holder is Holder.KEY}
     supplied = {h.name for h in op.hidden}
     names = {p.name for p in op.params}

@@ -30,13 +30,13 @@ Facts: TypeAlias = Mapping[Path, tuple[DataConstructor, ...]]
 
 
 def value_at(cx: Context, node: ast.expr) -> Bound | None:
-    """Give the variable that tests have made of a part of a name; None if there is none."""
+    """Return the variable that tests have made of a part of a name; None if there is none."""
     found = entry_of(cx, node)
     return None if found is None or (found.atom is None and found.static is None) else found
 
 
 def testable(cx: Context, node: ast.expr) -> Bound | None:
-    """Give what is known of what is tested, where what the test tells can be kept; None else."""
+    """Return what is known of what is tested, where what the test tells can be kept; None else."""
     known = entry_of(cx, node)
     if known is not None:
         return known
@@ -97,7 +97,7 @@ def bound_as(content: Var | None, pattern: Pattern) -> Pattern:
 def parts(
     cx: Context, found: DataConstructor, fields: Sequence[Pattern], holder: Holder | None
 ) -> dict[str, Bound]:
-    """Give what the fields of a value of a class stand for, which a pattern has bound."""
+    """Return what the fields of a value of a class stand for, which a pattern has bound."""
     return {
         name: Bound(atom=field.var, holder=holder, declared=field_type(cx, found, name))
         for name, field in zip(found.field_names, fields, strict=True)
@@ -113,7 +113,7 @@ def note_not(cx: Context, node: ast.expr, classes: Sequence[DataConstructor]) ->
 
 
 def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
-    """Give the classes that tests have told a value is not of."""
+    """Return the classes that tests have told a value is not of."""
     if entry.constructor is None:
         return entry.excluded
     union = cx.program.data.members(entry.constructor)
@@ -121,7 +121,7 @@ def not_of(cx: Context, entry: Bound) -> tuple[DataConstructor, ...]:
 
 
 def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
-    """Give what is known of the classes of a name and of its parts."""
+    """Return what is known of the classes of a name and of its parts."""
     found: dict[Path, tuple[DataConstructor, ...]] = {}
     pending: list[tuple[Path, Bound]] = [((name,), entry)]
     while pending:
@@ -135,7 +135,7 @@ def facts_of(cx: Context, name: str, entry: Bound) -> Facts:
 
 
 def both(left: Facts, right: Facts) -> Facts:
-    """Give what is known in both of two cases."""
+    """Return what is known in both of two cases."""
     found: dict[Path, tuple[DataConstructor, ...]] = {}
     for path, classes in left.items():
         shared = tuple(c for c in classes if c in right.get(path, ()))
@@ -145,7 +145,7 @@ def both(left: Facts, right: Facts) -> Facts:
 
 
 def node_of(path: Path, place: ast.expr) -> ast.expr:
-    """Give the expression that a path is, as if it stood at a place."""
+    """Return the expression that a path is, as if it stood at a place."""
     found: ast.expr = ast.Name(path[0], ast.Load())
     for key in path[1:]:
         if key.startswith("["):
@@ -168,48 +168,48 @@ def classes_left(cx: Context, node: ast.expr) -> tuple[DataConstructor, ...]:
 
 
 def only_class(cx: Context, node: ast.expr) -> DataConstructor | None:
-    """Give the class of a value of which tests have excluded all others of its union."""
+    """Return the class of a value of which tests have excluded all others of its union."""
     left = classes_left(cx, node)
     return left[0] if len(left) == 1 else None
 
 
 def fields_bound(found: DataConstructor, span: Span) -> tuple[Pattern, ...]:
-    """Give a pattern for each field of a class, which binds it under its own name."""
+    """Return a pattern for each field of a class, which binds it under its own name."""
     return tuple(BindPattern(Var(n, span=span), span=span) for n in found.field_names)
 
 
 def of_class(
     found: DataConstructor, span: Span, fields: tuple[Pattern, ...] | None = None
 ) -> ConstructorPattern:
-    """Give the pattern for the values of a class."""
+    """Return the pattern for the values of a class."""
     if fields is None:
         fields = tuple(Wildcard(span=span) for _ in found.field_names)
     return ConstructorPattern(found.adt, found.name, fields, span=span)
 
 
 def shared_params(names: Sequence[str], span: Span) -> tuple[Var, ...]:
-    """Give the parameters of a function that is called from several places. They are marked as
+    """Return the parameters of a function that is called from several places. They are marked as
     inferred, so that inference does not take it for a function to copy for each call."""
     return tuple(Var(n, UNKNOWN, span=span) for n in names)
 
 
 def some(pattern: Pattern, span: Span) -> ConstructorPattern:
-    """Give the pattern for an optional that is not None."""
+    """Return the pattern for an optional that is not None."""
     return ConstructorPattern(OPTION, "Some", (pattern,), span=span)
 
 
 def none(span: Span) -> ConstructorPattern:
-    """Give the pattern for None."""
+    """Return the pattern for None."""
     return ConstructorPattern(OPTION, "None", (), span=span)
 
 
 def is_some(pattern: Pattern) -> bool:
-    """Tell whether a pattern is that of an optional that is not None."""
+    """Return whether a pattern is that of an optional that is not None."""
     return _is_optional(pattern, "Some")
 
 
 def is_none(pattern: Pattern) -> bool:
-    """Tell whether a pattern is that of None."""
+    """Return whether a pattern is that of None."""
     return _is_optional(pattern, "None")
 
 

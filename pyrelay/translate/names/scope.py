@@ -68,7 +68,7 @@ class Guard:
         return _place(self.holder, self.owner, self.name)
 
     def holds(self) -> bool:
-        """Tell whether the name still has this value, or one that does as well."""
+        """Return whether the name still has this value, or one that does as well."""
         current = _read(self.holder, self.name)
         if self.varies:
             return type(current) is type(self.value)
@@ -77,7 +77,7 @@ class Guard:
         return type(current) is type(self.value) and is_data(current) and current == self.value
 
     def has_changed_number(self) -> bool:
-        """Tell whether the name is now another number of the same kind, and may go on so."""
+        """Return whether the name is now another number of the same kind, and may go on so."""
         kind = type(self.value)
         return kind in (float, int) and type(_read(self.holder, self.name)) is kind
 
@@ -118,14 +118,14 @@ class Scope:
         return tuple(self._guards.values())
 
     def find(self, name: str) -> Any:
-        """Give the value of a name, MISSING if it has none, and guard it."""
+        """Return the value of a name, MISSING if it has none, and guard it."""
         if name in self._cells:
             return self._guarded(self._cells[name], name)
         value = self._guarded(self._globals, name)
         return vars(builtins).get(name, MISSING) if value is MISSING else value
 
     def attribute(self, owner: Any, name: str) -> Any:
-        """Give an attribute of a captured object, MISSING if it has none, and guard it."""
+        """Return an attribute of a captured object, MISSING if it has none, and guard it."""
         is_class = isinstance(owner, type) and not issubclass(owner, enum.Enum)
         if (is_class or isinstance(owner, ModuleType)) and name in vars(owner):
             found = self._guarded(vars(owner), name, owner)
@@ -162,11 +162,11 @@ class Scope:
         return MISSING
 
     def names(self) -> tuple[str, ...]:
-        """Give all names that could have been meant."""
+        """Return all names that could have been meant."""
         return (*self._cells, *self._globals, *vars(builtins))
 
     def namespace(self) -> dict[str, Any]:
-        """Give the names as a dictionary, for the evaluation of annotations."""
+        """Return the names as a dictionary, for the evaluation of annotations."""
         cells = {n: _read(c, n) for n, c in self._cells.items()}
         found = {n: v for n, v in cells.items() if v is not MISSING}
         return {**self._globals, **self._around, **self._params, **found}
@@ -203,7 +203,7 @@ def _read(holder: CellType | Mapping[str, Any], name: str) -> Any:
 
 
 def is_plain(value: object) -> bool:
-    """Tell whether a value is a number, bool, string, None, or a tuple of these."""
+    """Return whether a value is a number, bool, string, None, or a tuple of these."""
     pending = [value]
     while pending:
         current = pending.pop()
@@ -215,7 +215,7 @@ def is_plain(value: object) -> bool:
 
 
 def is_data(value: object) -> bool:
-    """Tell whether a value can never change and is compared by what it holds."""
+    """Return whether a value can never change and is compared by what it holds."""
     pending = [value]
     while pending:
         current = pending.pop()
@@ -243,17 +243,17 @@ def is_known(value: object) -> bool:
 
 
 def is_frozen(value: object) -> TypeGuard[DataclassInstance]:
-    """Tell whether a value is an instance of a frozen dataclass."""
+    """Return whether a value is an instance of a frozen dataclass."""
     if not is_dataclass(value) or isinstance(value, type):
         return False
     return bool(getattr(type(value), "__dataclass_params__").frozen)  # noqa: B009  a private name
 
 
 def is_frozen_field(owner: object, name: str) -> bool:
-    """Tell whether an attribute is a field of a frozen dataclass, which keeps its value."""
+    """Return whether an attribute is a field of a frozen dataclass, which keeps its value."""
     return is_frozen(owner) and any(f.name == name for f in fields(owner))
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Give the known name that was probably meant."""
+    """Return the known name that was probably meant."""
     return misspelt.nearest(name, [k for k in known if not k.startswith("_")], cutoff=0.7)

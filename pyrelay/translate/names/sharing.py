@@ -216,7 +216,7 @@ def stored_by_call(names: Names, node: ast.Call) -> Steps[Sharing]:
 
 
 def _is_of_values(node: ast.Call) -> bool:
-    """Tell whether a call may be that of a method of tensors or lists."""
+    """Return whether a call may be that of a method of tensors or lists."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     return any(name in known for known in (METHODS, OF_LISTS, COPIES, SAME, CASTS, LIKE, CHANGES))
 

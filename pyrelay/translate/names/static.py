@@ -26,7 +26,7 @@ from .scope import MISSING, is_data, is_frozen_field, is_known, is_plain
 
 
 def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static | None:
-    """Give the value of an expression that is known now, else None; reports nothing.
+    """Return the value of an expression that is known now, else None; reports nothing.
 
     With `local` False the local names that merely hold known values are not looked through, so
     the answer is the same everywhere in a function.
@@ -35,7 +35,7 @@ def static_value(cx: Context, node: ast.expr, *, local: bool = True) -> Static |
 
 
 def static_test(cx: Context) -> Callable[[ast.expr], bool | None]:
-    """Give the test that says which way a condition goes, if that is known before running."""
+    """Return the test that says which way a condition goes, if that is known before running."""
 
     def test(node: ast.expr) -> bool | None:
         found = static_value(cx, node, local=False)
@@ -45,7 +45,7 @@ def static_test(cx: Context) -> Callable[[ast.expr], bool | None]:
 
 
 def _value(cx: Context, node: ast.expr, local: bool) -> Steps[Static | None]:
-    """Give the value of an expression; each part of a long chain is looked at once."""
+    """Return the value of an expression; each part of a long chain is looked at once."""
     if (node, local) not in cx.known.at(cx.env.version):
         found = yield _found(cx, node, local)
         cx.known.at(cx.env.version)[node, local] = found
@@ -85,7 +85,7 @@ def _joined(*parts: Any) -> str:
 def _string(
     cx: Context, node: ast.JoinedStr | ast.FormattedValue, local: bool
 ) -> Steps[Static | None]:
-    """Give the text of an f-string, or of a place in one."""
+    """Return the text of an f-string, or of a place in one."""
     if isinstance(node, ast.JoinedStr):
         return _computed(_joined, (yield _values(cx, node.values, local)), plain=False)
     parts = [node.value] if node.format_spec is None else [node.value, node.format_spec]
@@ -101,7 +101,7 @@ CONVERSIONS: Final = {-1: "", ord("s"): "s", ord("r"): "r", ord("a"): "a"}
 
 
 def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
-    """Give the value of a call of a Python function that is known, or the optimiser it makes."""
+    """Return the value of a call of a Python function that is known, or the optimiser it makes."""
     called = yield _value(cx, node.func, local)
     if called is None:
         return None
@@ -116,7 +116,7 @@ def _call(cx: Context, node: ast.Call, local: bool) -> Steps[Static | None]:
 
 
 def _made(maker: Maker, span: Span, names: Sequence[str], *values: Any) -> OptimizerUse:
-    """Give the optimiser that a call makes; the last values are those of keywords."""
+    """Return the optimiser that a call makes; the last values are those of keywords."""
     free = len(values) - len(names)
     recipe = maker.make(*values[:free], **dict(zip(names, values[free:], strict=True)))
     return OptimizerUse(recipe.rule, span, recipe.lr)

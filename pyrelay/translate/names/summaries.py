@@ -175,7 +175,7 @@ class _Body:
         return Summary(_without_locals(result), _without_locals(self._stored), self._distinct)
 
     def _may_give(self) -> bool:
-        """Tell whether the result may be what the question is about."""
+        """Return whether the result may be what the question is about."""
         is_whole = self._unit.node is self._whole
         signature = self._program.signature(self._unit.definition)
         result = signature.result if is_whole and self.lists else None
@@ -249,7 +249,7 @@ class _Body:
         return run(shares(self, node))
 
     def _bind(self, stmt: ast.stmt, names: _State) -> None:
-        """Give names what they share after a simple statement."""
+        """Record what names share after a simple statement."""
         match stmt:
             case ast.Assign(targets=targets, value=value):
                 found = self._shares(value)
@@ -318,7 +318,7 @@ def calls_in(stmt: ast.stmt) -> Iterator[ast.Call]:
 
 
 def may_hold(ty: Type) -> bool:
-    """Tell whether a value of a type may be or hold a list."""
+    """Return whether a value of a type may be or hold a list."""
     return any(isinstance(p, _HOLDING) for p in subtypes(ty))
 
 

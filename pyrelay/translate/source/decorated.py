@@ -11,7 +11,7 @@ from .source import load_source
 
 
 def decorated(given: tuple[Any, ...], options: dict[str, Any], decorator: str) -> FunctionType:
-    """Give the function that a decorator was called with. Raises CheckError for anything else."""
+    """Return the function that a decorator was called with. Raises CheckError for anything else."""
     if len(given) == 1 and not options:
         return expect_function(given[0], decorator)
     if options:
@@ -34,7 +34,8 @@ def decorated(given: tuple[Any, ...], options: dict[str, Any], decorator: str) -
 
 
 def expect_function(value: Any, decorator: str) -> FunctionType:
-    """Give a plain function that stands under a decorator. Raises CheckError for anything else."""
+    """Return a plain function that stands under a decorator. Raises CheckError for anything
+    else."""
     name = getattr(value, "__name__", "f")
     match value:
         case FunctionType() if not hasattr(value, "__wrapped__"):

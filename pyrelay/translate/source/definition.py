@@ -122,8 +122,8 @@ class Definition:
         return {f.name: f for f in nested_in(node) if counts[f.name] == 1}
 
     def _annotation_names(self) -> dict[str, Any]:
-        """Give the names that annotations mention and the enclosing function binds, and the classes
-        and aliases there, which belong to data types.
+        """Return the names that annotations mention and the enclosing function binds, and the
+        classes and aliases there, which belong to data types.
 
         Where a function is defined inside another one, Python keeps no reference to what only its
         annotations name; the frame that runs the `def` still has them.
@@ -139,7 +139,7 @@ class Definition:
 
 
 def named(module: str, name: str) -> Any:
-    """Give what a module has under a name, None if it has nothing."""
+    """Return what a module has under a name, None if it has nothing."""
     found: Any = importlib.import_module(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -243,7 +243,7 @@ class Meaning:
 
 
 def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
-    """Give the relay function or operator that a Python object is; None if it is none, or a model
+    """Return the relay function or operator that a Python object is; None if it is none, or a model
     definition, which is called with its parameters only."""
     found = meaning(value)
     if isinstance(found, Definition) and found.kind is Kind.MODEL:
@@ -252,12 +252,12 @@ def function_of(value: Any) -> Definition | DerivedFunction | Op | None:
 
 
 def meaning(value: object) -> Any:
-    """Give what a Python object means to the compiler, None for an object that says nothing."""
+    """Return what a Python object means to the compiler, None for an object that says nothing."""
     return getattr(value, "__relay__", None)
 
 
 def _frame_of(function: FunctionType) -> FrameType | None:
-    """Give the frame that runs the `def` of a function."""
+    """Return the frame that runs the `def` of a function."""
     frame = inspect.currentframe()
     while frame is not None and not _defines(frame.f_code, function.__code__):
         frame = frame.f_back
@@ -265,7 +265,7 @@ def _frame_of(function: FunctionType) -> FrameType | None:
 
 
 def _defines(around: CodeType, code: CodeType) -> bool:
-    """Tell whether a `def` stands in some code. One with type parameters, `def f[T](...)`, stands
+    """Return whether a `def` stands in some code. One with type parameters, `def f[T](...)`, stands
     in code of its own, which binds them."""
     inside = [c for c in around.co_consts if isinstance(c, CodeType)]
     return code in inside or any(
@@ -274,7 +274,7 @@ def _defines(around: CodeType, code: CodeType) -> bool:
 
 
 def _annotation_words(node: ast.FunctionDef) -> frozenset[str]:
-    """Give the names in the annotations of a function and of what is inside it."""
+    """Return the names in the annotations of a function and of what is inside it."""
     found: set[str] = set()
     for part in ast.walk(node):
         for field in ("annotation", "returns"):

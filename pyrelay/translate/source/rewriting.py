@@ -34,7 +34,7 @@ _REWRITTEN: Final = (ast.NamedExpr, ast.Starred, ast.Delete)
 
 
 def is_pop(node: ast.AST) -> bool:
-    """Tell whether a node is a call of `pop` on a name."""
+    """Return whether a node is a call of `pop` on a name."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(), attr="pop")):
             return True
@@ -43,7 +43,7 @@ def is_pop(node: ast.AST) -> bool:
 
 
 def _is_taken(node: ast.AST) -> bool:
-    """Tell whether an expression becomes a statement of its own."""
+    """Return whether an expression becomes a statement of its own."""
     return is_pop(node) or isinstance(node, ast.NamedExpr)
 
 
@@ -191,7 +191,7 @@ def _endless(stmt: ast.While) -> ast.While:
 
 
 def _is_item(target: ast.expr) -> bool:
-    """Tell whether `del` removes one element of the list of a name."""
+    """Return whether `del` removes one element of the list of a name."""
     match target:
         case ast.Subscript(value=ast.Name(), slice=place):
             return not isinstance(place, ast.Slice | ast.Tuple)
@@ -253,7 +253,7 @@ def _placed(made: Node, place: ast.expr) -> Node:
 
 
 def _has_taken(node: ast.AST) -> bool:
-    """Tell whether Python calls `pop` or assigns whenever it evaluates an expression."""
+    """Return whether Python calls `pop` or assigns whenever it evaluates an expression."""
     pending = [node]
     while pending:
         current = pending.pop()
@@ -292,14 +292,14 @@ def _parts(node: ast.expr) -> list[Part]:
 
 
 def _keeps(node: ast.expr, later: Iterable[ast.expr]) -> bool:
-    """Tell whether no expression of some assigns to a name in another one."""
+    """Return whether no expression of some assigns to a name in another one."""
     assigned = {n.target.id for e in later for n in ast.walk(e) if isinstance(n, ast.NamedExpr)}
     return not any(isinstance(n, ast.Name) and n.id in assigned for n in ast.walk(node))
 
 
 def _is_fixed(node: ast.expr) -> bool:
-    """Tell whether evaluating an expression before or after a call of `pop` gives the same. A name
-    is the list itself in Python, which the call then has changed."""
+    """Return whether evaluating an expression before or after a call of `pop` gives the same. A
+    name is the list itself in Python, which the call then has changed."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Constant | ast.Lambda | ast.Name)

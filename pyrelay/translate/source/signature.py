@@ -57,7 +57,7 @@ class Parameter:
 
     @property
     def required(self) -> bool:
-        """Tell whether a call must give it."""
+        """Return whether a call must give it."""
         return self.default is MISSING
 
 
@@ -102,7 +102,8 @@ def read_signature(
     report: Callable[[Problem], None],
     data: DataTypes,
 ) -> Signature:
-    """Give the signature of a definition, with types of `data`; what cannot be read is reported."""
+    """Return the signature of a definition, with types of `data`; what cannot be read is
+    reported."""
     source = definition.source
     args = source.node.args
     reader = AnnotationReader(scope.namespace(), report, data)

@@ -35,7 +35,7 @@ class FunctionSource:
     node: ast.FunctionDef
 
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword | ast.pattern) -> Span:
-        """Give the span of a syntax node of the file."""
+        """Return the span of a syntax node of the file."""
         return self.file.span_of_ast(node)
 
     @property
@@ -99,7 +99,7 @@ class ClassSource:
         return Span(self.file, start, start + len(f"class {self.node.name}"))
 
     def field(self, name: str) -> Span | None:
-        """Give the span of a field's line; None if it is not written in the class."""
+        """Return the span of a field's line; None if it is not written in the class."""
         for stmt in self.node.body:
             match stmt:
                 case ast.AnnAssign(target=ast.Name(id=written)) if written == name:
@@ -110,8 +110,8 @@ class ClassSource:
 
 
 def load_class(cls: type, near: SourceFile) -> ClassSource | None:
-    """Give the text of a class, for messages: from the file of its module, or from the file of the
-    function that uses it, as in a notebook. None where it is in neither."""
+    """Return the text of a class, for messages: from the file of its module, or from the file of
+    the function that uses it, as in a notebook. None where it is in neither."""
     module = sys.modules.get(cls.__module__)
     names = [near.name] if cls.__module__ == "__main__" else []
     for name in (*names, getattr(module, "__file__", None), near.name):
@@ -195,7 +195,7 @@ def _no_source(function: str, file: str) -> NoSource:
 
 
 def _no_function(found: object) -> CheckError:
-    """Tell what a decorator got that is no plain function: mostly what another decorator gave."""
+    """Return what a decorator got that is no plain function: mostly what another decorator gave."""
     from ...diagnostics.catalogue.language import NoSource
 
     what = "a function that another decorator has wrapped"
@@ -250,7 +250,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _same_code(
     running: CodeType, written: CodeType, node: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> bool:
-    """Tell whether the code that runs is what the text compiles to."""
+    """Return whether the code that runs is what the text compiles to."""
     if _signature(running) != _signature(written):
         return False
     if any(isinstance(s, ast.Assert) for s in all_statements(node.body)):

@@ -80,7 +80,7 @@ _TYPE_PARAMS: Final = Refusal(
 
 
 def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
-    """Give what is refused in a function, in the order of the text; annotations are not read."""
+    """Return what is refused in a function, in the order of the text; annotations are not read."""
     found: list[tuple[Span, Refusal]] = []
     pending: list[ast.AST] = [function]
     while pending:
@@ -97,7 +97,7 @@ def mistakes(file: SourceFile, function: ast.FunctionDef) -> list[Unsupported]:
 
 
 def _inside(node: ast.AST) -> Iterator[ast.AST]:
-    """Give the parts of a node that are program text: no annotation, no outer decorator."""
+    """Return the parts of a node that are program text: no annotation, no outer decorator."""
     match node:
         case ast.FunctionDef(args=args, body=body):
             yield from (d for d in (*args.defaults, *args.kw_defaults) if d is not None)
@@ -125,7 +125,7 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _refusals(node: ast.AST, *, outermost: bool) -> Iterator[tuple[ast.AST, Refusal]]:
-    """Give what is refused about one node alone."""
+    """Return what is refused about one node alone."""
     refusal = _context(node) or REFUSED.get(type(node))
     if refusal is not None:
         yield node, refusal

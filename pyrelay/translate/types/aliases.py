@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def named_alias(value: Any) -> tuple[Any, tuple[Any, ...]] | None:
-    """Give the alias that an annotation mentions and its type arguments; None for other objects."""
+    """Return the alias that an annotation mentions and its type arguments; None for other
+    objects."""
     if is_named_alias(value):
         return value, ()
     origin = getattr(value, "__origin__", None)
@@ -28,7 +29,7 @@ def named_alias(value: Any) -> tuple[Any, tuple[Any, ...]] | None:
 def abbreviation(
     value: Any, evaluate: Evaluate | None = None
 ) -> tuple[Any, tuple[Any, ...]] | None:
-    """Give an alias that abbreviates a type and its type arguments; None for the alias of a union
+    """Return an alias that abbreviates a type and its type arguments; None for the alias of a union
     of several or of `Never`, which are data types, and for other objects."""
     found = named_alias(value)
     if found is None or names_nothing(found[0], evaluate):
@@ -38,7 +39,7 @@ def abbreviation(
 
 
 def wrong_arguments(value: Any) -> str | None:
-    """Give what is wrong with the number of type arguments of an alias, if it has any."""
+    """Return what is wrong with the number of type arguments of an alias, if it has any."""
     found = named_alias(value)
     if found is None or not found[1]:
         return None
@@ -51,7 +52,7 @@ def wrong_arguments(value: Any) -> str | None:
 
 
 def type_of(alias: Any, args: tuple[Any, ...], reader: AnnotationReader) -> Type:
-    """Give the type that an abbreviation stands for with its type arguments; those that are not
+    """Return the type that an abbreviation stands for with its type arguments; those that are not
     said are open. Raises what reading it raises."""
     ty = reader.type(alias.__value__)
     sizes = dim_names(ty)
@@ -67,5 +68,5 @@ def type_of(alias: Any, args: tuple[Any, ...], reader: AnnotationReader) -> Type
 
 
 def is_size(param: Any) -> bool:
-    """Tell whether a type parameter says itself that it is a size: `def f[N: Dim](...)`."""
+    """Return whether a type parameter says itself that it is a size: `def f[N: Dim](...)`."""
     return isinstance(param, typing.TypeVar) and param.__bound__ is written.Dim

@@ -153,7 +153,7 @@ class AnnotationReader:
         self._namespace[name] = dim
 
     def read(self, node: ast.expr, span: Span) -> Annotation | None:
-        """Give the annotation; None when it cannot be read, which is reported."""
+        """Return the annotation; None when it cannot be read, which is reported."""
         return self._read(node, span, self._annotation)
 
     def read_result(self, node: ast.expr, span: Span) -> Annotation | None:
@@ -166,14 +166,14 @@ class AnnotationReader:
             self._takes_records = False
 
     def read_argument(self, node: ast.expr, span: Span) -> Type | Dim | None:
-        """Give a type argument: a type or a size; None when it is neither, which is reported."""
+        """Return a type argument: a type or a size; None when it is neither, which is reported."""
         return self._read(node, span, self._argument)
 
     def _argument(self, value: Any) -> Type | Dim:
         return self.dim(value) if isinstance(value, Dim | int) else self.type(value)
 
     def _read(self, node: ast.expr, span: Span, give: Callable[[Any], T]) -> T | None:
-        """Give what an annotation stands for; None when it stands for nothing, which is
+        """Return what an annotation stands for; None when it stands for nothing, which is
         reported."""
         text = span.text
         self._span = span
@@ -208,13 +208,13 @@ class AnnotationReader:
         return Annotation(self.type(value), python, self.numbers(value))
 
     def numbers(self, value: Any) -> Numbers:
-        """Give where in the values of an annotation numbers are Python's own. Raises what reading
+        """Return where in the values of an annotation numbers are Python's own. Raises what reading
         it raises."""
         reader = self.marking()
         return places_of(reader.type(value), reader.records)
 
     def marking(self) -> AnnotationReader:
-        """Give a reader of the same annotations that marks Python's number types."""
+        """Return a reader of the same annotations that marks Python's number types."""
         reader = AnnotationReader(self._namespace, self._report, self._data, MARKED)
         reader._span, reader._takes_records = self._span, self._takes_records
         return reader
@@ -229,7 +229,7 @@ class AnnotationReader:
         return found
 
     def type(self, value: Any) -> Type:
-        """Give the type that an object stands for in an annotation. Raises NotAType."""
+        """Return the type that an object stands for in an annotation. Raises NotAType."""
         alone = _stands_alone(value)
         if alone is not None:
             raise NotAType(f"{alone} stands alone as the annotation of a parameter", _way_of(value))
@@ -286,7 +286,7 @@ class AnnotationReader:
         return mark
 
     def _named(self, value: Any) -> Type:
-        """Give the type that a name stands for: a type variable, a data type."""
+        """Return the type that a name stands for: a type variable, a data type."""
         if isinstance(value, typing.TypeVar):
             return _type_variable(value)
         number = _literal(value)
@@ -333,11 +333,11 @@ class AnnotationReader:
         return found
 
     def evaluate(self, text: str) -> Any:
-        """Give the value of an annotation that is text. Raises what evaluating it raises."""
+        """Return the value of an annotation that is text. Raises what evaluating it raises."""
         return evaluate(text, self._namespace)
 
     def open_dim(self) -> Dim:
-        """Give a size that an annotation leaves open."""
+        """Return a size that an annotation leaves open."""
         self._open += 1
         return Dim.of(f"{ANY_DIM}{self._open}")
 
@@ -360,7 +360,7 @@ class AnnotationReader:
         return TensorType(dims, dtypes[0])
 
     def dim(self, value: Any) -> Dim:
-        """Give the size that an object stands for in a shape. Raises NotAType."""
+        """Return the size that an object stands for in a shape. Raises NotAType."""
         number = _literal(value)
         match value if number is None else number:
             case bool():
@@ -394,8 +394,8 @@ class _DimNames(dict[str, Any]):
 
 
 def type_names(found: Iterable[Type]) -> tuple[TypeParam, ...]:
-    """Give the named sizes in types and then their type variables, in order of first mention: what
-    a function quantifies."""
+    """Return the named sizes in types and then their type variables, in order of first mention:
+    what a function quantifies."""
     types = tuple(found)
     names: dict[TypeParam, None] = {}
     for dim in _each_dim(types):
@@ -411,7 +411,7 @@ def _each_dim(found: Iterable[Type]) -> Iterator[Dim]:
 
 
 def _stands_alone(value: Any) -> str | None:
-    """Give what an annotation means that is no part of another, None if it may be one."""
+    """Return what an annotation means that is no part of another, None if it may be one."""
     if isinstance(value, written.ModelAnnotation):
         return "a model"
     if isinstance(value, written.ParamsAnnotation):
@@ -450,7 +450,7 @@ def _type_variable(value: typing.TypeVar) -> Type:
 
 
 def _literal(value: Any) -> int | None:
-    """Give the number that `Literal[3]` stands for."""
+    """Return the number that `Literal[3]` stands for."""
     if typing.get_origin(value) is not typing.Literal:
         return None
     given: tuple[Any, ...] = typing.get_args(value)

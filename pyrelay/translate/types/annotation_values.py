@@ -26,7 +26,7 @@ def evaluate(node: ast.expr | str, namespace: dict[str, Any]) -> Any:
 
 
 def _sizes_in(node: ast.expr) -> frozenset[str]:
-    """Give the names that an annotation computes with: type parameters, which Python cannot add,
+    """Return the names that an annotation computes with: type parameters, which Python cannot add,
     are sizes there."""
     sums = (n for n in ast.walk(node) if isinstance(n, ast.BinOp) and type(n.op) in _ARITHMETIC)
     return frozenset(n.id for s in sums for n in (s.left, s.right) if isinstance(n, ast.Name))

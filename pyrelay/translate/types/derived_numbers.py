@@ -24,7 +24,7 @@ class FunctionNumbers:
 
 
 def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
-    """Give the numbers of a function whose body calls transforms of a base, the innermost first;
+    """Return the numbers of a function whose body calls transforms of a base, the innermost first;
     the transforms are typed, so they say in which parameters they are."""
     found = base
     for node in post_order(body):
@@ -36,7 +36,7 @@ def derived_numbers(body: Expr, base: FunctionNumbers) -> FunctionNumbers:
 
 
 def of_models(rule: Rule, result: Numbers, *, has_aux: bool) -> Numbers:
-    """Give the numbers in a transform in the parameters of models, which hold tensors."""
+    """Return the numbers in a transform in the parameters of models, which hold tensors."""
     return _made(rule, result, [None], single=True, has_aux=has_aux)
 
 

@@ -82,7 +82,7 @@ Described: TypeAlias = Plain | TensorOf | TupleOf | ListOf | DataOf
 
 
 def is_whole(described: Described | None) -> bool:
-    """Tell whether nothing in a description is open."""
+    """Return whether nothing in a description is open."""
     match described:
         case None | ListOf(None):
             return False
@@ -95,7 +95,7 @@ def is_whole(described: Described | None) -> bool:
 
 
 def numbers_in(described: Described | None) -> Numbers:
-    """Give where in a value numbers are Python's own: where they are in what was passed."""
+    """Return where in a value numbers are Python's own: where they are in what was passed."""
     match described:
         case Plain(cls) if cls in NUMBERS:
             return cls
@@ -110,7 +110,7 @@ def numbers_in(described: Described | None) -> Numbers:
 def instantiation(
     found: Mapping[str, Described], data: DataTypes, seen: Namespace, span: Span
 ) -> Substitution:
-    """Give the types that type parameters stand for. Raises NotData for a class that is none."""
+    """Return the types that type parameters stand for. Raises NotData for a class that is none."""
     types: dict[str, Type] = {}
     for name, described in found.items():
         sizes = (Dim.of(f"size {n} of {name}") for n in count(1))
@@ -129,7 +129,7 @@ class _Reader:
         self._sizes: Final = sizes
 
     def type(self, described: Described | None) -> Type:
-        """Give a type, unknown where the description is open."""
+        """Return a type, unknown where the description is open."""
         match described:
             case None:
                 return UNKNOWN

@@ -37,7 +37,7 @@ class Uses:
 
 
 def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
-    """Give how an annotation uses type parameters. Raises what evaluating text in it raises."""
+    """Return how an annotation uses type parameters. Raises what evaluating text in it raises."""
     found = Uses((), ())
     pending = [annotation]
     while pending:
@@ -53,7 +53,7 @@ def uses_of(annotation: Any, locate: Locate, evaluate: Evaluate) -> Uses:
 
 
 def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[Uses, list[Any]]:
-    """Give how the outermost part of an annotation uses type parameters, and the parts in it."""
+    """Return how the outermost part of an annotation uses type parameters, and the parts in it."""
     match value:
         case written.TensorAnnotation(items):
             return Uses(tuple(_type_vars(items)), ()), []
@@ -79,7 +79,7 @@ def _uses_at(value: Any, locate: Locate, evaluate: Evaluate) -> tuple[Uses, list
 def _uses_of_abbreviation(
     alias: Any, args: Sequence[Any], locate: Locate, evaluate: Evaluate
 ) -> Uses:
-    """Give how what an abbreviation stands for uses its type arguments."""
+    """Return how what an abbreviation stands for uses its type arguments."""
     inside = uses_of(alias.__value__, locate, evaluate)
     given = dict(zip(map(_name, parameters(alias)), args, strict=False))
     dims = tuple(given.get(_name(d), d) for d in inside.dims)
@@ -94,7 +94,7 @@ def find_kinds(
     uses: Mapping[type, Sequence[Uses]],
     known: Mapping[tuple[frozenset[Any], str], Kind],
 ) -> Kinds:
-    """Give the kinds of the parameters of data types defined together."""
+    """Return the kinds of the parameters of data types defined together."""
     found: Kinds = {
         (u.key, p.__name__): Kind.DIM if is_size(p) else Kind.TYPE for u in group for p in u.params
     }
@@ -118,7 +118,7 @@ def _in_shapes(
     uses: Mapping[type, Sequence[Uses]],
     is_dim: Callable[[Union, Any], bool],
 ) -> Iterator[tuple[Union, Any]]:
-    """Give the parameters of unions that stand for a size, as far as is known."""
+    """Return the parameters of unions that stand for a size, as far as is known."""
     for union in group:
         for member in union.members:
             names = [_name(p) for p in parameters(member.cls)]
@@ -145,7 +145,7 @@ def _type_vars(items: Sequence[Any]) -> list[Any]:
 
 
 def _name(value: Any) -> str | None:
-    """Give the name of a type variable, or of one that something is computed with."""
+    """Return the name of a type variable, or of one that something is computed with."""
     if isinstance(value, str):
         return value
     return value.__name__ if isinstance(value, typing.TypeVar) else None

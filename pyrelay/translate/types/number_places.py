@@ -58,7 +58,8 @@ _BY_NAME: Final[dict[str, type]] = {number.__name__: number for number in _BY_MA
 
 
 def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({})) -> Numbers:
-    """Give the numbers in values of a type in which marks stand, among them those of `records`."""
+    """Return the numbers in values of a type in which marks stand, among them those of
+    `records`."""
     if ty in _BY_MARK:
         return _BY_MARK[ty]
     if ty in records:
@@ -79,25 +80,25 @@ def places_of(ty: Type, records: Mapping[Type, Recorded] = MappingProxyType({}))
 
 
 def together(parts: Iterable[Numbers]) -> Numbers:
-    """Give the numbers in a value of these parts."""
+    """Return the numbers in a value of these parts."""
     found = tuple(parts)
     return Parts(found) if any(p is not None for p in found) else None
 
 
 def parts_of(numbers: Numbers, count: int) -> tuple[Numbers, ...]:
-    """Give the numbers in the parts of a value, of which there are as many as said."""
+    """Return the numbers in the parts of a value, of which there are as many as said."""
     fits = isinstance(numbers, Parts) and len(numbers.parts) == count
     return cast("Parts", numbers).parts if fits else (None,) * count
 
 
 def arguments(params: Iterable[TypeParam], numbers: Numbers) -> dict[str, Numbers]:
-    """Give the numbers in what each type parameter of data stands for."""
+    """Return the numbers in what each type parameter of data stands for."""
     names = [p.name for p in params]
     return dict(zip(names, parts_of(numbers, len(names)), strict=True))
 
 
 def filled(numbers: Numbers, given: Mapping[str, Numbers]) -> Numbers:
-    """Give the numbers with the type parameters replaced by what they stand for."""
+    """Return the numbers with the type parameters replaced by what they stand for."""
     match numbers:
         case Argument(name):
             return given.get(name)
@@ -127,7 +128,7 @@ def records_in(numbers: Numbers) -> Numbers:
 
 
 def described(numbers: Numbers) -> Any:
-    """Give the numbers as JSON has them; a record is a tuple there."""
+    """Return the numbers as JSON has them; a record is a tuple there."""
     match numbers:
         case Argument(name):
             return {"argument": name}
@@ -140,7 +141,7 @@ def described(numbers: Numbers) -> Any:
 
 
 def restored(described: Any) -> Numbers:
-    """Give the numbers that `described` gave as JSON. Raises KeyError, TypeError."""
+    """Return the numbers that `described` gave as JSON. Raises KeyError, TypeError."""
     match described:
         case None:
             return None

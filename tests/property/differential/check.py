@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Tell whether this is a fault."""
+        """Return whether this is a fault."""
         return self.kind not in ("equal", "refused", "raised", "unstable", "spent")
 
 
@@ -266,7 +266,7 @@ def _internal(error: Exception, shown: str) -> tuple[str, str]:
 
 
 def _is_unstable(source: str, params: Sequence[str], call: Sequence[Any], expected: Any) -> bool:
-    """Tell whether the value hangs on the last digits of its floats."""
+    """Return whether the value hangs on the last digits of its floats."""
     nudged = Reference(source, nudged=True)
     for by in (NUDGE, -NUDGE):
         args = [plain(_moved(a, by), k, nudged.names) for a, k in zip(call, params, strict=True)]

@@ -387,7 +387,7 @@ class Reference:
 
 
 def contains_undefined(value: Any) -> bool:
-    """Tell whether a part of a value is an integer that does not exist."""
+    """Return whether a part of a value is an integer that does not exist."""
     if isinstance(value, Undefined):
         return True
     if isinstance(value, list | tuple):

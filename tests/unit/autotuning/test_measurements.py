@@ -13,7 +13,7 @@ from pyrelay.config import options
 
 
 def files(folder: Path) -> list[Path]:
-    """Give the files below a folder."""
+    """Return the files below a folder."""
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 

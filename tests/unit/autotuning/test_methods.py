@@ -51,7 +51,7 @@ class Chooser:
 
 @pytest.fixture
 def choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Chooser]]:
-    """Give what has a method chosen from here on; nothing is known of earlier measurements."""
+    """Return what has a method chosen from here on; nothing is known of earlier measurements."""
 
     def choose(wanted: str) -> Chooser:
         chooser = Chooser(wanted)
@@ -64,12 +64,12 @@ def choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def images(batch: int = 2) -> tuple[torch.Tensor, ...]:
-    """Give operands of CONV."""
+    """Return operands of CONV."""
     return torch.randn(batch, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(4)
 
 
 def sites(program: CompiledProgram) -> list[str]:
-    """Give the functions that were written for methods."""
+    """Return the functions that were written for methods."""
     lines = program.source.splitlines()
     return [line[4 : line.index("(")] for line in lines if line.startswith("def ")][1:]
 

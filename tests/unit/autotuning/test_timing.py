@@ -20,7 +20,7 @@ class Machine:
         self.calls: Final[dict[str, int]] = {}
 
     def work(self, name: str, seconds: float, *, disturbed: bool = False) -> Callable[..., None]:
-        """Give a function that takes a time, during which others may get the processor."""
+        """Return a function that takes a time, during which others may get the processor."""
 
         def work(*_: object) -> None:
             self.now += seconds
@@ -32,7 +32,7 @@ class Machine:
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Give the machine that times are taken on."""
+    """Return the machine that times are taken on."""
     made = Machine()
     monkeypatch.setattr(timing, "perf_counter", lambda: made.now)
     monkeypatch.setattr(timing, "_switches", lambda: made.switches)

@@ -12,7 +12,7 @@ from pyrelay.diagnostics.source import SourceFile, Span
 
 
 def fix(text: str, old: str, new: str, name: str = "a.py") -> Fix:
-    """Give the fix that replaces the first occurrence of `old`."""
+    """Return the fix that replaces the first occurrence of `old`."""
     start = text.index(old)
     return Fix(Span(SourceFile(name, text), start, start + len(old)), new)
 
@@ -66,7 +66,7 @@ def test_a_fix_that_breaks_the_file_is_refused() -> None:
 
 
 def diagnostic(fix: Fix) -> Diagnostic:
-    """Give a mistake with a fix."""
+    """Return a mistake with a fix."""
     return Diagnostic(code="RL999", title="t", primary=Label(fix.span, ""), fix=fix)
 
 

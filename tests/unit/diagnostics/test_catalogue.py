@@ -36,7 +36,7 @@ HUNDREDS = {
 
 
 def code_of(entry: type[Problem]) -> str:
-    """Give the code that an entry's source names; each entry names one."""
+    """Return the code that an entry's source names; each entry names one."""
     found = set(re.findall(r"\bRL\d{3}\b", inspect.getsource(entry)))
     assert len(found) == 1, f"{entry.__name__} names {sorted(found)}"
     return found.pop()

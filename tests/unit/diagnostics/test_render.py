@@ -35,7 +35,7 @@ PROGRAM = SourceFile(
 
 
 def label(text: str, says: str = "", nth: int = 1, file: SourceFile = PROGRAM) -> Label:
-    """Give a label at the `nth` occurrence of `text`."""
+    """Return a label at the `nth` occurrence of `text`."""
     start = -1
     for _ in range(nth):
         start = file.text.index(text, start + 1)
@@ -43,7 +43,7 @@ def label(text: str, says: str = "", nth: int = 1, file: SourceFile = PROGRAM) -
 
 
 def mistake(primary: Label | None, *secondary: Label, **more: Any) -> Diagnostic:
-    """Give a diagnostic with these labels."""
+    """Return a diagnostic with these labels."""
     return Diagnostic(code="RL999", title="a mistake", primary=primary, secondary=secondary, **more)
 
 

@@ -13,12 +13,12 @@ from pyrelay.operators.primitive import math as math_ops
 
 
 def same(x: Any) -> Any:
-    """Give the operand."""
+    """Return the operand."""
     return x
 
 
 def other(x: Any) -> Any:
-    """Give the operand too."""
+    """Return the operand too."""
     return x
 
 

@@ -238,7 +238,7 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 
 
 def numbers(value: Any) -> list[float]:
-    """Give the numbers in a value, in order."""
+    """Return the numbers in a value, in order."""
     if isinstance(value, tuple):
         return [n for part in value for n in numbers(part)]
     return [float(value)]

@@ -20,19 +20,19 @@ type Box[A] { Box(A) }
 
 
 def text_of(expr: str, params: str) -> str:
-    """Give the text of a module whose `main` gives an expression."""
+    """Return the text of a module whose `main` gives an expression."""
     return f"{DATA} def @main({params}) {{ {expr} }}"
 
 
 def mistakes(expr: str, params: str = "%x: List[int64]") -> tuple[Diagnostic, ...]:
-    """Give the mistakes of a function that gives an expression."""
+    """Return the mistakes of a function that gives an expression."""
     with pytest.raises(CheckError) as caught:
         infer(parse_module(text_of(expr, params)))
     return caught.value.diagnostics
 
 
 def unreached(expr: str, params: str = "%x: List[int64]") -> list[str]:
-    """Give the patterns of an expression that are never reached."""
+    """Return the patterns of an expression that are never reached."""
     found = unreachable_cases(infer(parse_module(text_of(expr, params))))
     primaries = [p.diagnostic().primary for p in found]
     return [label.span.text for label in primaries if label is not None]

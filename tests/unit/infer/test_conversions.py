@@ -25,7 +25,7 @@ def @both(%p: (fn () -> int32, int32)) -> int32 { let %f = %p.0; %f() + %p.1 }
 
 
 def shown(value: Any) -> str:
-    """Give a value without its dtypes."""
+    """Return a value without its dtypes."""
     if isinstance(value, tuple):
         return f"({', '.join(map(shown, value))})"
     return str(value.item())

@@ -30,19 +30,19 @@ from pyrelay.text.printer import to_text
 
 
 def typed(source: str, *, strict: bool = False) -> dict[str, Function]:
-    """Give the functions of a program after inference."""
+    """Return the functions of a program after inference."""
     return dict(infer(parse_module(source), strict=strict).functions)
 
 
 def result_of(source: str, name: str = "f") -> str:
-    """Give the result type of a function, as a user would write it."""
+    """Return the result type of a function, as a user would write it."""
     ty = typed(source)[name].ty
     assert isinstance(ty, FnType)
     return show(ty.result)
 
 
 def problems_of(source: str) -> tuple[str, ...]:
-    """Give the codes of the mistakes in a program."""
+    """Return the codes of the mistakes in a program."""
     with pytest.raises(CheckError) as caught:
         infer(parse_module(source))
     return caught.value.codes

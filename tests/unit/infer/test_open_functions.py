@@ -17,12 +17,12 @@ PLUS = "def @plus(%x, %y) { %x + %y }"
 
 
 def types_of(text: str) -> dict[str, str]:
-    """Give the types of the functions of a module, as they are after inference."""
+    """Return the types of the functions of a module, as they are after inference."""
     return {n: show(f.ty) for n, f in relay.parse(HEADER + text).typed.ir.functions.items()}
 
 
 def value(text: str, *args: Any) -> Any:
-    """Give the value of `@main`, on which the executors agree."""
+    """Return the value of `@main`, on which the executors agree."""
     main = relay.parse(HEADER + text)["main"]
     found = main(*args)
     torch.testing.assert_close(main.interpret(*args), found)
@@ -138,7 +138,7 @@ def test_a_chain_of_functions_without_types_is_typed_from_its_end() -> None:
 
 
 def doubled(times: int) -> str:
-    """Give a program in which each of `times` functions uses the one before in two places."""
+    """Return a program in which each of `times` functions uses the one before in two places."""
     functions = "".join(f"def @f{i + 1}(%x) {{ @f{i}(%x) + @f{i}(%x) }}\n" for i in range(times))
     return f"def @f0(%x) {{ %x + %x }}\n{functions} def @main() {{ @f{times}(1f) }}"
 

@@ -22,7 +22,7 @@ X = torch.tensor([0.1, 0.55, 0.6, 0.75, 0.9])
 
 
 def both(f: Any, *args: Any) -> Any:
-    """Give the value of a function, on which the executors agree."""
+    """Return the value of a function, on which the executors agree."""
     found = f(*args)
     torch.testing.assert_close(f.interpret(*args), found)
     with options(lowering="torch-regions"):

@@ -53,7 +53,7 @@ def dim(tree: Tree) -> Dim:
 
 
 def integer(tree: Tree, values: Mapping[str, int]) -> int:
-    """Give the value by plain arithmetic; examples that divide by zero are passed over."""
+    """Return the value by plain arithmetic; examples that divide by zero are passed over."""
     if isinstance(tree, int):
         return tree
     if isinstance(tree, str):

@@ -20,7 +20,7 @@ LIST = "type List[a] { Nil, Cons(a, List[a]) }\n"
 
 
 def same(left: str, right: str) -> bool:
-    """Tell whether two texts are equal, and check that their hashes say so too."""
+    """Return whether two texts are equal, and check that their hashes say so too."""
     a, b = parse_module(left), parse_module(right)
     equal = alpha_equal(a, b)
     assert equal == alpha_equal(b, a)

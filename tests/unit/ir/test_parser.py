@@ -62,12 +62,12 @@ N = Dim.of("N")
 
 
 def same(left: str, right: str) -> bool:
-    """Tell whether two expressions without free variables are read as the same program."""
+    """Return whether two expressions without free variables are read as the same program."""
     return alpha_equal(parse_expr(left), parse_expr(right))
 
 
 def mistake(text: str) -> tuple[str, str]:
-    """Give the code of the mistake in a text, and the characters it points at."""
+    """Return the code of the mistake in a text, and the characters it points at."""
     with pytest.raises(CheckError) as caught:
         parse_module(text)
     (found,) = caught.value.diagnostics

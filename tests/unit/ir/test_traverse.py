@@ -91,7 +91,7 @@ def test_a_node_is_rebuilt_around_children_in_the_order_in_which_they_are_given(
 
 
 def nested(depth: int) -> Expr:
-    """Give `-(-(... a))`."""
+    """Return `-(-(... a))`."""
     expr: Expr = a
     for _ in range(depth):
         expr = Call(negative, (expr,), span=NOWHERE)

@@ -82,7 +82,7 @@ def normal() -> Module:
 
 
 def changed(module: Module, change: Callable[[Expr], Expr], name: str = "main") -> Module:
-    """Give a module with every node of a function changed."""
+    """Return a module with every node of a function changed."""
     function = rewrite(module.functions[name], change)
     assert isinstance(function, Function)
     assert function is not module.functions[name]
@@ -90,12 +90,12 @@ def changed(module: Module, change: Callable[[Expr], Expr], name: str = "main") 
 
 
 def of_kind(kind: type, **fields: Any) -> Callable[[Expr], Expr]:
-    """Give the change of every node of a kind to one with other fields."""
+    """Return the change of every node of a kind to one with other fields."""
     return lambda node: replace(node, **fields) if isinstance(node, kind) else node
 
 
 def of_call(name: str, **fields: Any) -> Callable[[Expr], Expr]:
-    """Give the change of the calls of an operator or function."""
+    """Return the change of the calls of an operator or function."""
 
     def change(node: Expr) -> Expr:
         callee = node.callee if isinstance(node, Call) else None
@@ -105,7 +105,7 @@ def of_call(name: str, **fields: Any) -> Callable[[Expr], Expr]:
 
 
 def broken(module: Module, stage: Stage) -> str:
-    """Give the name of the invariant that a module breaks."""
+    """Return the name of the invariant that a module breaks."""
     with pytest.raises(VerifyError) as caught:
         verify(module, stage)
     assert caught.value.invariant in INVARIANTS[stage]

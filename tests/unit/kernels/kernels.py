@@ -17,7 +17,7 @@ from pyrelay.text.parser import parse_module
 
 
 def module(text: str) -> Module:
-    """Give the module of a text in A-normal form, typed."""
+    """Return the module of a text in A-normal form, typed."""
     found = with_flavours(to_anf(infer(parse_module(dedent(text)))))
     verify(found, Stage.FLAVOURED)
     return found
@@ -29,6 +29,6 @@ def in_regions(module: Module, entry: str = "main") -> Module:
 
 
 def kernel(text: str) -> Function:
-    """Give the one function of a text."""
+    """Return the one function of a text."""
     (function,) = module(text).functions.values()
     return function

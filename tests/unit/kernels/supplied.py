@@ -29,7 +29,7 @@ class Tensors:
         self.along: Final[dict[str, Any]] = {}
 
     def value(self, dim: Dim) -> Any:
-        """Give what a dim is at all places."""
+        """Return what a dim is at all places."""
         return TorchElements(torch.float32, CPU, self._size).value(dim)
 
     def _size(self, dim: Dim) -> Any:
@@ -39,7 +39,7 @@ class Tensors:
         return dim.evaluate(self.sizes)
 
     def index(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
-        """Give coordinates for all places of a shape."""
+        """Return coordinates for all places of a shape."""
         found = self.places.index(f"i{len(self.along)}_", shape)
         for axis, (coordinate, size) in enumerate(zip(found, shape, strict=True)):
             spread = [-1 if d == axis else 1 for d in range(len(shape))]
@@ -49,17 +49,17 @@ class Tensors:
         return found
 
     def elements(self, dtype: DType, index: tuple[Dim, ...]) -> Any:
-        """Give torch's arithmetic."""
+        """Return torch's arithmetic."""
         return Arithmetic(self, TorchElements(torch_dtype(dtype), CPU, self._size))
 
     def holds(self, var: Var) -> bool:
-        """Tell whether a variable is a leaf."""
+        """Return whether a variable is a leaf."""
         return var in self.leaves
 
     def read(
         self, var: Var | Constant, index: tuple[Dim, ...], mask: Any | None, otherwise: Any, /
     ) -> Any:
-        """Give elements; one that is outside where the mask holds is refused."""
+        """Return elements; one that is outside where the mask holds is refused."""
         whole = self.leaves[var] if isinstance(var, Var) else tensor_constant(var, CPU)
         places = [torch.as_tensor(self.value(i)) for i in index]
         holds = torch.tensor(True) if mask is None else torch.as_tensor(mask)
@@ -74,7 +74,7 @@ class Tensors:
         return torch.where(holds, found, tensor_of(otherwise, found.dtype, CPU))
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any) -> Any:
-        """Give the value as it is."""
+        """Return the value as it is."""
         return value
 
 
@@ -89,11 +89,11 @@ class Arithmetic:
         return getattr(self._elements, name)
 
     def number(self, coordinate: Dim) -> Any:
-        """Give the value of a coordinate."""
+        """Return the value of a coordinate."""
         return self._tensors.value(coordinate)
 
     def coordinate(self, value: Any, size: Dim) -> Dim:
-        """Give a value as a coordinate."""
+        """Return a value as a coordinate."""
         name = f"v{len(self._tensors.along)}"
         whole = torch.as_tensor(value)
         extent = self._tensors.value(size)
@@ -102,7 +102,7 @@ class Arithmetic:
 
 
 def read_results(function: Function, args: tuple[Any, ...], sizes: Mapping[str, int]) -> list[Any]:
-    """Give all results of a function whose values are said element by element."""
+    """Return all results of a function whose values are said element by element."""
     found: list[Any] = []
     for result in results_of(function.body):
         supplier = Tensors(sizes, dict(zip(function.params, args, strict=True)))

@@ -24,7 +24,7 @@ from tests.unit.kernels.kernels import module
 
 
 def fused(text: str) -> Module:
-    """Give a program in kernels, verified."""
+    """Return a program in kernels, verified."""
     found = fuse(decompose(module(text), "main"))
     verify(found, Stage.REGIONS)
     return found
@@ -35,14 +35,14 @@ def separated(found: Module) -> list[Separated]:
 
 
 def called(found: Module) -> list[str]:
-    """Give what `main` calls, in order."""
+    """Return what `main` calls, in order."""
     calls = [n for n in post_order(found.functions["main"].body) if isinstance(n, Call)]
     callees = [c.callee for c in calls]
     return [c.name for c in callees if isinstance(c, GlobalVar | Op)]
 
 
 def groups(found: Module) -> list[Group]:
-    """Give the groups that `main` calls, in order."""
+    """Return the groups that `main` calls, in order."""
     functions = found.functions
     return [group_of(functions[n]) for n in called(found) if n.startswith("kernel.")]
 
@@ -52,7 +52,7 @@ def kinds(found: Module) -> list[Kind]:
 
 
 def tensors(before: Module, **sizes: int) -> list[Any]:
-    """Give arguments for `main`."""
+    """Return arguments for `main`."""
     torch.manual_seed(0)
     return [_value(type_of(p), sizes) for p in before.functions["main"].params]
 

@@ -16,7 +16,7 @@ N = Dim.of("N")
 
 
 def planned(text: str) -> tuple[Function, Plan]:
-    """Give the only region of a program and its plan."""
+    """Return the only region of a program and its plan."""
     found = in_regions(module(text), "main")
     (name,) = outlined_of(found).regions
     region = found.functions[name]

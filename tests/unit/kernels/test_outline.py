@@ -23,7 +23,7 @@ X = "%x: Tensor[(N, 8), float32]"
 
 
 def cut(text: str, *args: Any) -> Module:
-    """Give a program in regions, verified, and compare what it gives."""
+    """Return a program in regions, verified, and compare what it gives."""
     before = module(text)
     found = in_regions(before, "main")
     verify(found, Stage.REGIONS)
@@ -33,7 +33,7 @@ def cut(text: str, *args: Any) -> Module:
 
 
 def callees(found: Module, name: str) -> list[str]:
-    """Give what a function calls, in order."""
+    """Return what a function calls, in order."""
     nodes = post_order(found.functions[name].body)
     calls = [n.callee for n in nodes if isinstance(n, Call)]
     return [c.name for c in calls if isinstance(c, GlobalVar | Op)]

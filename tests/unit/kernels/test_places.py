@@ -15,7 +15,7 @@ N, M, K, H = (Dim.of(name) for name in "NMKH")
 
 
 def is_plain(dim: Dim) -> bool:
-    """Tell whether no division is left."""
+    """Return whether no division is left."""
     return not any(isinstance(a, DimOp) for m, _ in dim.terms for a in m)
 
 
@@ -96,7 +96,7 @@ NAMES = ("i0", "i1", "i2")
 
 @st.composite
 def expressions(draw: st.DrawFn, depth: int = 3) -> Dim:
-    """Give a dim of coordinates and sizes with divisions by sizes."""
+    """Return a dim of coordinates and sizes with divisions by sizes."""
     if depth == 0:
         return draw(st.sampled_from([*map(Dim.of, NAMES), N, M, ONE, Dim.of(2), Dim.of(-1)]))
     a = draw(expressions(depth - 1))

@@ -37,7 +37,7 @@ READABLE = {
 
 
 def arguments(text: str) -> tuple[Any, ...]:
-    """Give arguments for the parameters of a function in which N is 3."""
+    """Return arguments for the parameters of a function in which N is 3."""
     torch.manual_seed(0)
     params = kernel(text).params
     shapes = [[d.evaluate({"N": 3}) for d in shape_of(type_of(p))] for p in params]

@@ -36,7 +36,7 @@ def operand(code: Code, name: str, form: Form = Form.TENSOR) -> Term:
 
 
 def text_of(body: Callable[..., Any], *attrs: Any) -> list[str]:
-    """Give the statements of a body of one matrix `x`, the result last."""
+    """Return the statements of a body of one matrix `x`, the result last."""
     recorder = Recorder()
     x = operand(recorder.code, "x")
     term = trace(body, recorder, [x, *attrs], [MATRIX])  # type: ignore[arg-type]

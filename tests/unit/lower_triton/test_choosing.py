@@ -46,7 +46,7 @@ class Machine:
         return Taken((self.now - before) / calls, is_disturbed=False)
 
     def ways(self, *seconds: float | None) -> list[Callable[[], object]]:
-        """Give ways that take so long; None for one that the device has no room for."""
+        """Return ways that take so long; None for one that the device has no room for."""
 
         def way(number: int, time: float | None) -> Callable[[], None]:
             def run() -> None:

@@ -23,7 +23,7 @@ SIZES = {"a": 2, "b": 30, "c": 3, "d": 50, "e": 5}
 
 
 def cost(terms: list[str], result: str, order: pairing.Order) -> int:
-    """Give how many products an order makes."""
+    """Return how many products an order makes."""
     alive, total = dict(enumerate(terms)), 0
     for number, (i, j) in enumerate(order, len(terms)):
         one, two = alive.pop(i), alive.pop(j)
@@ -34,7 +34,7 @@ def cost(terms: list[str], result: str, order: pairing.Order) -> int:
 
 
 def orders(count: int) -> list[pairing.Order]:
-    """Give all orders."""
+    """Return all orders."""
     found: list[tuple[tuple[int, ...], pairing.Order]] = [(tuple(range(count)), ())]
     for number in range(count, 2 * count - 1):
         found = [

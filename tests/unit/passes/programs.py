@@ -36,36 +36,36 @@ ARGUMENTS: Final[dict[str, Callable[[], tuple[Any, ...]]]] = {
 
 
 def typed(text: str) -> Module:
-    """Give the typed module of a text."""
+    """Return the typed module of a text."""
     module = infer(parse_module(dedent(text)))
     verify(module, Stage.TYPED)
     return module
 
 
 def normal(text: str) -> Module:
-    """Give the module of a text in A-normal form."""
+    """Return the module of a text in A-normal form."""
     module = to_anf(typed(text))
     verify(module, Stage.ANF)
     return module
 
 
 def program(name: str) -> Module:
-    """Give a program of the folder in A-normal form."""
+    """Return a program of the folder in A-normal form."""
     return normal((FOLDER / f"{name}.relay").read_text(encoding="utf-8"))
 
 
 def value(module: Module, name: str) -> Any:
-    """Give the value of a program of the folder, after some passes, at its arguments."""
+    """Return the value of a program of the folder, after some passes, at its arguments."""
     return evaluate(module, "main", ARGUMENTS[name]())
 
 
 def folding(module: Module, entry: str) -> Any:
-    """Give the value of a closed function, for folding."""
+    """Return the value of a closed function, for folding."""
     return evaluate(module, entry, ())
 
 
 def body_of(module: Module, function: str = "main") -> str:
-    """Give the lines between the braces of a function, with indentation taken off."""
+    """Return the lines between the braces of a function, with indentation taken off."""
     alone = Module({function: module.functions[function]}, module.adts)
     text = to_text(alone)
     start = text.index(f"def @{function}")
@@ -74,22 +74,22 @@ def body_of(module: Module, function: str = "main") -> str:
 
 
 def bindings_of(module: Module, function: str = "main") -> list[Binding]:
-    """Give the bindings at the head of a function's body."""
+    """Return the bindings at the head of a function's body."""
     blocks, _ = spine(module.functions[function].body)
     return [b for block in blocks for b in block.bindings]
 
 
 def blocks_of(module: Module, function: str = "main") -> list[tuple[Flavour, int]]:
-    """Give the flavours of the let blocks at the head of a function's body, and their lengths."""
+    """Return the flavours of the let blocks at the head of a function's body, and their lengths."""
     blocks, _ = spine(module.functions[function].body)
     return [(b.flavour, len(b.bindings)) for b in blocks]
 
 
 def end_of(module: Module, function: str = "main") -> Expr:
-    """Give what ends a function's body."""
+    """Return what ends a function's body."""
     return spine(module.functions[function].body)[1]
 
 
 def is_let(expr: Expr) -> bool:
-    """Tell whether an expression is a let block."""
+    """Return whether an expression is a let block."""
     return isinstance(expr, LetBlock)

@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 
 
 def changed(text: str) -> tuple[Module, Module]:
-    """Give a program before and after the pass."""
+    """Return a program before and after the pass."""
     before = normal(text)
     after = simplify(accumulate_sums(before), "main")
     verify(after, Stage.DERIVED)
@@ -35,7 +35,7 @@ def changed(text: str) -> tuple[Module, Module]:
 
 
 def operators(module: Module, name: str) -> list[str]:
-    """Give the operators that a function calls."""
+    """Return the operators that a function calls."""
     calls = [n for n in post_order(module.functions[name].body) if isinstance(n, Call)]
     return [c.callee.name for c in calls if isinstance(c.callee, Op)]
 
@@ -50,7 +50,7 @@ def check(text: str, *arguments: tuple[Any, ...]) -> None:
 
 
 def loop(term: str, *, first: str = "zeros(size=(4, 3))", type_: str = "(4, 3)") -> str:
-    """Give a program with a loop that adds a term of `%l`, `%r` and `%n`."""
+    """Return a program with a loop that adds a term of `%l`, `%r` and `%n`."""
     return f"""
     def @loop(%n: int64, %l: Tensor[(2, 4), float32], %r: Tensor[(2, 3), float32],
               %sum: Tensor[{type_}, float32]) -> Tensor[{type_}, float32] {{

@@ -42,7 +42,7 @@ ANY = Wildcard(span=NOWHERE)
 
 
 def covered(clauses: str, ty: str) -> Coverage:
-    """Give what clauses cover of a type."""
+    """Return what clauses cover of a type."""
     text = f"{DATA} def @main(%x: {ty}) -> int64 {{ match? (%x) {{ {clauses} }} }}"
     module = infer(parse_module(text))
     (match,) = (n for n in post_order(module.functions["main"]) if isinstance(n, Match))
@@ -50,7 +50,7 @@ def covered(clauses: str, ty: str) -> Coverage:
 
 
 def missing(clauses: str, ty: str) -> set[str]:
-    """Give the cases that clauses leave out."""
+    """Return the cases that clauses leave out."""
     return {case_text(p, is_python=False) for p in covered(clauses, ty).missing}
 
 
@@ -172,7 +172,7 @@ Value = tuple[Any, ...] | bool | int
 
 
 def values(ty: Type, depth: int) -> list[Value]:
-    """Give all values of a type whose trees nest at most so deep; ints stand for more."""
+    """Return all values of a type whose trees nest at most so deep; ints stand for more."""
     match ty:
         case TupleType(fields):
             return list(itertools.product(*(values(f, depth) for f in fields)))
@@ -188,7 +188,7 @@ def values(ty: Type, depth: int) -> list[Value]:
 
 
 def matches(pattern: Pattern, value: Any) -> bool:
-    """Tell whether a pattern matches a value, by what patterns mean."""
+    """Return whether a pattern matches a value, by what patterns mean."""
     match pattern:
         case BindPattern(inner=inner):
             return inner is None or matches(inner, value)
@@ -203,7 +203,7 @@ def matches(pattern: Pattern, value: Any) -> bool:
 
 
 def random_pattern(draw: random.Random, ty: Type, depth: int) -> Pattern:
-    """Give a pattern for a type that nests at most so deep."""
+    """Return a pattern for a type that nests at most so deep."""
     if draw.random() < 0.3:
         return draw.choice([ANY, BindPattern(Var("x", ty, span=NOWHERE), span=NOWHERE)])
     match ty:
@@ -223,7 +223,7 @@ def random_pattern(draw: random.Random, ty: Type, depth: int) -> Pattern:
 
 
 def winner(clauses: Sequence[Clause], value: Value) -> int | None:
-    """Give the first unguarded clause that matches a value."""
+    """Return the first unguarded clause that matches a value."""
     for place, clause in enumerate(clauses):
         if clause.guard is None and matches(clause.pattern, value):
             return place
@@ -231,7 +231,7 @@ def winner(clauses: Sequence[Clause], value: Value) -> int | None:
 
 
 def can_win(clauses: Sequence[Clause], place: int, every: Sequence[Value]) -> bool:
-    """Tell whether a clause matches a value that no unguarded clause before it does."""
+    """Return whether a clause matches a value that no unguarded clause before it does."""
     pattern = clauses[place].pattern
     return any(matches(pattern, v) and winner(clauses[:place], v) is None for v in every)
 
@@ -265,7 +265,7 @@ def test_every_answer_is_right_for_all_values(ty: Type, depth: int, seed: int) -
 
 
 def numbered(size: int) -> Match:
-    """Give a match with one clause for each of many numbers."""
+    """Return a match with one clause for each of many numbers."""
     clauses = [*(Clause(LiteralPattern(n, span=NOWHERE), ANY_BODY) for n in range(size)), REST]
     return Match(NUMBER, tuple(clauses), span=NOWHERE)
 
@@ -291,7 +291,7 @@ def test_patterns_nest_as_deep_as_you_like() -> None:
 
 
 def diagonal(size: int) -> Match:
-    """Give a match with one clause for each of many flags."""
+    """Return a match with one clause for each of many flags."""
     rows: list[list[Pattern]] = [[ANY] * size for _ in range(size)]
     for place, row in enumerate(rows):
         row[place] = LiteralPattern(True, span=NOWHERE)
@@ -304,7 +304,7 @@ def test_clauses_that_each_look_at_another_part_are_no_problem() -> None:
 
 
 def tangled(rest: Sequence[Clause]) -> Match:
-    """Give a match for which the question is an unsatisfiable formula of many variables."""
+    """Return a match for which the question is an unsatisfiable formula of many variables."""
     draw = random.Random(0)
     clauses: list[Clause] = []
     for _ in range(700):

@@ -19,7 +19,7 @@ def cleaned(text: str) -> Module:
 
 
 def left(body: str) -> str:
-    """Give what is left of a body."""
+    """Return what is left of a body."""
     text = f"def @main(%x: float32, %r: ref(float32), %b: bool) {{ {body} }}"
     return body_of(cleaned(text))
 

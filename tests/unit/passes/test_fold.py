@@ -32,12 +32,12 @@ def folded(text: str) -> Module:
 
 
 def folded_expr(expr: str, params: str = "%x: Tensor[(2, 3), float32], %b: bool") -> str:
-    """Give the body that is left of a function that gives an expression."""
+    """Return the body that is left of a function that gives an expression."""
     return body_of(folded(f"def @main({params}) {{ {expr} }}"))
 
 
 def given(expr: str, params: str = "%x: Tensor[(2, 3), float32], %b: bool") -> str:
-    """Give what a function that gives an expression gives after folding."""
+    """Return what a function that gives an expression gives after folding."""
     return folded_expr(expr, params).splitlines()[-1]
 
 

@@ -28,7 +28,7 @@ def program(
     next_: str = "%i + 1",
     limit: str = "dim_size(%xs, dim=0)",
 ) -> Module:
-    """Give a program that sums what a step of a loop makes of the row `%x` of `%xs`."""
+    """Return a program that sums what a step of a loop makes of the row `%x` of `%xs`."""
     return normal(f"""
     def @main[T: Dim](%xs: Tensor[(T, 3), float32],
                       %w: (Tensor[(2, 3), float32], Tensor[(2,), float32]),
@@ -47,7 +47,7 @@ def program(
 
 
 def inside(module: Module) -> list[str]:
-    """Give the operators that stand in the recursive functions of a program."""
+    """Return the operators that stand in the recursive functions of a program."""
     bodies: list[Expr] = []
     for name, function in module.functions.items():
         if name != "main":

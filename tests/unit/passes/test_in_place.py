@@ -24,7 +24,7 @@ WRITE = "ref_write(%m, (sgd_step(%p.0, %g, 0.5f32), sgd_step(%p.1, %b, 0.5f32)))
 
 
 def program(body: str, others: str = "") -> Module:
-    """Give a program that updates one of two models, `%m` and `%n`, by `%x` and `%y`."""
+    """Return a program that updates one of two models, `%m` and `%n`, by `%x` and `%y`."""
     data = "%x: Tensor[(4, 3), float32], %y: Tensor[(4, 3), float32]"
     source = f"def @f(%m: {MODEL}, %n: {MODEL}, {data}) {{ {body} }} {others}"
     return to_anf(infer(parse_module(source)))

@@ -17,7 +17,7 @@ HEAD = """def @main[N: Dim](%x: Tensor[(N, 4), float32], %w: Tensor[(4, 3), floa
 
 
 def simplified(body: str) -> Module:
-    """Give a program of a body, as it is before it is compiled."""
+    """Return a program of a body, as it is before it is compiled."""
     return Program(parse_module(f"{HEAD} {{ {body} }}"), "main").simplified
 
 

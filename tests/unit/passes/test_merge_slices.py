@@ -18,7 +18,7 @@ B, H = Dim("B"), Dim("H")
 
 
 def calls(text: str) -> list[str]:
-    """Give the operators that a function `f` calls after the pass, in order."""
+    """Return the operators that a function `f` calls after the pass, in order."""
     module = merge_slices(normal(text))
     verify(module, Stage.ANF)
     body = remove_dead(module, "f").functions["f"].body
@@ -27,12 +27,12 @@ def calls(text: str) -> list[str]:
 
 
 def of_vector(body: str) -> list[str]:
-    """Give the operators that a function of a vector of 12 calls after the pass."""
+    """Return the operators that a function of a vector of 12 calls after the pass."""
     return calls(f"def @f(%x: Tensor[(12,), float32]) {{ {body} }}")
 
 
 def piece(start: int, stop: int, of: str = "x") -> str:
-    """Give a slice as text."""
+    """Return a slice as text."""
     return f'index(%{of}, (), spec=(("slice", {start}, {stop}, None),))'
 
 

@@ -15,7 +15,7 @@ N = Dim("N")
 
 
 def moved(body: str) -> str:
-    """Give a function of an image after the pass, as text."""
+    """Return a function of an image after the pass, as text."""
     source = f"def @f[N: Dim](%x: Tensor[(N, 2, 4, 4), float32]) {{ {body} }}"
     return to_text(pool_first(to_anf(infer(parse_module(source)))))
 

@@ -26,7 +26,7 @@ def @other(%r: ref(int64)) -> int64 { let! %_ = ref_write(%r, ref_read(%r) + 1);
 
 
 def prepared(body: str) -> Module:
-    """Give a program in A-normal form whose `main` has a body."""
+    """Return a program in A-normal form whose `main` has a body."""
     return to_anf(infer(parse_module(f"{OTHER}def @main(%n: int64) {{ {body} }}")))
 
 

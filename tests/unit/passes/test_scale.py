@@ -39,7 +39,7 @@ def function(params: tuple[Var, ...], body: Expr) -> Function:
 
 
 def chain(count: int) -> Module:
-    """Give a tree that becomes a chain of bindings."""
+    """Return a tree that becomes a chain of bindings."""
     body: Expr = X
     for _ in range(count // 2):
         body = call(add, call(sin, body), Y)
@@ -47,7 +47,7 @@ def chain(count: int) -> Module:
 
 
 def nested_ifs(count: int) -> Module:
-    """Give conditionals inside conditionals, each in a branch of the one before."""
+    """Return conditionals inside conditionals, each in a branch of the one before."""
     conditions = tuple(Var(f"b{i}", BOOL, span=NOWHERE) for i in range(count))
     body: Expr = X
     for condition in conditions:
@@ -57,7 +57,7 @@ def nested_ifs(count: int) -> Module:
 
 
 def nested_functions(count: int) -> Module:
-    """Give functions inside functions, each called twice."""
+    """Return functions inside functions, each called twice."""
     body: Expr = call(sin, X)
     for i in range(count):
         param, name = Var(f"p{i}", FLOAT, span=NOWHERE), Var(f"f{i}", UNARY, span=NOWHERE)
@@ -68,7 +68,7 @@ def nested_functions(count: int) -> Module:
 
 
 def many_functions(count: int) -> Module:
-    """Give functions each of which calls the next."""
+    """Return functions each of which calls the next."""
     functions: dict[str, Function] = {}
     for i in range(count):
         param = Var("p", FLOAT, span=NOWHERE)

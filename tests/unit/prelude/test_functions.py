@@ -16,7 +16,7 @@ from tests.seed.values import agree, plain
 
 @pytest.fixture
 def order(capsys: pytest.CaptureFixture[str]) -> Callable[..., list[int]]:
-    """Give the numbers that a program prints, in order."""
+    """Return the numbers that a program prints, in order."""
 
     def numbers(function: Any, *args: Any) -> list[int]:
         capsys.readouterr()

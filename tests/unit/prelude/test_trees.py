@@ -33,7 +33,7 @@ def wide() -> Rose[float]:
 
 
 def values(tree: Rose[torch.Tensor]) -> list[float]:
-    """Give the values of a tree, a tree before its children."""
+    """Return the values of a tree, a tree before its children."""
     found: list[float] = []
     pending = [tree]
     while pending:

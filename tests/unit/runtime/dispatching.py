@@ -43,7 +43,7 @@ class Seen:
 
 
 def everywhere(f: Any, *args: Any) -> Any:
-    """Give the value of a function, which must be the same in both executors."""
+    """Return the value of a function, which must be the same in both executors."""
     value = f(*args)
     torch.testing.assert_close(f.interpret(*args), value)
     return value

@@ -18,17 +18,17 @@ CPU = torch.device("cpu")
 
 
 def prepared(source: str) -> Module:
-    """Give a program in its last stage."""
+    """Return a program in its last stage."""
     return with_flavours(to_anf(infer(parse_module(source))))
 
 
 def compiled(source: str, entry: str = "main") -> CompiledProgram:
-    """Give a program as host code."""
+    """Return a program as host code."""
     return compile_module(prepared(source), entry, CPU)
 
 
 def run_both(source: str, *args: Any, entry: str = "main") -> Any:
-    """Give the value of a program, which must be the same in both executors."""
+    """Return the value of a program, which must be the same in both executors."""
     module = prepared(source)
     expected = evaluate(module, entry, args)
     actual = compile_module(module, entry, CPU)(*args)

@@ -193,7 +193,7 @@ PROGRAMS: dict[str, tuple[str, Any]] = {
 
 
 def module_of(body: str) -> Module:
-    """Give a program in A-normal form whose `main` has a body."""
+    """Return a program in A-normal form whose `main` has a body."""
     fresh = "def @fresh[T](%x: T) -> ref(T) { ref(%x) }\n"
     return to_anf(infer(parse_module(f"{LIST}{COUNT}{fresh}def @main() {{ {body} }}")))
 

@@ -29,7 +29,7 @@ NAMES = (
 
 
 def plain() -> types.ModuleType:
-    """Give the same programs as Python runs them."""
+    """Return the same programs as Python runs them."""
     text = Path(programs.__file__).read_text(encoding="utf-8").replace("@relay\n", "")
     module = types.ModuleType("plain_cell_programs")
     sys.modules[module.__name__] = module

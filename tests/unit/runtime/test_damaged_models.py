@@ -29,7 +29,7 @@ SAVED = exported_tower().to_bytes()
 
 
 def refused(data: bytes) -> tuple[str, str]:
-    """Give the code and the reason for which bytes are refused."""
+    """Return the code and the reason for which bytes are refused."""
     with pytest.raises(CheckError) as caught:
         load_bytes(data, "model")
     (found,) = caught.value.diagnostics
@@ -63,7 +63,7 @@ WITH_DATA = relay.export_model(relay.create_model(moved)).to_bytes()
 
 
 def repacked(original: bytes = SAVED, **changes: Any) -> bytes:
-    """Give the saved model with parts of it changed, and a checksum that holds."""
+    """Return the saved model with parts of it changed, and a checksum that holds."""
     saved = saving.unpack(original, "model")
     program = changes.pop("program", saved.program)
     tensors = {**saved.tensors, **changes.pop("tensors", {})}

@@ -112,7 +112,7 @@ def tensor(value: Any) -> torch.Tensor:
 
 
 def run(function: Any, *args: Any) -> Any:
-    """Give the result, which compiled code and the evaluator agree on."""
+    """Return the result, which compiled code and the evaluator agree on."""
     result = function(*args)
     assert repr(function.interpret(*args)) == repr(result)
     return result

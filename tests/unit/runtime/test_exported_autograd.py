@@ -20,7 +20,7 @@ def net(x: Tensor[Float, (N, 3)]) -> Tensor[Float, (N, 2)]:
 
 @pytest.fixture(params=["exported", "loaded"])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, Any]:
-    """Give a model, and it as a callable of another kind."""
+    """Return a model, and it as a callable of another kind."""
     model = relay.create_model(net, seed=0)
     exported = relay.export_model(model)
     if request.param == "exported":

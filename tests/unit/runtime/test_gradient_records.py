@@ -37,13 +37,13 @@ def number(x: Tensor[Float, (N, 6)]) -> float:
 
 
 def made() -> tuple[Any, torch.Tensor]:
-    """Give a model and its input."""
+    """Return a model and its input."""
     torch.manual_seed(0)
     return relay.create_model(network, seed=1), torch.randn(4, 6)
 
 
 def expected(model: Any, x: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Give the gradient that torch finds."""
+    """Return the gradient that torch finds."""
     w = {n: p.detach().clone().requires_grad_() for n, p in model.named_parameters()}
     names = list(w)
     h = torch.tanh(torch.tanh(x) @ w[names[0]].T + w[names[1]])

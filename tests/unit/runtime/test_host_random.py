@@ -29,11 +29,11 @@ class Scope:
     depth: int = 0
 
     def inner(self) -> Scope:
-        """Give the scope of a place that is not in tail position."""
+        """Return the scope of a place that is not in tail position."""
         return replace(self, loops=(), depth=self.depth + 1)
 
     def deeper(self) -> Scope:
-        """Give the scope of a nested place in tail position."""
+        """Return the scope of a nested place in tail position."""
         return replace(self, depth=self.depth + 1)
 
 
@@ -71,7 +71,7 @@ class Generator:
         """
 
     def tail(self, scope: Scope) -> str:
-        """Give a block of a tensor in tail position."""
+        """Return a block of a tensor in tail position."""
         lines: list[str] = []
         for _ in range(self.random.randrange(4)):
             text, scope = self.binding(scope)
@@ -115,7 +115,7 @@ class Generator:
         }}"""
 
     def loop(self, scope: Scope) -> tuple[str, str]:
-        """Give the definition of a loop, and its name; it may go on with loops around it."""
+        """Return the definition of a loop, and its name; it may go on with loops around it."""
         loop, i, acc = self.name("loop"), self.name("i"), self.name("acc")
         inner = replace(
             scope.deeper(),

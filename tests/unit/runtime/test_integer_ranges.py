@@ -26,7 +26,7 @@ def _anywhere(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def code_of(error: CheckError | RunError) -> str:
-    """Give the code of the one mistake."""
+    """Return the code of the one mistake."""
     (diagnostic,) = error.diagnostics
     return diagnostic.code
 

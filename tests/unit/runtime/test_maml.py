@@ -26,13 +26,13 @@ def mse(x: Tensor[Float, (N, 1)], y: Tensor[Float, (N, 1)]) -> Float:
 
 
 def tasks() -> tuple[torch.Tensor, ...]:
-    """Give a support set and a query set of another size."""
+    """Return a support set and a query set of another size."""
     generator = torch.Generator().manual_seed(3)
     return tuple(torch.randn(n, 1, generator=generator) for n in (5, 5, 7, 7))
 
 
 def twin(model: Any) -> torch.nn.Module:
-    """Give torch's module with the same weights."""
+    """Return torch's module with the same weights."""
     made = torch.nn.Sequential(torch.nn.Linear(1, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
     values = [p.detach().clone() for p in model.parameters()]
     made.load_state_dict(dict(zip(made.state_dict(), values, strict=True)))
@@ -40,7 +40,7 @@ def twin(model: Any) -> torch.nn.Module:
 
 
 def by_torch(model: Any, steps: int, lr: float) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """Give the loss after inner steps, and its gradient in the weights before them."""
+    """Return the loss after inner steps, and its gradient in the weights before them."""
     module = twin(model)
     x1, y1, x2, y2 = tasks()
 

@@ -76,14 +76,14 @@ def dropped(x: Tensor[Float, (N, 100)]) -> Tensor[Float, (N, 100)]:
 
 
 def batch(n: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give inputs and labels that are the same every time."""
+    """Return inputs and labels that are the same every time."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(n, 4, generator=generator)
     return x, torch.randint(0, 3, (n,), generator=generator)
 
 
 def torch_perceptron() -> nn.Module:
-    """Give the same network as torch modules."""
+    """Return the same network as torch modules."""
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
 
 

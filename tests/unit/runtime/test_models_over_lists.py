@@ -25,7 +25,7 @@ def norms(xs: List[Tensor[Float, (N, 3)]], ys: List[Tensor[Float, (M, 3)]]) -> F
 
 
 def by_hand(model: Any, *lists: list[torch.Tensor]) -> torch.Tensor:
-    """Give what the program computes, written with torch."""
+    """Return what the program computes, written with torch."""
     weights = dict(model.named_parameters())
     results = [
         (

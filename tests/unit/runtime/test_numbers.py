@@ -117,7 +117,7 @@ def sizes(x: Tensor[Float, (N, 4)]) -> tuple[Tree[int], Tensor[Float, (N, 2)]]:
 
 
 def shape(value: Any) -> Any:
-    """Give a value with its leaves as text that tells tensors from numbers."""
+    """Return a value with its leaves as text that tells tensors from numbers."""
     if isinstance(value, torch.Tensor):
         return f"tensor {value.item()}"
     if value is None or isinstance(value, bool | int | float):

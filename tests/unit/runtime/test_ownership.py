@@ -21,7 +21,7 @@ PUT = 'set_at(BASE, (PLACE,), 5f32, spec=(("int", 0),))'
 
 
 def text(source: str) -> str:
-    """Give a program with `put(a, i)` written out: the tensor with 5 at a place."""
+    """Return a program with `put(a, i)` written out: the tensor with 5 at a place."""
     parts = source.split("put(")
     found = parts[0]
     for part in parts[1:]:
@@ -31,7 +31,7 @@ def text(source: str) -> str:
 
 
 def writes(source: str) -> int:
-    """Give how many calls of a program write into an operand."""
+    """Return how many calls of a program write into an operand."""
     return compiled(source).source.count("_in_place(")
 
 
@@ -277,7 +277,7 @@ WRITTEN = (
 
 @st.composite
 def programs(draw: st.DrawFn) -> str:
-    """Give a program that makes vectors, passes them on, changes them, and gives some of them."""
+    """Return a program that makes vectors, passes them on, changes them, and gives some of them."""
     names = ["x", "y"]
     lines: list[str] = []
 

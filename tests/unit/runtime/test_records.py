@@ -147,7 +147,7 @@ def point(x: float, y: float, value: float) -> Point:
 
 
 def same(function: Any, *args: Any) -> Any:
-    """Give the result, which compiled code and the evaluator agree on."""
+    """Return the result, which compiled code and the evaluator agree on."""
     result = function(*args)
     assert repr(function.interpret(*args)) == repr(result)
     return result

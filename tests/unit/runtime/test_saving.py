@@ -122,7 +122,7 @@ CASES: dict[str, tuple[Callable[[], Model], tuple[Any, ...]]] = {
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether two results are equal to the bit."""
+    """Return whether two results are equal to the bit."""
     if isinstance(left, tuple):
         return isinstance(right, tuple) and all(map(same, left, right))
     if isinstance(left, torch.Tensor):

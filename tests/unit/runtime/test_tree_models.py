@@ -47,7 +47,7 @@ TREES: Any = (
 
 
 def by_hand(model: Any, t: Any) -> torch.Tensor:
-    """Give what the model computes, written with torch."""
+    """Return what the model computes, written with torch."""
     weights = dict(model.named_parameters())
     if isinstance(t, Leaf):
         return weights["embedding_1.weight"][t.word]

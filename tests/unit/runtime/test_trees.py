@@ -108,7 +108,7 @@ def is_odd(t: Tree[T]) -> bool:
 
 
 def tree(generator: random.Random, count: int, leaf: Any) -> Any:
-    """Give a tree of random shape with leaves made by `leaf`."""
+    """Return a tree of random shape with leaves made by `leaf`."""
     if count == 1:
         return Leaf(leaf())
     cut = generator.randint(1, count - 1)
@@ -116,7 +116,7 @@ def tree(generator: random.Random, count: int, leaf: Any) -> Any:
 
 
 def leaves(t: Any) -> list[torch.Tensor]:
-    """Give the values of the leaves."""
+    """Return the values of the leaves."""
     return [t.value] if isinstance(t, Leaf) else leaves(t.left) + leaves(t.right)
 
 

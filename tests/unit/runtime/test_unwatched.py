@@ -39,7 +39,7 @@ def update(model: Model[layer], x: Tensor[Float, (N, 3)]) -> Float:
 
 @pytest.fixture
 def guards(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Give for each call of a compiled program whether autograd's layers were left out."""
+    """Return for each call of a compiled program whether autograd's layers were left out."""
     found: list[bool] = []
     call = CompiledProgram.__call__
 

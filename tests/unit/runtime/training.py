@@ -81,7 +81,7 @@ def script_steps(model: Any, optimizer: Any, steps: int) -> None:
 
 
 def torch_steps(name: str, steps: int) -> Any:
-    """Give a model after steps of torch's own optimiser."""
+    """Return a model after steps of torch's own optimiser."""
     model = new_model()
     script_steps(model, OPTIMIZERS[name][1](model.parameters()), steps)
     return model

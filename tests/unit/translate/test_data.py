@@ -95,7 +95,7 @@ class Everything(Generic[K]):
 
 
 def definitions(*values: Any, **names: Any) -> list[str]:
-    """Give the data types that annotations need, as text."""
+    """Return the data types that annotations need, as text."""
     problems: list[Problem] = []
     data = DataTypes(problems.append)
     reader = AnnotationReader({**globals(), **names}, problems.append, data)
@@ -111,7 +111,7 @@ def definitions(*values: Any, **names: Any) -> list[str]:
 
 
 def read(value: Any, **names: Any) -> str:
-    """Give the type that an annotation names, as text."""
+    """Return the type that an annotation names, as text."""
     problems: list[Problem] = []
     reader = AnnotationReader({**globals(), **names}, problems.append, DataTypes(problems.append))
     return show(reader.type(value))
@@ -218,7 +218,7 @@ def test_two_types_of_one_name_get_names_of_their_own() -> None:
 
 
 def mistake(value: Any, **names: Any) -> str:
-    """Give the title of the mistake that an annotation has."""
+    """Return the title of the mistake that an annotation has."""
     problems: list[Problem] = []
     reader = AnnotationReader({**globals(), **names}, problems.append, DataTypes(problems.append))
     try:

@@ -46,7 +46,7 @@ OPERATORS: dict[type[ast.AST], str] = {
 
 
 def refused(body: str, head: str = "def f(x):") -> list[tuple[str, str]]:
-    """Give what the fence says about a function, with the text it points at."""
+    """Return what the fence says about a function, with the text it points at."""
     is_async = "await" in body or "async for" in body or "async with" in body
     text = f"{head}\n{textwrap.indent(body, '    ')}\n"
     if is_async:

@@ -112,7 +112,7 @@ def test_a_branch_with_a_break_of_an_inner_loop_does_not_jump() -> None:
 
 
 def reaches_its_end(body: str) -> bool:
-    """Tell whether control can reach the end of a body, which is put into a branch."""
+    """Return whether control can reach the end of a body, which is put into a branch."""
     branch = parsed("if c:\n" + textwrap.indent(body, "    "))
     found = first(branch)
     assert isinstance(found, ast.If)

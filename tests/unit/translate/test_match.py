@@ -42,7 +42,7 @@ def test_a_program_gives_what_python_gives(name: str, plain: ModuleType) -> None
 
 
 def chain(module: ModuleType, *heads: float) -> Any:
-    """Give a chain of links of a module's own class."""
+    """Return a chain of links of a module's own class."""
     found = None
     for head in heads:
         found = module.Link(head, found)

@@ -17,7 +17,7 @@ from tests.unit.translate import narrowing_programs as programs
 
 
 def plain() -> types.ModuleType:
-    """Give the same programs as Python runs them."""
+    """Return the same programs as Python runs them."""
     text = inspect.getsource(programs).replace("@relay\n", "")
     module = types.ModuleType("plain_narrowing_programs")
     sys.modules[module.__name__] = module  # where dataclasses look for their annotations
@@ -29,7 +29,7 @@ PLAIN = plain()
 
 
 def trees(m: Any) -> list[Any]:
-    """Give trees of a module's classes."""
+    """Return trees of a module's classes."""
     leaf, node, empty = m.Leaf, m.Node, m.Empty
     return [
         leaf(3.0),
@@ -41,7 +41,7 @@ def trees(m: Any) -> list[Any]:
 
 
 def records(m: Any) -> list[Any]:
-    """Give records of a module's classes."""
+    """Return records of a module's classes."""
     return [
         m.Record(t, maybe, (other, 0.25))
         for t, maybe, other in zip(
@@ -88,7 +88,7 @@ ARGUMENTS: dict[str, Any] = {
 
 
 def outcome(run: Any, arg: Any) -> float | str:
-    """Give what a program gives, or the words with which it stops."""
+    """Return what a program gives, or the words with which it stops."""
     try:
         return float(run(arg))
     except (AssertionError, ValueError, TypeError, RunError) as error:

@@ -40,7 +40,7 @@ NUMBERS = itertools.count()
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """Give what imports a module from its text."""
+    """Return what imports a module from its text."""
 
     def imported(text: str) -> ModuleType:
         file = tmp_path / f"pep695_{next(NUMBERS)}.py"
@@ -57,7 +57,7 @@ def load(tmp_path: Path) -> Load:
 
 
 def type_of(module: ModuleType, name: str) -> str:
-    """Give the inferred type of a function."""
+    """Return the inferred type of a function."""
     translated = translate(getattr(module, name).__relay__)
     ty = infer(translated.module).functions[translated.entry].ty
     assert ty is not None

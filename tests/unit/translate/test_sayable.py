@@ -18,7 +18,7 @@ K, N, M = Dim("K"), Dim("N"), Dim("M")
 
 
 def both(text: str, folder: Path) -> tuple[Any, Any, str]:
-    """Give `main` of a text, what its Python compiles to, and the Python."""
+    """Return `main` of a text, what its Python compiles to, and the Python."""
     main = relay.parse(f'#[pyrelay = "1"]\n{text}')["main"]
     printed = assert_reads_back(main.module, "main", folder)
     again = load(printed, folder)["main"]

@@ -19,7 +19,7 @@ WIDTH = 7
 
 
 def translated(function: Any) -> Translation:
-    """Give the translation of a decorated function."""
+    """Return the translation of a decorated function."""
     definition = function.__relay__
     assert isinstance(definition, Definition)
     return translate(definition)

@@ -61,7 +61,7 @@ def optimizer_for(name: str) -> dict[str, Any]:
 
 
 def content(translation: Translation, parameter: str) -> Type:
-    """Give the type of the content of a model's cell."""
+    """Return the type of the content of a model's cell."""
     function = translation.module.functions[translation.entry]
     ty = next(p.ty for p in function.params if p.name == parameter)
     assert isinstance(ty, TupleType)
@@ -70,7 +70,7 @@ def content(translation: Translation, parameter: str) -> Type:
 
 
 def moments(translation: Translation, parameter: str) -> int:
-    """Give how many moments the cell of a model has room for."""
+    """Return how many moments the cell of a model has room for."""
     whole = content(translation, parameter)
     assert isinstance(whole, TupleType)
     memory = whole.fields[1]

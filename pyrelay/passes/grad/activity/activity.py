@@ -80,14 +80,14 @@ class Activity:
         """The cells from which a useful value was seen to be read."""
 
     def varied(self, name: str, mask: int) -> Steps[Flow]:
-        """Give the flow from varied parameters of a function to results."""
+        """Return the flow from varied parameters of a function to results."""
         key = (name, mask)
         if key not in self._varied:
             self._varied[key] = yield self._solve(name, mask, forwards=True)
         return self._varied[key]
 
     def useful(self, name: str, mask: int) -> Steps[Flow]:
-        """Give the flow from useful leaves of a result back to the parameters."""
+        """Return the flow from useful leaves of a result back to the parameters."""
         key = (name, mask)
         if key not in self._useful:
             self._useful[key] = yield self._solve(name, mask, forwards=False)
@@ -108,7 +108,7 @@ class Activity:
         return flow
 
     def varied_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
-        """Give the varied leaves of every variable of a function, some parameters varied."""
+        """Return the varied leaves of every variable of a function, some parameters varied."""
         sweep = Varied(self, self._graph, self._leaves, source.name, flow)
         for param in source.function.params:
             width = self._leaves.width(type_of(param))
@@ -119,7 +119,7 @@ class Activity:
         return sweep.masks
 
     def useful_in(self, source: Source, mask: int, flow: Flow) -> Steps[Masks]:
-        """Give the useful leaves of every variable of a function, part of its result useful."""
+        """Return the useful leaves of every variable of a function, part of its result useful."""
         sweep = Useful(self, self._graph, self._leaves, source.name, flow)
         sweep.use(source.body.result, mask)
         yield sweep.body(source.body)
@@ -133,8 +133,8 @@ class Activity:
 def active_cells(
     graph: CallGraph, leaves: Leaves, cell_use: CellUse, name: str, varied: int, useful: int
 ) -> Steps[Cells]:
-    """Give the cells through which a gradient flows: those that something varied reaches, and from
-    which something useful is read; each set is the least that holds of itself."""
+    """Return the cells through which a gradient flows: those that something varied reaches, and
+    from which something useful is read; each set is the least that holds of itself."""
     every = cell_use.of(name)
     filled = read = NO_CELLS
     while every:

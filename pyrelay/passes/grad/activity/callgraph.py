@@ -41,7 +41,7 @@ class CallGraph:
         self._ends: Final[dict[str, dict[Body, tuple[bool, bool]]]] = {}
 
     def source(self, name: str) -> Source:
-        """Give a function, read."""
+        """Return a function, read."""
         found = self._sources.get(name)
         if found is None:
             reader = Reader(self._leaves, self._store.opaque)
@@ -49,19 +49,20 @@ class CallGraph:
         return found
 
     def group(self, name: str) -> tuple[str, ...]:
-        """Give the functions that call each other around this one; empty if it is not recursive."""
+        """Return the functions that call each other around this one; empty if it is not
+        recursive."""
         if name not in self._groups:
             self._find_groups(name)
         return self._groups[name]
 
     def threaded(self, name: str) -> frozenset[int]:
-        """Give the indices of the threaded parameters; none if the function is not recursive."""
+        """Return the indices of the threaded parameters; none if the function is not recursive."""
         if name not in self._threaded:
             self._find_threaded(self.group(name) or (name,))
         return self._threaded[name]
 
     def is_loop(self, name: str) -> bool:
-        """Tell whether the function calls itself in tail position, at its own sizes, and can also
+        """Return whether the function calls itself in tail position, at its own sizes, and can also
         end. What a loop keeps of its iterations is a list, so all of it has one type."""
         body = self.source(name).body
         again, leave = self.ends(name, body)
@@ -76,14 +77,14 @@ class CallGraph:
         )
 
     def ends(self, name: str, body: Body) -> tuple[bool, bool]:
-        """Tell whether a body in tail position can end in a call of the function itself, and
+        """Return whether a body in tail position can end in a call of the function itself, and
         whether it can end otherwise."""
         if name not in self._ends:
             self._ends[name] = _ends(name, self.source(name).body)
         return self._ends[name][body]
 
     def calls(self, name: str) -> Iterator[tuple[Step, str]]:
-        """Give the calls of global functions inside a function."""
+        """Return the calls of global functions inside a function."""
         for step in all_steps(self.source(name).body):
             callee = callee_name(step.value)
             if callee is not None:
@@ -134,7 +135,7 @@ class CallGraph:
 
 
 def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:
-    """Give for each body in tail position whether it can end in a call of the function, and
+    """Return for each body in tail position whether it can end in a call of the function, and
     whether it can end otherwise."""
     order = [root]
     for body in order:
@@ -153,7 +154,7 @@ def _ends(name: str, root: Body) -> dict[Body, tuple[bool, bool]]:
 
 
 def _tail_size(root: Body) -> int:
-    """Give the sum, over the ends of a body in tail position, of the branches above each."""
+    """Return the sum, over the ends of a body in tail position, of the branches above each."""
     total = 0
     pending = [(root, 0)]
     while pending:
@@ -167,7 +168,7 @@ def _tail_size(root: Body) -> int:
 
 
 def all_steps(body: Body) -> Iterator[Step]:
-    """Give every step of a body and of the branches inside."""
+    """Return every step of a body and of the branches inside."""
     pending = [body]
     while pending:
         body = pending.pop()

@@ -127,7 +127,7 @@ class Useful:
                 self.use(matched, self._pattern(arm.pattern, type_of(matched)))
 
     def _pattern(self, pattern: Pattern, ty: Type) -> int:
-        """Give the leaves of a matched value that its pattern's variables make useful."""
+        """Return the leaves of a matched value that its pattern's variables make useful."""
         found = 0
         pending = [(pattern, ty, 0, True)]
         while pending:

@@ -50,7 +50,7 @@ class Border:
     def gradient(
         self, builder: Builder, value: Value, ty: Type, leaves: Iterator[Expr | None]
     ) -> Value:
-        """Give the gradient of a value, in its own type, from its leaves (None for zero)."""
+        """Return the gradient of a value, in its own type, from its leaves (None for zero)."""
         match ty:
             case TensorType(_, dtype) if is_float(dtype):
                 leaf = next(leaves)
@@ -78,7 +78,7 @@ class Border:
                 return value
 
     def incoming(self, builder: Builder, value: Value, ty: Type) -> list[Expr]:
-        """Give the leaves of a cotangent that a user made in the value's own type."""
+        """Return the leaves of a cotangent that a user made in the value's own type."""
         match ty:
             case TensorType(_, dtype):
                 return [value.atom] if is_float(dtype) else []
@@ -134,7 +134,7 @@ class Border:
         constructor: ConstructorDef,
         fields: tuple[Var, ...],
     ) -> Iterator[Expr | None]:
-        """Give the cotangents of all leaves of the fields: those of `ct`, or zeros."""
+        """Return the cotangents of all leaves of the fields: those of `ct`, or zeros."""
         leaves = [leaf for f in fields for leaf in self._leaves.of(type_of(f))]
         if not ct or not leaves:
             return iter(())

@@ -53,13 +53,13 @@ class CellUse:
         self._plain: Final[dict[int, tuple[Type, Type]]] = {}
 
     def of(self, name: str) -> Cells:
-        """Give the cells that a function, or one that it calls, makes, reads or writes."""
+        """Return the cells that a function, or one that it calls, makes, reads or writes."""
         if name not in self._of:
             self._find(name)
         return self._of[name]
 
     def touched(self, expr: Expr) -> Type | None:
-        """Give the cells that an expression itself works on."""
+        """Return the cells that an expression itself works on."""
         match expr:
             case RefCreate():
                 return self._without_sizes(type_of(expr))
@@ -69,7 +69,7 @@ class CellUse:
                 return None
 
     def touching(self, source: Source, cells: Cells) -> frozenset[Step]:
-        """Give the steps of a function that work on some of `cells`, in their branches too."""
+        """Return the steps of a function that work on some of `cells`, in their branches too."""
         if not cells or cells.isdisjoint(self.of(source.name)):
             return frozenset()
         key = (source.name, cells)
@@ -143,7 +143,7 @@ class Shadows:
         self._box: AdtDef | None = None
 
     def boxed(self, content: Type, span: Span) -> tuple[AdtType, str]:
-        """Give the data type that stands for cells with a content, and its constructor."""
+        """Return the data type that stands for cells with a content, and its constructor."""
         if self._box is None:
             name = self._store.data_name("Cell")
             item = TypeVar("T")
@@ -153,7 +153,7 @@ class Shadows:
         return AdtType(self._box.name, (content,)), self._box.constructors[0].name
 
     def of(self, builder: Builder, run: Expr, cell: Expr) -> tuple[Value, AdtType]:
-        """Give the shadow of a cell in a run, and the type of what it holds."""
+        """Return the shadow of a cell in a run, and the type of what it holds."""
         ty = type_of(cell)
         assert isinstance(ty, RefType)
         box, _ = self.boxed(ty.value, builder.span)

@@ -72,7 +72,7 @@ def reverse_construction(sweep: Sweep, call: Call, cts: list[Expr | None]) -> No
 
 
 def cotangents_of_matched(sweep: Sweep, pattern: Pattern, ty: Type) -> list[Expr | None]:
-    """Give the cotangents of a matched value from those of its pattern's variables.
+    """Return the cotangents of a matched value from those of its pattern's variables.
 
     Patterns nest as deep as a user writes, so this walk may recurse.
     """
@@ -95,7 +95,7 @@ def cotangents_of_matched(sweep: Sweep, pattern: Pattern, ty: Type) -> list[Expr
 
 
 def _constructed(sweep: Sweep, pattern: ConstructorPattern, ty: Type) -> Expr | None:
-    """Give the cotangent of a value that matched a constructor; zeros stand for what has none."""
+    """Return the cotangent of a value that matched a constructor; zeros stand for what has none."""
     assert isinstance(ty, AdtType)
     (ct_type,) = sweep.leaves.of(ty)
     assert isinstance(ct_type, AdtType)

@@ -43,14 +43,14 @@ class Cotangents:
         self._pending: Final[list[str]] = []
 
     def zero(self, builder: Builder, leaf: Type) -> Value:
-        """Give the zero of a leaf, whose sizes must be known where the code stands."""
+        """Return the zero of a leaf, whose sizes must be known where the code stands."""
         if isinstance(leaf, TensorType):
             return builder.zeros(leaf)
         assert isinstance(leaf, AdtType)
         return builder.construct(leaf.name, self._leaves.data(leaf).zero, (), leaf)
 
     def add(self, builder: Builder, leaf: Type, left: Expr, right: Expr) -> Value:
-        """Give the sum of two cotangents of a leaf."""
+        """Return the sum of two cotangents of a leaf."""
         a, b = builder.value(left), builder.value(right)
         if isinstance(leaf, TensorType):
             return a + b
@@ -71,7 +71,7 @@ class Cotangents:
             self._store.functions[self._adders[name]] = self._define(self._store.adts[name])
 
     def _define(self, adt: AdtDef) -> Function:
-        """Give `fn (a, b)`: on a match of both sides the sums of their fields, else the side that
+        """Return `fn (a, b)`: on a match of both sides the sums of their fields, else the side that
         is not zero."""
         span = NOWHERE.derived("sum of cotangents")
         names = Names()
@@ -97,7 +97,7 @@ class Cotangents:
     def _clause(
         self, adt: AdtDef, constructor: ConstructorDef, a: Var, b: Var, names: Names
     ) -> Clause:
-        """Give what an `a` of a constructor adds up to: with a `b` of the same one the sums of
+        """Return what an `a` of a constructor adds up to: with a `b` of the same one the sums of
         their fields, else itself."""
         span, ty = a.span, type_of(a)
         assert isinstance(ty, AdtType)
@@ -123,7 +123,7 @@ class Cotangents:
 def open_fields(
     constructor: ConstructorDef, names: Names, span: Span, types: Sequence[Type] | None = None
 ) -> tuple[Var, ...]:
-    """Give new variables for the fields of a constructor."""
+    """Return new variables for the fields of a constructor."""
     wanted = constructor.fields if types is None else types
     return tuple(Var(names.fresh("d"), ty, span=span) for ty in wanted)
 
@@ -131,6 +131,6 @@ def open_fields(
 def field_pattern(
     adt: str, constructor: ConstructorDef, fields: Sequence[Var], span: Span
 ) -> ConstructorPattern:
-    """Give the pattern that binds the fields of a constructor."""
+    """Return the pattern that binds the fields of a constructor."""
     inside = tuple(BindPattern(v, span=span) for v in fields)
     return ConstructorPattern(adt, constructor.name, inside, span=span)

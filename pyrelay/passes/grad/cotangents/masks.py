@@ -15,7 +15,7 @@ Masks = dict[Var, int]
 
 
 def join_masks(leaves: Leaves, atoms: Sequence[Expr], masks: Masks) -> int:
-    """Give the masks of atoms as one, the first atom's leaves lowest."""
+    """Return the masks of atoms as one, the first atom's leaves lowest."""
     total, shift = 0, 0
     for atom in atoms:
         if isinstance(atom, Var):
@@ -25,5 +25,5 @@ def join_masks(leaves: Leaves, atoms: Sequence[Expr], masks: Masks) -> int:
 
 
 def is_constant(op: Op) -> bool:
-    """Tell whether the derivative of an operator is stated to be zero."""
+    """Return whether the derivative of an operator is stated to be zero."""
     return isinstance(op.grad, NoGradient) and op.grad.is_zero

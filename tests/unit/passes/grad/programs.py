@@ -20,36 +20,36 @@ from pyrelay.text.parser import parse_module
 
 
 def prepared(text: str) -> Module:
-    """Give a program in A-normal form, its transforms still in it."""
+    """Return a program in A-normal form, its transforms still in it."""
     module = to_anf(infer(parse_module(text)))
     verify(module, Stage.ANF)
     return module
 
 
 def expanded(text: str) -> Module:
-    """Give a program with its transforms expanded, verified."""
+    """Return a program with its transforms expanded, verified."""
     module = expand_transforms(prepared(text))
     verify(module, Stage.DERIVED)
     return module
 
 
 def run(text: str, *args: Any, entry: str = "main") -> Any:
-    """Give the value of a program whose transforms are expanded."""
+    """Return the value of a program whose transforms are expanded."""
     return evaluate(expanded(text), entry, args)
 
 
 def scalar(value: float) -> torch.Tensor:
-    """Give a float64 of rank 0."""
+    """Return a float64 of rank 0."""
     return torch.tensor(value, dtype=torch.float64)
 
 
 def vector(*values: float) -> torch.Tensor:
-    """Give a float64 of rank 1."""
+    """Return a float64 of rank 1."""
     return torch.tensor(values, dtype=torch.float64)
 
 
 def derivatives(params: str, floats: Sequence[int], generics: str = "") -> str:
-    """Give text with `@first` and `@second`: the gradient of `@f`, and of its squared norm."""
+    """Return text with `@first` and `@second`: the gradient of `@f`, and of its squared norm."""
     names = [p.split(":")[0].strip() for p in _split(params)]
     args = ", ".join(names)
     wrt = f"wrt=({', '.join(map(str, floats))},), single=False"
@@ -106,7 +106,7 @@ def assert_close(got: Any, expected: Any) -> None:
 def operator_counts(
     monkeypatch: pytest.MonkeyPatch, module: Module, entry: str, *args: Any
 ) -> Counter[str]:
-    """Give how often each operator runs; `elements` counts the elements of all results."""
+    """Return how often each operator runs; `elements` counts the elements of all results."""
     counts: Counter[str] = Counter()
     plain = evaluator.apply_op
 

@@ -100,7 +100,7 @@ FLOAT = TensorType((), float64)
 
 
 def derived_from(function: Function) -> Module:
-    """Give a module with `@f` and its gradient for the first parameter, not yet expanded."""
+    """Return a module with `@f` and its gradient for the first parameter, not yet expanded."""
     ty = function.ty
     assert isinstance(ty, FnType)
     made = Transform(
@@ -121,7 +121,7 @@ def derived_from(function: Function) -> Module:
 
 
 def straight(length: int) -> Module:
-    """Give a program of many operators in a row."""
+    """Return a program of many operators in a row."""
     x = Var("x", FLOAT, span=NOWHERE)
     builder = Builder(NOWHERE)
     value = builder.value(x)
@@ -132,7 +132,7 @@ def straight(length: int) -> Module:
 
 
 def nested(depth: int) -> Module:
-    """Give a program of conditionals, each in the arm of another, that save something."""
+    """Return a program of conditionals, each in the arm of another, that save something."""
     x, n = Var("x", FLOAT, span=NOWHERE), Var("n", INT, span=NOWHERE)
     names = Names()
     body: Expr = x

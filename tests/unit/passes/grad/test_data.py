@@ -39,7 +39,7 @@ WEIGHT = vector(0.7, -1.2)
 
 
 def tracked(value: Any, found: list[torch.Tensor]) -> Any:
-    """Give a copy whose float tensors are collected, and recorded by autograd."""
+    """Return a copy whose float tensors are collected, and recorded by autograd."""
     if isinstance(value, tuple):
         return tuple(tracked(v, found) for v in value)
     if isinstance(value, torch.Tensor):
@@ -49,7 +49,7 @@ def tracked(value: Any, found: list[torch.Tensor]) -> Any:
 
 
 def gradient_like(value: Any, gradients: list[torch.Tensor], *, top: bool = True) -> Any:
-    """Give data with the gradients in place of its tensors, zeros for numbers but the tag."""
+    """Return data with the gradients in place of its tensors, zeros for numbers but the tag."""
     if isinstance(value, tuple):
         rest = tuple(gradient_like(v, gradients) for v in value[1:])
         return (value[0], *rest)
@@ -128,7 +128,7 @@ def @total(%xs: List[float64], %s: float64) -> float64 {
 
 
 def listed(*values: Any) -> Any:
-    """Give a list value."""
+    """Return a list value."""
     found: Any = (0,)
     for value in reversed(values):
         found = (1, value, found)

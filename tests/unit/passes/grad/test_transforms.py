@@ -125,7 +125,7 @@ def test_effects_happen_once_and_in_order() -> None:
 
 
 def codes(text: str) -> tuple[str, ...]:
-    """Give the codes of the mistakes in a program."""
+    """Return the codes of the mistakes in a program."""
     with pytest.raises(CheckError) as caught:
         expanded(text)
     return caught.value.codes
