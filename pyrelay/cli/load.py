@@ -50,6 +50,8 @@ def forget(file: Path) -> None:
     for name, module in list(sys.modules.items()):
         if getattr(module, "__file__", None) == path:
             del sys.modules[name]
+    # Bytecode counts as current if its source has the same size and was written in the same second.
+    Path(importlib.util.cache_from_source(path)).unlink(missing_ok=True)
     linecache.checkcache(path)
 
 

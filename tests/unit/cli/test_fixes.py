@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from pyrelay.cli.check import check
-from pyrelay.cli.load import functions, load
+from pyrelay.cli.load import forget, functions, load
 
 FOLDER = Path(__file__).parent / "fixes"
 BEFORE = sorted(FOLDER.glob("*.before.py"))
@@ -86,3 +87,15 @@ def test_a_case_is_not_added_where_the_type_of_the_result_would_be_lost(
     told = capsys.readouterr().out
     assert "not fixed: with a case that raises, the result type of `total`" in told
     assert told.endswith("2 functions checked, 1 error, 0 warnings, 1 fixed\n")
+
+
+def test_a_file_that_changed_within_a_second_is_imported_anew(tmp_path: Path) -> None:
+    file = tmp_path / "quick.py"
+    times = (1_700_000_000, 1_700_000_000)
+    values: list[int] = []
+    for text in ("VALUE = 1\n", "VALUE = 2\n"):
+        file.write_text(text)
+        os.utime(file, times)  # the size is the same, too
+        forget(file)
+        values.append(load(file).VALUE)
+    assert values == [1, 2]
