@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,7 +90,10 @@ def test_a_case_is_not_added_where_the_type_of_the_result_would_be_lost(
     assert told.endswith("2 functions checked, 1 error, 0 warnings, 1 fixed\n")
 
 
-def test_a_file_that_changed_within_a_second_is_imported_anew(tmp_path: Path) -> None:
+def test_a_file_that_changed_within_a_second_is_imported_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     file = tmp_path / "quick.py"
     times = (1_700_000_000, 1_700_000_000)
     values: list[int] = []
