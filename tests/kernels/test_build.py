@@ -186,7 +186,10 @@ def test_writers_at_the_same_time_give_whole_files(folder: Path) -> None:
 def test_a_folder_of_the_process_goes_with_it(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    code = "from pyrelay.lower_triton import build; print(build.source_file('a = 1', 'a'))"
+    module = "pyrelay.lower_triton.launching.build"
+    code = f"from {module} import source_file; print(source_file('a = 1', 'a'))"
+        "from pyrelay.lower_triton.launching import build; print(build.source_file('a = 1', 'a'))"
+    )
     environment = {**os.environ, "PYRELAY_CACHE_DIR": str(blocked)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)

@@ -16,13 +16,13 @@ import torch
 from pyrelay.config import options
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.lower_triton import backend
 from pyrelay.lower_triton.backend import ON_GPU
 from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
 from pyrelay.lower_triton.launching import build, launch
 from pyrelay.lower_triton.launching.build import NoTriton
 from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.launching.prepare import Question
-from pyrelay.runtime.compile import lowerings
 from pyrelay.runtime.compile.lowerings import lowering_on
 from tests.kernels.running import CPU
 from tests.kernels.test_launch import SCALE, function_of, scaled
@@ -33,7 +33,7 @@ CUDA = torch.device("cuda", 0)
 @pytest.fixture(autouse=True)
 def forgetful() -> Any:
     """Have nothing known of what is installed, before and after."""
-    known = (build.triton_module, lowerings._drivers, launch._say_once)
+    known = (build.triton_module, backend._check_driver, launch._say_once)
     for function in known:
         function.cache_clear()
     yield

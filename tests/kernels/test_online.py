@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from pyrelay.lower_triton.rows.rows import rows
+from pyrelay.lower_triton.rows import rows
 from tests.kernels.running import check, kernels
 from tests.kernels.test_rows import BATCH_NORM, CROSS_ENTROPY, LAYER_NORM, SOFTMAX, shorten
 

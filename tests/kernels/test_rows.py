@@ -11,8 +11,8 @@ from pyrelay.ir.dims import ONE, Dim
 from pyrelay.lower_triton.kernel import Config, Form, Layout, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
-from pyrelay.lower_triton.rows.rows import pieces as row_pieces
-from pyrelay.lower_triton.rows.rows import rows
+from pyrelay.lower_triton.rows import pieces as row_pieces
+from pyrelay.lower_triton.rows import rows
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, kernels, run
 from tests.unit.kernels.kernels import kernel

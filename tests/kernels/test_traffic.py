@@ -25,8 +25,8 @@ from pyrelay.lower_triton.kernel import Form, Layout
 from pyrelay.lower_triton.launching import launch
 from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.lower_triton.lower import lower
+from pyrelay.lower_triton.rows import rows
 from pyrelay.lower_triton.rows.plan import plan_of
-from pyrelay.lower_triton.rows.rows import rows
 from tests.golden import Golden
 from tests.kernels.row_functions import NAMES, functions_of
 from tests.kernels.running import ACCESSES, CPU
