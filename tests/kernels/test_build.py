@@ -188,8 +188,6 @@ def test_a_folder_of_the_process_goes_with_it(tmp_path: Path) -> None:
     blocked.write_text("")
     module = "pyrelay.lower_triton.launching.build"
     code = f"from {module} import source_file; print(source_file('a = 1', 'a'))"
-        "from pyrelay.lower_triton.launching import build; print(build.source_file('a = 1', 'a'))"
-    )
     environment = {**os.environ, "PYRELAY_CACHE_DIR": str(blocked)}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
