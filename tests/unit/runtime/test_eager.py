@@ -21,7 +21,7 @@ def test_help_shows_what_a_call_takes() -> None:
     assert str(inspect.signature(relay.softmax)) == "(input, dim, dtype=None)"
     assert list(inspect.signature(relay.conv2d).parameters)[:3] == ["input", "weight", "bias"]
     assert list(inspect.signature(relay.vjp).parameters) == ["f", "wrt"]
-    assert (inspect.getdoc(relay.vjp) or "").startswith("Give the function `A -> (B, pullback)`")
+    assert (inspect.getdoc(relay.vjp) or "").startswith("Return the function `A -> (B, pullback)`")
     functions = (getattr(relay, intrinsic.value) for intrinsic in Intrinsic)
     assert all(f.__doc__ for f in functions)
 
