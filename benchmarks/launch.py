@@ -83,7 +83,7 @@ def module_of(text: str) -> Module:
 
 
 def microseconds(call: Callable[[], Any]) -> float:
-    """Return what a call takes of this thread's time."""
+    """Return the processor time of one call on this thread, in microseconds."""
     call()
     return min(repeat(call, number=CALLS, repeat=ROUNDS, timer=thread_time)) / CALLS * 1e6
 

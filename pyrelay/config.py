@@ -20,6 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, final
 
 from .diagnostics.misspelt import nearest
+from .registry import Registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,24 +58,13 @@ LOWERINGS: Final = ("auto", "torch", "torch-regions", "triton", "triton-interpre
 """What may run tensor code: `auto` is torch everywhere until kernels have been run on a GPU;
 `torch-regions` calls torch for what kernels would do, group by group."""
 
-_added_lowerings: Final[list[str]] = []
-
-
-def add_lowering(name: str) -> None:
-    """Allow another value of the option `lowering`. Raises ValueError if the name is taken."""
-    if name in lowerings():
-        raise ValueError(f"there is a lowering {name!r} already")
-    _added_lowerings.append(name)
-
-
-def remove_lowering(name: str) -> None:
-    """Withdraw a value that was added."""
-    _added_lowerings.remove(name)
+ADDED_LOWERINGS: Final[Registry[str]] = Registry()
+"""The names of backends from outside the package."""
 
 
 def lowerings() -> tuple[str, ...]:
     """Return the values of the option `lowering`."""
-    return (*LOWERINGS, *_added_lowerings)
+    return (*LOWERINGS, *ADDED_LOWERINGS.all)
 
 
 def _lowering(variable: str, text: str) -> str:

@@ -85,8 +85,6 @@ def declare(
         shape=shape,
         lowering=Library(body, fused=meaning),
         grad=NoGradient("declared without one", is_zero=False) if grad is None else grad,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: samples,
     )

@@ -36,7 +36,7 @@ def counts(condition: Condition) -> torch.Tensor:
 
 
 def accuracy(scores: Callable[[Condition], torch.Tensor], conditions: Sequence[Condition]) -> float:
-    """Return the share of conditions that are told right."""
+    """Return the share of conditions that are classified correctly."""
     right = sum(int(scores(c).argmax()) == c.holds for c in conditions)
     return right / len(conditions)
 

@@ -22,5 +22,5 @@ def nearest(
 
 
 def did_you_mean(near: str | None) -> str | None:
-    """Return the question whether a name was meant, for a help; None for no name."""
+    """Return the help `did you mean NAME?`; None without a name."""
     return None if near is None else f"did you mean `{near}`?"

@@ -118,7 +118,7 @@ def _by_file(
 
 
 def _remarks(diagnostic: Diagnostic) -> Iterable[tuple[str, str, Role]]:
-    """Return what is said below the source: notes, then the way out."""
+    """Return the lines below the source: notes, then the help."""
     primary = diagnostic.primary
     if primary is not None and not primary.span.file.text and primary.text:
         yield "note", primary.text, Role.NOTE

@@ -99,8 +99,8 @@ def table() -> Table:
 
 
 def implementations(op: Any, keys: Any) -> tuple[Registration, ...]:
-    """Return what a call of an operator with exactly these keys would run, first to last. Modes are
-    asked in the order given, the last included first. Raises CheckError."""
+    """Return the implementations of an operator for a call with exactly these keys, in the order in
+    which each may call the next. Modes come in the order given. Raises CheckError."""
     given = keys if isinstance(keys, tuple | list) else (keys,)
     found = dict.fromkeys(key_of(k) for k in given)
     return REGISTRY.table.chain(operator_of(op), tuple(sorted(found, key=lambda k: k.kind)))

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
-from types import TracebackType
 from typing import Any, Final, final
 
 from ..ir.op import Op
+from ..registry import Removable
 from .keys import Key
 
 Implementation = Callable[..., Any]
@@ -23,8 +23,8 @@ Implementation = Callable[..., Any]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Registration:
-    """One implementation in the table; with `with`, it is there for the block.
+class Registration(Removable):
+    """One implementation in the table.
 
     `operator` is None for a fallback; `keys` is empty for a catch-all. `boxed` tells that it is
     called with the call as one `OperatorCall`, not with operands and attributes. `place` is where
@@ -40,17 +40,6 @@ class Registration:
     def remove(self) -> None:
         """Take it out of the table; nothing happens if it is not there."""
         REGISTRY.change(lambda found: [r for r in found if r is not self])
-
-    def __enter__(self) -> Registration:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
 
     @property
     def name(self) -> str:

@@ -299,7 +299,7 @@ class Elaborator:
         return (yield self._with_sizes(found, built))
 
     def _read(self, found: Reading, wanted: Type | None) -> Steps[Expr]:
-        """Return what a call is read as, its operands bound in front."""
+        """Return the expression of an overloaded call, with its operands bound in front."""
         bindings: list[Binding] = []
         for var, operand in found.operands.items():
             ty = self.final(self._found.vars[var])

@@ -103,8 +103,8 @@ def explain_field(call: Call, ty: Type, adts: Mapping[str, AdtDef]) -> Problem:
 
 
 def maker_of(adt: AdtDef, name: str) -> Function | None:
-    """Return a constructor with named fields as a function, for what is said about its
-    arguments."""
+    """Return a function with the signature of a constructor, for errors about its arguments; None
+    if its fields have no names."""
     found = adt.constructor(name)
     if not found.field_names:
         return None

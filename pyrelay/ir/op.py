@@ -458,7 +458,8 @@ class Hidden:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Op:
-    """An operator: signature, meaning, type, derivative and kernel, all required.
+    """An operator: signature, meaning, type, derivative and kernel. Only fields whose default is
+    neutral have one.
 
     `torch_name` is the dotted name in torch whose value the operator gives, or None where torch
     has no such function; tests compare with it. `hyper` are the further static arguments a call
@@ -474,8 +475,8 @@ class Op:
     shape: ShapeBehaviour
     lowering: Lowering
     grad: Gradient | Expansion | NoGradient
-    hidden: tuple[Hidden, ...]
-    hyper: tuple[Param, ...]
+    hidden: tuple[Hidden, ...] = ()
+    hyper: tuple[Param, ...] = ()
     torch_name: str | None
     samples: Callable[[], Iterable[Sample]]
 

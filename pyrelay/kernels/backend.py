@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Final, Protocol, TypeAlias, final
 
-from ..config import add_lowering, remove_lowering
+from ..config import ADDED_LOWERINGS, lowerings
 from ..ir.expr import Function
 from ..passes.base import Pass
+from ..registry import Registry, Removable
 from .groups import Group
 from .memory import Plan
 
@@ -50,7 +50,7 @@ class KernelFunction:
     @property
     def overwritten(self) -> tuple[int, ...]:
         """The positions of the parameters that the kernel writes to."""
-        return tuple(o.overwrites for o in self.group.outputs if o.overwrites is not None)
+        return self.group.overwritten
 
 
 @final
@@ -71,8 +71,8 @@ class RegionFunction:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """A fact about kernels under a heading, for `explain`."""
+class Finding:
+    """A fact about one kernel of a backend, under a heading, for `explain`."""
 
     heading: str
     kernel: str
@@ -93,7 +93,7 @@ class Backend(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """A phrase that says what runs the program, such as `kernels run it on a GPU`."""
+        """A phrase that names what runs the program, such as `kernels run it on a GPU`."""
 
     @abstractmethod
     def unavailable(self, device: Device) -> str | None:
@@ -119,7 +119,7 @@ class Backend(ABC):
         """Return the text of a kernel for `show`; empty if the backend generates none."""
         return ""
 
-    def remarks(self, kernels: Iterable[KernelFunction]) -> Iterator[Remark]:
+    def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield facts about kernels for `explain`."""
         yield from ()
 
@@ -129,40 +129,31 @@ class Backend(ABC):
 
 
 @final
-class Registration:
-    """A backend that can be chosen; with `with`, for the block."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Registration(Removable):
+    """A backend that the option `lowering` can choose."""
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend: Final = backend
+    backend: Backend
 
     def remove(self) -> None:
         """Take the backend away; nothing happens if that is done."""
-        if _BACKENDS.get(self._backend.name) is self._backend:
-            del _BACKENDS[self._backend.name]
-            remove_lowering(self._backend.name)
+        _REGISTERED.remove(self)
+        ADDED_LOWERINGS.change(lambda _: (r.backend.name for r in _REGISTERED.all))
 
-    def __enter__(self) -> Registration:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.remove()
+_REGISTERED: Final[Registry[Registration]] = Registry()
 
 
 def register(backend: Backend) -> Registration:
     """Let the option `lowering` choose a backend. Raises ValueError if its name is taken."""
-    add_lowering(backend.name)
-    _BACKENDS[backend.name] = backend
-    return Registration(backend)
+    if backend.name in lowerings():
+        raise ValueError(f"there is a lowering {backend.name!r} already")
+    registration = Registration(backend)
+    _REGISTERED.add(registration)
+    ADDED_LOWERINGS.add(backend.name)
+    return registration
 
 
 def backends() -> Mapping[str, Backend]:
     """Return the backends that were registered, by name."""
-    return _BACKENDS
-
-
-_BACKENDS: Final[dict[str, Backend]] = {}
+    return {r.backend.name: r.backend for r in _REGISTERED.all}

@@ -194,6 +194,11 @@ class Group:
         return shape_of(type_of(self.outputs[0].value))
 
     @property
+    def overwritten(self) -> tuple[int, ...]:
+        """The positions of the parameters that are written to."""
+        return tuple(o.overwrites for o in self.outputs if o.overwrites is not None)
+
+    @property
     def leaves(self) -> frozenset[Var]:
         """What is bound inside but not said element by element."""
         inner = [r.var for r in (*self.reductions, *self.beside)]

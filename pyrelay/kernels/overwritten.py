@@ -31,8 +31,7 @@ def written_parameters(module: Module, name: str) -> tuple[int, ...]:
 def _written_operands(module: Module, call: Call) -> tuple[int, ...]:
     match call.callee:
         case GlobalVar(name):
-            outputs = outlined_of(module).groups[name].outputs
-            return tuple(o.overwrites for o in outputs if o.overwrites is not None)
+            return outlined_of(module).groups[name].overwritten
         case callee if callee is overwrite:
             return (0,)
         case _:

@@ -18,8 +18,8 @@ class TorchRegions(Backend):
 
     @property
     def description(self) -> str:
-        """A phrase that says what runs the program."""
-        return "torch runs it (PYRELAY_LOWERING=torch-regions), kernel by kernel"
+        """A phrase that names what runs the program."""
+        return "torch runs it, kernel by kernel"
 
     def unavailable(self, device: Device) -> str | None:
         """Return None: torch runs on every device it has tensors on."""

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Final, final
 
 from ..config import current
-from ..kernels.backend import Backend, Device, KernelFunction, RegionFunction, Remark, Run
+from ..kernels.backend import Backend, Device, Finding, KernelFunction, RegionFunction, Run
 from ..kernels.fusion.segments import Segments
 from ..kernels.groups import Kind
 from .launching.build import NoTriton, check_driver, triton_module
@@ -43,15 +43,13 @@ class TritonBackend(Backend):
 
     @property
     def description(self) -> str:
-        """A phrase that says what runs the program."""
+        """A phrase that names what runs the program."""
         return self._description
 
     def unavailable(self, device: Device) -> str | None:
         """Return why no kernels run on a device: its kind, no Triton, no driver, no C compiler."""
         if device.type != self._device:
-            where = "the interpreter runs kernels on the CPU"
-            where = where if self._device == "cpu" else "kernels run on a GPU"
-            return f"{where}, and this call is on {device}"
+            return f"{_WHERE[self._device]}, and this call is on {device}"
         try:
             triton_module()
             if self._device == "cuda":
@@ -94,16 +92,16 @@ class TritonBackend(Backend):
         """Return the Triton text of a kernel, or why there is none."""
         return text_of(kernel)
 
-    def remarks(self, kernels: Iterable[KernelFunction]) -> Iterator[Remark]:
+    def findings(self, kernels: Iterable[KernelFunction]) -> Iterator[Finding]:
         """Yield which kernels run as calls of torch, and which read long rows again."""
         for kernel in kernels:
             why = why_without_text(kernel.group)
             if why is not None:
-                yield Remark("kernels that run as calls of torch", kernel.name, why)
+                yield Finding("kernels that run as calls of torch", kernel.name, why)
             again = reading_again(kernel.group)
             if again is not None:
                 heading = "rows that are read again where registers do not hold them"
-                yield Remark(heading, kernel.name, again)
+                yield Finding(heading, kernel.name, again)
 
     def versions(self) -> Iterator[tuple[str, str]]:
         """Yield the version of Triton that is installed."""
@@ -113,15 +111,22 @@ class TritonBackend(Backend):
             yield "triton", "not installed"
 
 
+_WHERE: Final = {
+    "cpu": "the interpreter runs kernels on the CPU",
+    "cuda": "kernels run on a GPU",
+}
+"""The place of kernels, by kind of device."""
+
+
 @cache
 def _check_driver() -> None:
     """Check the driver once. Raises NoTriton."""
     check_driver()
 
 
-ON_GPU: Final = TritonBackend("triton", "cuda", "kernels run it on a GPU (PYRELAY_LOWERING=triton)")
+ON_GPU: Final = TritonBackend("triton", "cuda", "kernels run it on a GPU")
 INTERPRETED: Final = TritonBackend(
     "triton-interpret",
     "cpu",
-    "Triton's interpreter runs it (PYRELAY_LOWERING=triton-interpret)",
+    "Triton's interpreter runs it",
 )

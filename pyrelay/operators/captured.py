@@ -69,8 +69,6 @@ def _reader(name: str, read: Callable[[], float]) -> Op:
         shape=ShapeBehaviour.FACTORY,
         lowering=Library(body),
         grad=NoGradient("a captured number is no parameter"),
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=tuple,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrelay.ir.expr import Constant, Function
-from pyrelay.ir.types import TensorType, float16, float32, float64, int16, int32, int64
+from pyrelay.ir.types import DType, TensorType, float16, float32, float64, int16, int32, int64
 from tests.relay.reading import mistake, operators, relay, same
 
 
@@ -63,7 +63,7 @@ def test_a_comment_that_is_not_closed_is_pointed_at() -> None:
         ("inff64", float("inf"), float64),
     ],
 )
-def test_numbers_have_relays_dtypes(text: str, value: float, dtype: object) -> None:
+def test_numbers_have_relays_dtypes(text: str, value: float, dtype: DType) -> None:
     found = constant(text)
     assert found.value == value
     assert type(found.value) is type(value)

@@ -85,8 +85,8 @@ if TYPE_CHECKING:
 
 
 def reading(call: OperatorCall, solver: Solver, adts: Mapping[str, AdtDef]) -> Reading | None:
-    """Return what a call means if its syntax has several meanings and this is not that of the
-    operator itself. Raises Stuck while the type that decides is not known, and Clash."""
+    """Return the expression that an overloaded call resolves to; None if it resolves to the
+    operator itself. Raises Stuck while the type that decides is unknown, and Clash."""
     if _needs_opening(call, solver):
         return _of_opened(call, solver)
     whole = _OF_CALLS.get(call.op)

@@ -71,8 +71,8 @@ def _some_fields(site: Site) -> Expr:
 
 
 def of_tuple(call: OperatorCall) -> Reader | None:
-    """Return what reads a call of which the first operand is a tuple; None where the operator
-    itself is meant, as for `pair[0]`."""
+    """Return the resolver of a call whose first operand is a tuple; None if the call resolves to
+    the operator itself, as `pair[0]` does."""
     if call.op is not index:
         return _ON_TUPLES.get(call.op)
     match call.call.attrs["spec"]:

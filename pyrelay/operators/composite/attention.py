@@ -151,8 +151,6 @@ scaled_dot_product_attention: Final = Op(
     # derivative needs them.
     lowering=Library(_attention, is_fresh=True),
     grad=Expansion(_attention_code),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.scaled_dot_product_attention",
     samples=lambda: (
         Sample((_QUERY, _KEY, _VALUE, None)),

@@ -154,8 +154,6 @@ nll_loss: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll, is_fresh=True, fused=MadeOf(_nll_code)),
     grad=Expansion(_nll_code),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.nll_loss",
     samples=_weighted_samples,
 )
@@ -208,8 +206,6 @@ nll_loss_with_total: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_total_code)),
     grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         *_nll_samples(),
@@ -285,8 +281,6 @@ nll_loss_grad: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_backward, is_fresh=True, fused=Elementwise(_nll_grad_element)),
     grad=_nll_backward_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((_NUMBER, TensorSpec((4, 3)), TensorSpec((4,), "int64", 0, 3), _TOTAL)),

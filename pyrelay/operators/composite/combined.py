@@ -41,8 +41,6 @@ add_product: Final = Op(
         fused=MadeOf(lambda args, _: args[0] + args[1] * args[2]),
     ),
     grad=lambda p: (p.g, p.g * p.args[2], p.g * p.args[1]),
-    hidden=(),
-    hyper=(),
     torch_name="addcmul",
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), TensorSpec((3, 4)))),

@@ -197,8 +197,6 @@ softmax_cross_entropy: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_body, is_fresh=True, fused=MadeOf(_code)),
     grad=Expansion(_code),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.cross_entropy",
     samples=_samples,
 )

@@ -97,8 +97,6 @@ descend_in_place: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(update_in_place, fused=MadeOf(_descend_code)),
     grad=NoGradient("made after all gradients are", is_zero=False),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )
@@ -128,8 +126,6 @@ overwrite: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Library(_overwrite),
     grad=NoGradient("made after all gradients are", is_zero=False),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )

@@ -78,8 +78,6 @@ def _loss(
         shape=ShapeBehaviour.COMPOSITE,
         lowering=Library(body, fused=MadeOf(code)),
         grad=gradient,
-        hidden=(),
-        hyper=(),
         torch_name=f"nn.functional.{name}",
         samples=lambda: (*paired_samples(), *samples),
     )

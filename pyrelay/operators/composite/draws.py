@@ -96,8 +96,6 @@ def _distribution(
         shape=ShapeBehaviour.FIXED,
         lowering=Library(drawn, is_fresh=True, fused=MadeOf(made)),
         grad=_NO_PATH,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: (
             Sample((KEY_SPEC,)),
@@ -154,8 +152,6 @@ categorical: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_categorical, is_fresh=True, fused=MadeOf(_categorical_code)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, TensorSpec((5,)))),

@@ -72,7 +72,6 @@ dropout: Final = Op(
         None,
     ),
     hidden=(Hidden("key", Holder.KEY, Init.NORMAL, lambda call: KEY),),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), KEY_SPEC), {"training": True}),

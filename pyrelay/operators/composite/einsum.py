@@ -223,8 +223,6 @@ contract: Final = Op(
     grad=Expansion(
         lambda args, attrs: einsum(args[0].builder.tuple(args), equation=attrs["equation"])
     ),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((4, 5))), {"equation": "ij,jk->ik"}),
@@ -244,8 +242,6 @@ einsum: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Contraction(_einsum, is_fresh=False, fused=MadeOf(_as_products)),
     grad=_einsum_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample(((TensorSpec((3, 4)), TensorSpec((4, 5))),), {"equation": "ij,jk->ik"}),

@@ -117,8 +117,6 @@ binary_cross_entropy_with_logits: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_bce, fused=MadeOf(_bce_code)),
     grad=_bce_grad,
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.binary_cross_entropy_with_logits",
     samples=lambda: (
         *paired_samples(0.0, 1.0),
@@ -203,8 +201,6 @@ kl_div: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_kl, fused=MadeOf(_kl_code)),
     grad=_kl_grad,
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.kl_div",
     samples=lambda: (
         *paired_samples(0.2, 1.0),

@@ -71,8 +71,6 @@ masked_fill: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_masked_fill, fused=Elementwise(_masked_fill_element)),
     grad=_masked_fill_grad,
-    hidden=(),
-    hyper=(),
     torch_name="masked_fill",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((4, 3), "bool"), TensorSpec(()))),

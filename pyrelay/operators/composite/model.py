@@ -98,8 +98,6 @@ initial: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_initial),
     grad=NoGradient("depends on no operand"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((), {"init": "fan_in", "seed": 0, "path": "fc.weight", "size": (4, 3)}),
@@ -133,8 +131,6 @@ frozen: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=View(lambda torch, value: value, moving.unmoved),
     grad=NoGradient("held constant"),
-    hidden=(),
-    hyper=(),
     torch_name="detach",
     samples=lambda: (Sample((TensorSpec((3, 4)),)), Sample((TensorSpec((0, 4)),))),
 )

@@ -52,8 +52,6 @@ sgd_step: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, param, grad, lr: k.sub_product(param, grad, lr)),
     grad=lambda p: (p.g, -(p.g * p.args[2]), -(p.g * p.args[1])),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)), TensorSpec((3, 4)), 0.1)),
@@ -113,8 +111,6 @@ descend: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Library(_descend, fused=MadeOf(_descend_code)),
     grad=Expansion(_descend_code),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((_TREE, _TREE, _RATE)),
@@ -201,8 +197,6 @@ momentum_step: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_momentum_step, fused=MadeOf(_momentum_code)),
     grad=Expansion(_momentum_code),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _RATE, _MATRIX), {"momentum": 0.9}),
@@ -308,8 +302,6 @@ adam_step: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_adam_step, fused=MadeOf(_adam_code)),
     grad=Expansion(_adam_code),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((_MATRIX, _MATRIX, _MATRIX, _SQUARES, _STEP, _RATE)),

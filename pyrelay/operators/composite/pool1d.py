@@ -76,8 +76,6 @@ max_pool1d: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_max_pool1d, fused=MadeOf(lambda *call: _on_images(pool.max_pool2d, *call))),
     grad=Expansion(_max_code),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.max_pool1d",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 2}),
@@ -118,8 +116,6 @@ avg_pool1d: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_avg_pool1d, fused=MadeOf(lambda *call: _on_images(pool.avg_pool2d, *call))),
     grad=_avg_grad,
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.avg_pool1d",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 7)),), {"kernel_size": 2}),

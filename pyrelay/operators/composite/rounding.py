@@ -79,8 +79,6 @@ quotient: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Library(_quotient, fused=_each(_quotient_element)),
     grad=lambda p: _shaped(p, p.g / p.args[1], -(p.g * (p.out / p.args[1]))),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         *pairs_between(-2.0, 2.0, 0.5, 2.0),
@@ -101,8 +99,6 @@ fmod: Final = Op(
         lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y))), fused=_each(_remainder)
     ),
     grad=lambda p: _shaped(p, p.g, -(p.g * trunc(p.args[0] / p.args[1]))),
-    hidden=(),
-    hyper=(),
     torch_name="fmod",
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),

@@ -161,8 +161,6 @@ layer_norm_with_statistics: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_layer, is_fresh=True, fused=MadeOf(_layer_code)),
     grad=_layer_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _ROW, _ROW), {"normalized_shape": (3,)}),
@@ -222,8 +220,6 @@ layer_norm_backward: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_layer_backward, is_fresh=True, fused=MadeOf(_layer_backward_formula)),
     grad=Expansion(_layer_backward_formula),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample(
@@ -310,8 +306,6 @@ batch_norm_with_statistics: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_batch, is_fresh=True, fused=MadeOf(_batch_code)),
     grad=_batch_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((4, 3)), _ROW, _ROW)),
@@ -363,8 +357,6 @@ batch_norm_backward: Final = Op(
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_batch_backward, is_fresh=True, fused=MadeOf(_batch_backward_formula)),
     grad=Expansion(_batch_backward_formula),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((*(TensorSpec((4, 3)),) * 2, *(TensorSpec((3,)),) * 2, _ROW)),

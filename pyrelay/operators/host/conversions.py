@@ -131,8 +131,6 @@ def _conversion(
         shape=ShapeBehaviour.TRIVIAL,
         lowering=Library(body, fused=fused),
         grad=grad,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: samples,
     )

@@ -45,8 +45,6 @@ breakpoint_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )
@@ -61,8 +59,6 @@ debug_line: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )
@@ -78,8 +74,6 @@ debug_local: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_pass_by),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )

@@ -50,8 +50,6 @@ check: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_check),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((True,)),),
 )
@@ -88,8 +86,6 @@ fail: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_fail),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((), {"message": "no way on"}),),
 )
@@ -116,8 +112,6 @@ no_element: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_no_element),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((3, 2)), Sample((0, 0))),
 )

@@ -43,8 +43,6 @@ field: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((0,), {"name": "x"}),),
 )

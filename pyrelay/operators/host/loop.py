@@ -47,8 +47,6 @@ def _operator(name: str, doc: str, *params: Param) -> Op:
         shape=ShapeBehaviour.TRIVIAL,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: (Sample((0,) * (1 + len(params))),),
     )
@@ -85,8 +83,6 @@ def _undecided_of(
         shape=ShapeBehaviour.TRIVIAL,
         lowering=Host(_never),
         grad=NoGradient("no checked program has it"),
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: (Sample(sample, attrs or {}),),
     )
@@ -175,8 +171,6 @@ relay_call: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(((0,),), {"operator": "sum"}),),
 )

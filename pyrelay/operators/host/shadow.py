@@ -31,8 +31,6 @@ shadow: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_shadow),
     grad=NoGradient("a new cell holds zero"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )

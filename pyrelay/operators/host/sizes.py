@@ -43,8 +43,6 @@ size: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda dim: dim),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((), {"dim": 3}), Sample((), {"dim": 0})),
 )
@@ -87,8 +85,6 @@ solved_size: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_solved_size),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((), {"name": "n", "terms": ((1, 7), (-1, 1)), "divisor": 2}),
@@ -123,8 +119,6 @@ as_size: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Host(_as_size),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((3,)), Sample((TensorSpec((), "int64", 0, 5),))),
 )
@@ -140,8 +134,6 @@ as_bound: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Host(int),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((-3,)), Sample((TensorSpec((), "int64", -5, 5),))),
 )
@@ -161,8 +153,6 @@ shape: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda x: tuple(getattr(x, "shape", ()))),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=_samples,
 )
@@ -186,8 +176,6 @@ dim_size: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda x, dim: x.shape[dim]),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dim": 0}),
@@ -207,8 +195,6 @@ rank: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda x: len(getattr(x, "shape", ()))),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=_samples,
 )
@@ -224,8 +210,6 @@ numel: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda x: math.prod(getattr(x, "shape", ()))),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=_samples,
 )
@@ -266,8 +250,6 @@ same_length: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_same_length),
     grad=_SIZE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(((3, 3),)), Sample(((0,),))),
 )
@@ -298,8 +280,6 @@ equal_sizes: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_equal_sizes),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((), {"left": 3, "right": 3}),),
 )

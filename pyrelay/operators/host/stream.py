@@ -163,8 +163,6 @@ start_iteration: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda iterable: iterable.start()),
     grad=_OUTSIDE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(()),),
 )
@@ -180,8 +178,6 @@ has_next: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda iterator: iterator.advance()),
     grad=_OUTSIDE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(()),),
 )
@@ -197,8 +193,6 @@ next_element: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(lambda torch, device, iterator, element: iterator.element(device, element)),
     grad=_OUTSIDE,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((), {"element": ("tuple", ())}),),
 )

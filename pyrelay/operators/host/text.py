@@ -148,8 +148,6 @@ format_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_format),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample(((TensorSpec(()), 3),), {"template": "{:.3f} of {}"}),
@@ -190,8 +188,6 @@ print_: Final = Op(
     shape=ShapeBehaviour.VARIADIC,
     lowering=Host(_print),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(((TensorSpec((2,)), 3),)), Sample(((),), {"sep": ", ", "end": ""})),
 )
@@ -232,8 +228,6 @@ concat: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda left, right: left + right),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("", ""))),
 )
@@ -249,8 +243,6 @@ same_text: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda left, right: left == right),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("a", "a"))),
 )
@@ -266,8 +258,6 @@ other_text: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda left, right: left != right),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("a", "b")), Sample(("a", "a"))),
 )
@@ -288,8 +278,6 @@ contains_text: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda part, text: part in text),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("a", "abc")), Sample(("c", "ab"))),
 )
@@ -304,8 +292,6 @@ text_length: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(lambda text: len(text)),
     grad=_TEXT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("",)), Sample(("four",))),
 )
@@ -334,8 +320,6 @@ stop: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_stop),
     grad=NoGradient("gives nothing"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample(("no way on",)),),
 )

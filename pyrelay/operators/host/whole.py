@@ -96,8 +96,6 @@ same_values: Final = Op(
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_same),
     grad=NoGradient("a truth value"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((0, 0)), Sample(("a", "b"))),
 )

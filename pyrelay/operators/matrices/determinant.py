@@ -56,8 +56,6 @@ det: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.linalg.det(x), is_fresh=True),
     grad=lambda p: _slope_of_log(p.g * p.out, p.args[0]),
-    hidden=(),
-    hyper=(),
     torch_name="linalg.det",
     samples=_of_both_signs,
 )
@@ -77,8 +75,6 @@ slogdet: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(_slogdet, is_fresh=True),
     grad=lambda p: _slope_of_log(p.g[1], p.args[0]),
-    hidden=(),
-    hyper=(),
     torch_name="linalg.slogdet",
     samples=_of_both_signs,
 )
@@ -93,8 +89,6 @@ logdet: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.logdet(x), is_fresh=True),
     grad=lambda p: _slope_of_log(p.g, p.args[0]),
-    hidden=(),
-    hyper=(),
     torch_name="logdet",
     samples=regular_samples,
 )

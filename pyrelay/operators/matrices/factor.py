@@ -90,8 +90,6 @@ def _factors(
         shape=ShapeBehaviour.BATCHED,
         lowering=Library(body, is_fresh=True),
         grad=grad,
-        hidden=(),
-        hyper=(),
         torch_name=f"linalg.{name}",
         samples=samples,
     )

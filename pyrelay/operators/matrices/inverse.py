@@ -47,8 +47,6 @@ inv: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.linalg.inv(x), is_fresh=True),
     grad=_inv_grad,
-    hidden=(),
-    hyper=(),
     torch_name="linalg.inv",
     samples=regular_samples,
 )
@@ -124,8 +122,6 @@ solve: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x, sides: torch.linalg.solve(x, sides), is_fresh=True),
     grad=_solve_grad,
-    hidden=(),
-    hyper=(),
     torch_name="linalg.solve",
     samples=_solve_samples,
 )
@@ -162,8 +158,6 @@ solve_triangular: Final = Op(
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(_solve_triangular, is_fresh=True),
     grad=_triangular_grad,
-    hidden=(),
-    hyper=(),
     torch_name="linalg.solve_triangular",
     samples=lambda: (
         Sample((regular(3, 3), TensorSpec((3, 2))), {"upper": True}),

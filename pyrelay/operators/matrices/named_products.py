@@ -50,8 +50,6 @@ def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sa
             else MadeOf(lambda args, _: product_with_vector(*args)),
         ),
         grad=Expansion(lambda args, _: matmul(*args)),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=lambda: samples,
     )

@@ -46,8 +46,6 @@ trace: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(lambda torch, x: torch.trace(x), is_fresh=True, fused=MadeOf(_trace_code)),
     grad=Expansion(_trace_code),
-    hidden=(),
-    hyper=(),
     torch_name="trace",
     samples=lambda: (
         Sample((TensorSpec((3, 3)),)),

@@ -51,8 +51,6 @@ sigmoid: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.sigmoid(x)),
     grad=lambda p: (sigmoid_grad(p.g, p.out),),
-    hidden=(),
-    hyper=(),
     torch_name="sigmoid",
     samples=real_samples,
 )
@@ -67,8 +65,6 @@ relu: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.relu(x)),
     grad=lambda p: (relu_grad(p.g, p.out),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.relu",
     samples=kinked_samples,
 )
@@ -83,8 +79,6 @@ gelu: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, approximate: k.gelu(x, approximate)),
     grad=lambda p: (gelu_grad(p.g, p.args[0], **p.attrs),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.gelu",
     samples=lambda: (
         *real_samples(),
@@ -103,8 +97,6 @@ silu: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.silu(x)),
     grad=lambda p: (silu_grad(p.g, p.args[0]),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.silu",
     samples=real_samples,
 )
@@ -124,8 +116,6 @@ softplus: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, beta, threshold: k.softplus(x, beta, threshold)),
     grad=lambda p: (softplus_grad(p.g, p.args[0], **p.attrs),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.softplus",
     samples=lambda: (
         *real_samples(),
@@ -146,8 +136,6 @@ leaky_relu: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, slope: k.leaky_relu(x, slope)),
     grad=lambda p: (leaky_relu_grad(p.g, p.args[0], **p.attrs),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.leaky_relu",
     samples=lambda: (
         *real_samples(),
@@ -167,8 +155,6 @@ elu: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, alpha: k.elu(x, alpha)),
     grad=lambda p: (elu_grad(p.g, p.args[0], **p.attrs),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.elu",
     samples=lambda: (
         *real_samples(),
@@ -193,8 +179,6 @@ logsigmoid: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_logsigmoid),
     grad=lambda p: (p.g * sigmoid(-p.args[0]),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.logsigmoid",
     samples=lambda: (*real_samples(), Sample((filled(-500.0, 2),)), Sample((filled(500.0, 2),))),
 )
@@ -253,8 +237,6 @@ clip: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_clip),
     grad=_clip_grad,
-    hidden=(),
-    hyper=(),
     torch_name="clip",
     samples=_clip_samples,
 )
@@ -269,8 +251,6 @@ stop_gradient: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Pointwise(lambda k, x: x),
     grad=NoGradient("held constant"),
-    hidden=(),
-    hyper=(),
     torch_name="detach",
     samples=numeric_samples,
 )

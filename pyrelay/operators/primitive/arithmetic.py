@@ -45,8 +45,6 @@ add: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.add(x, y)),
     grad=lambda p: (p.g, p.g),
-    hidden=(),
-    hyper=(),
     torch_name="add",
     samples=numeric_pairs,
 )
@@ -61,8 +59,6 @@ subtract: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.sub(x, y)),
     grad=lambda p: (p.g, -p.g),
-    hidden=(),
-    hyper=(),
     torch_name="subtract",
     samples=numeric_pairs,
 )
@@ -77,8 +73,6 @@ multiply: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.mul(x, y)),
     grad=lambda p: (p.g * p.args[1], p.g * p.args[0]),
-    hidden=(),
-    hyper=(),
     torch_name="multiply",
     samples=numeric_pairs,
 )
@@ -93,8 +87,6 @@ divide: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.div(x, y)),
     grad=lambda p: (p.g / p.args[1], -(p.g * (p.out / p.args[1]))),
-    hidden=(),
-    hyper=(),
     torch_name="divide",
     samples=lambda: (
         *pairs_between(-2.0, 2.0, 0.5, 2.0),
@@ -116,8 +108,6 @@ floor_divide: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.floordiv(x, y)),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="floor_divide",
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),
@@ -138,8 +128,6 @@ mod: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.mod(x, y)),
     grad=lambda p: (p.g, -(p.g * floor_divide(p.args[0], p.args[1]))),
-    hidden=(),
-    hyper=(),
     torch_name="remainder",
     samples=lambda: (
         *pairs_between(-9.0, 9.0, 0.5, 2.0),
@@ -187,8 +175,6 @@ power: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.pow(x, y)),
     grad=_power_grad,
-    hidden=(),
-    hyper=(),
     torch_name="pow",
     samples=lambda: (
         *pairs_between(0.25, 2.0, -2.0, 2.0),
@@ -214,8 +200,6 @@ square: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.mul(x, x)),
     grad=lambda p: (p.g * (2.0 * p.args[0]),),
-    hidden=(),
-    hyper=(),
     torch_name="square",
     samples=numeric_samples,
 )
@@ -230,8 +214,6 @@ negative: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.neg(x)),
     grad=lambda p: (-p.g,),
-    hidden=(),
-    hyper=(),
     torch_name="negative",
     samples=numeric_samples,
 )
@@ -246,8 +228,6 @@ sign: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.sign(x)),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="sign",
     samples=kinked_samples,
 )
@@ -262,8 +242,6 @@ abs_: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.abs(x)),
     grad=lambda p: (p.g * sign(p.args[0]),),
-    hidden=(),
-    hyper=(),
     torch_name="abs",
     samples=kinked_samples,
 )
@@ -290,8 +268,6 @@ minimum: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.minimum(x, y)),
     grad=_extremum_grad(greater),
-    hidden=(),
-    hyper=(),
     torch_name="minimum",
     samples=lambda: (*numeric_pairs(), *tied_pairs()),
 )
@@ -306,8 +282,6 @@ maximum: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, y: k.maximum(x, y)),
     grad=_extremum_grad(less),
-    hidden=(),
-    hyper=(),
     torch_name="maximum",
     samples=lambda: (*numeric_pairs(), *tied_pairs()),
 )
@@ -336,8 +310,6 @@ logaddexp: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_logaddexp),
     grad=_logaddexp_grad,
-    hidden=(),
-    hyper=(),
     torch_name="logaddexp",
     samples=lambda: (
         *binary_samples(),

@@ -69,8 +69,6 @@ bincount: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_bincount, is_fresh=True),
     grad=_bincount_grad,
-    hidden=(),
-    hyper=(),
     torch_name="bincount",
     samples=lambda: (
         Sample((_WHOLE, None)),

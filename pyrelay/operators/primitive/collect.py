@@ -84,8 +84,6 @@ collect: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_collect, is_fresh=True),
     grad=NoGradient("it is put into programs whose gradients have been taken", is_zero=False),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )

@@ -52,8 +52,6 @@ def _comparison(*, name: str, doc: str, body: Callable[..., Any], torch_name: st
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
-        hidden=(),
-        hyper=(),
         torch_name=torch_name,
         samples=_compared,
     )
@@ -144,8 +142,6 @@ array_equal: Final = Op(
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_array_equal),
     grad=NoGradient("a truth value"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=_arrays,
 )
@@ -163,8 +159,6 @@ def _connective(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(lambda k, x, y: body(k, k.cast(x, bool_), k.cast(y, bool_))),
         grad=NoGradient("a truth value"),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=_truths,
     )
@@ -213,8 +207,6 @@ def _test(
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=samples,
     )
@@ -292,8 +284,6 @@ where: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, condition, x, y: k.where(condition, x, y)),
     grad=_where_grad,
-    hidden=(),
-    hyper=(),
     torch_name="where",
     samples=lambda: (
         *(Sample((TensorSpec((3, 4), "bool"), *pair.operands)) for pair in _chosen_pairs()),
@@ -333,8 +323,6 @@ cast: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x, dtype: k.cast(x, dtype)),
     grad=_cast_grad,
-    hidden=(),
-    hyper=(),
     torch_name="Tensor.to",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"dtype": float64}),

@@ -271,8 +271,6 @@ def _operand_gradient(
         shape=ShapeBehaviour.FIXED,
         lowering=Library(body, is_fresh=True),
         grad=gradient,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=lambda: samples,
     )
@@ -401,8 +399,6 @@ conv2d_backward: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_conv2d_backward, is_fresh=True, methods=BACKWARD),
     grad=_conv2d_backward_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=_conv2d_backward_samples,
 )

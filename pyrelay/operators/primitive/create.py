@@ -93,8 +93,6 @@ full: Final = Op(
         fused=Elementwise(lambda k, place, size, value, dtype: number_element(k, value, dtype)),
     ),
     grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
     torch_name="full",
     samples=lambda: (
         Sample((), {"size": (2, 3), "fill_value": 1.5}),
@@ -129,8 +127,6 @@ def _filled(name: str) -> Op:
             fused=Elementwise(lambda k, place, size, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=lambda: (
             Sample((), {"size": (2, 3)}),
@@ -167,8 +163,6 @@ def _filled_like(name: str) -> Op:
             fused=Elementwise(lambda k, place, x, dtype: k.const(_NUMBERS[name])),
         ),
         grad=_CONSTANT,
-        hidden=(),
-        hyper=(),
         torch_name=f"{name}_like",
         samples=lambda: (
             Sample((TensorSpec((2, 3)),)),
@@ -202,8 +196,6 @@ full_like: Final = Op(
         ),
     ),
     grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
     torch_name="full_like",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"fill_value": 2.5}),
@@ -282,8 +274,6 @@ arange: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_arange, is_fresh=True, fused=Elementwise(_arange_element)),
     grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((), {"end": 5}),
@@ -337,8 +327,6 @@ linspace: Final = Op(
         fused=Elementwise(_linspace_element),
     ),
     grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
     torch_name="linspace",
     samples=lambda: (
         Sample((), {"start": 0.0, "end": 1.0, "steps": 5}),
@@ -379,8 +367,6 @@ eye: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_eye, is_fresh=True, fused=Elementwise(_eye_element)),
     grad=_CONSTANT,
-    hidden=(),
-    hyper=(),
     torch_name="eye",
     samples=lambda: (
         Sample((), {"n": 3}),
@@ -419,8 +405,6 @@ tril: Final = Op(
         fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.le)),
     ),
     grad=lambda p: (tril(p.g, diagonal=p.attrs["diagonal"]),),
-    hidden=(),
-    hyper=(),
     torch_name="tril",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),
@@ -444,8 +428,6 @@ triu: Final = Op(
         fused=Elementwise(lambda k, place, x, diagonal: _triangle(k, place, x, diagonal, k.ge)),
     ),
     grad=lambda p: (triu(p.g, diagonal=p.attrs["diagonal"]),),
-    hidden=(),
-    hyper=(),
     torch_name="triu",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),)),

@@ -90,8 +90,6 @@ def _derivative(
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=grad,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=samples,
     )
@@ -277,8 +275,6 @@ def _of_softmax(
         shape=ShapeBehaviour.IDENTITY,
         lowering=Library(body, is_fresh=True, fused=MadeOf(code)),
         grad=grad,
-        hidden=(),
-        hyper=(),
         torch_name=None,
         samples=_softmax_samples,
     )

@@ -164,8 +164,6 @@ embedding_grad: Final = Op(
         fused=Scatter(base=None, over=0, body=_embedding_grad_element),
     ),
     grad=_embedding_grad_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((5, 3)), TensorSpec((5,), "int64", 0, 4)), {"num_embeddings": 4}),

@@ -97,8 +97,6 @@ def _extreme(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> 
         shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(body)),
         grad=_shared_grad,
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=_amax_samples,
     )
@@ -135,8 +133,6 @@ peak: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("max", _peak),
     grad=NoGradient("what it is taken off from comes out the same for any other number"),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (*float_reductions(), Sample((TensorSpec((3, 0)),), {"dim": 1})),
 )
@@ -189,8 +185,6 @@ def _extreme_pair(*, name: str, doc: str, combine: str, whole: Op, body: Callabl
         shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(lowered)),
         grad=_pair_grad,
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=_pair_samples,
     )
@@ -238,8 +232,6 @@ def _position(*, name: str, doc: str, body: Callable[..., Any]) -> Op:
         shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(name, on_tensor(body)),
         grad=NoGradient("a position"),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=lambda: (s for s in _pair_samples() if s.operands != (TensorSpec((5,), "bool"),)),
     )

@@ -94,8 +94,6 @@ gather: Final = Op(
         scatter_add(index.zeros_of(p.args[0]), p.args[1], p.g, dim=p.attrs["dim"]),
         None,
     ),
-    hidden=(),
-    hyper=(),
     torch_name="gather",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4)), {"dim": 0}),
@@ -150,8 +148,6 @@ scatter_add: Final = Op(
         ),
     ),
     grad=lambda p: (p.g, None, gather(p.g, p.args[1], dim=p.attrs["dim"])),
-    hidden=(),
-    hyper=(),
     torch_name="scatter_add",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 3), "int64", 0, 4), TensorSpec((2, 3))), {"dim": 0}),
@@ -196,8 +192,6 @@ take: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_take, fused=Elementwise(_take_element)),
     grad=_take_grad,
-    hidden=(),
-    hyper=(),
     torch_name="take",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((2, 5), "int64", 0, 12))),
@@ -246,8 +240,6 @@ index_select: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_index_select, fused=Elementwise(_index_select_element)),
     grad=_index_select_grad,
-    hidden=(),
-    hyper=(),
     torch_name="index_select",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((6,), "int64", 0, 4)), {"dim": 0}),
@@ -282,8 +274,6 @@ one_hot: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_one_hot, fused=Elementwise(_one_hot_element)),
     grad=NoGradient("takes and gives integers"),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.one_hot",
     samples=lambda: (
         Sample((TensorSpec((4,), "int64", 0, 3),), {"num_classes": 3}),
@@ -309,8 +299,6 @@ nonzero: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(lambda torch, x: torch.nonzero(as_tensor(torch, x))),
     grad=NoGradient("gives integers"),
-    hidden=(),
-    hyper=(),
     torch_name="nonzero",
     samples=lambda: (
         Sample((TensorSpec((4, 3), "int64", 0, 2),)),

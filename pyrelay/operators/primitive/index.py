@@ -96,8 +96,6 @@ index: Final = Op(
         index_accumulate(zeros_of(p.args[0]), p.args[1], p.g, spec=p.attrs["spec"]),
         None,
     ),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         *_spec_samples(),
@@ -121,8 +119,6 @@ extract: Final = Op(
         fused=Elementwise(index_element.read),
     ),
     grad=index.grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=index.samples,
 )
@@ -164,8 +160,6 @@ set_at: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
     grad=_set_at_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         *(s for s in _spec_samples((_MATRIX,)) if not _has_tensor(s)),
@@ -231,8 +225,6 @@ index_accumulate: Final = Op(
         None,
         _shaped_as(index(p.g, p.args[1], spec=p.attrs["spec"]).sum_to(p.args[2].shape), p.args[2]),
     ),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         *_spec_samples((_MATRIX,)),

@@ -125,8 +125,6 @@ cat: Final = Op(
         fused=Elementwise(joining.one_after_another),
     ),
     grad=_cat_grad,
-    hidden=(),
-    hyper=(),
     torch_name="cat",
     samples=lambda: (
         Sample((_THREE,)),
@@ -173,8 +171,6 @@ stack: Final = Op(
         fused=Elementwise(joining.side_by_side),
     ),
     grad=_stack_grad,
-    hidden=(),
-    hyper=(),
     torch_name="stack",
     samples=lambda: (
         Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
@@ -252,8 +248,6 @@ split: Final = Op(
         MadeOf(lambda args, attrs: moving.cut_as(split, args[0], attrs)),
     ),
     grad=_split_grad,
-    hidden=(),
-    hyper=(),
     torch_name="split",
     samples=lambda: (
         Sample((TensorSpec((5, 3)),), {"split_size_or_sections": 2}),
@@ -348,8 +342,6 @@ pad: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad, fused=Elementwise(joining.padded)),
     grad=_pad_grad,
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.pad",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"pad": (1, 2)}),
@@ -396,8 +388,6 @@ pad_fold: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad_fold, fused=Scatter(base=None, over=0, body=joining.folded)),
     grad=lambda p: (pad(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 7)),), {"pad": (2, 1), "mode": "reflect"}),
@@ -440,8 +430,6 @@ repeat: Final = Op(
         on_tensor(lambda torch, x, times: x.repeat(times)), fused=Elementwise(moving.repeated)
     ),
     grad=_repeat_grad,
-    hidden=(),
-    hyper=(),
     torch_name="Tensor.repeat",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"repeats": (2, 1)}),
@@ -465,8 +453,6 @@ tile: Final = Op(
         on_tensor(lambda torch, x, times: x.tile(times)), fused=Elementwise(moving.repeated)
     ),
     grad=_repeat_grad,
-    hidden=(),
-    hyper=(),
     torch_name="tile",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dims": (2,)}),

@@ -49,8 +49,6 @@ def _mask(*, name: str, doc: str, count: int, body: Callable[..., Any]) -> Op:
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=lambda: _samples(count),
     )

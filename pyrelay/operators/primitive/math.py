@@ -46,8 +46,6 @@ def _function(
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=grad,
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=samples,
     )
@@ -285,8 +283,6 @@ floor: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.floor(x)),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="floor",
     samples=kinked_samples,
 )
@@ -301,8 +297,6 @@ ceil: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.ceil(x)),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="ceil",
     samples=kinked_samples,
 )
@@ -317,8 +311,6 @@ trunc: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(lambda k, x: k.where(k.lt(x, k.const(0)), k.ceil(x), k.floor(x))),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="trunc",
     samples=kinked_samples,
 )
@@ -344,8 +336,6 @@ round_: Final = Op(
     shape=ShapeBehaviour.POINTWISE,
     lowering=Pointwise(_round),
     grad=NoGradient("piecewise constant"),
-    hidden=(),
-    hyper=(),
     torch_name="round",
     samples=lambda: (
         *kinked_samples(),

@@ -82,8 +82,6 @@ select: Final = Op(
         fused=Elementwise(_select_element),
     ),
     grad=Expansion(lambda args, attrs: _select_code(args, attrs["dim"])),
-    hidden=(),
-    hyper=(),
     torch_name="select",
     samples=lambda: (
         Sample((_MATRIX, 1), {"dim": 0}),
@@ -133,8 +131,6 @@ narrow: Final = Op(
         lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length), moving.narrowed
     ),
     grad=_narrow_grad,
-    hidden=(),
-    hyper=(),
     torch_name="narrow",
     samples=lambda: (
         Sample((_MATRIX,), {"dim": 0, "start": 1, "length": 2}),
@@ -192,8 +188,6 @@ chunk: Final = Op(
         MadeOf(lambda args, attrs: moving.cut_as(chunk, args[0], attrs)),
     ),
     grad=lambda p: (join.cat(p.g, dim=p.attrs["dim"]),),
-    hidden=(),
-    hyper=(),
     torch_name="chunk",
     samples=lambda: (
         Sample((_MATRIX,), {"chunks": 2}),
@@ -242,8 +236,6 @@ unbind: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim)), MadeOf(_unbind_code)),
     grad=_unbind_grad,
-    hidden=(),
-    hyper=(),
     torch_name="unbind",
     samples=lambda: (
         Sample((_MATRIX,)),
@@ -288,8 +280,6 @@ def _stacked(name: str, doc: str, least_rank: int, dim: int) -> Op:
             fused=MadeOf(lambda args, _: code(args)),
         ),
         grad=Expansion(lambda args, _: code(args)),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=lambda: (
             Sample(((TensorSpec((2, 3)), TensorSpec((2, 3), contiguous=False)),)),
@@ -361,8 +351,6 @@ index_add: Final = Op(
         _index_add, _index_add_in_place, Scatter(base=0, over=2, body=_index_add_element)
     ),
     grad=_index_add_grad,
-    hidden=(),
-    hyper=(),
     torch_name="index_add",
     samples=lambda: (
         Sample((_MATRIX, TensorSpec((5,), "int64", 0, 4), TensorSpec((5, 3))), {"dim": 0}),

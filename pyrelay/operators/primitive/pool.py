@@ -122,8 +122,6 @@ max_pool2d: Final = Op(
         methods=(Method("channels_last", _channels_last, _fits_last),),
     ),
     grad=Expansion(lambda args, attrs: max_pool2d_with_indices(*args, **attrs)[0]),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.max_pool2d",
     samples=_max_samples,
 )
@@ -162,8 +160,6 @@ max_pool2d_with_indices: Final = Op(
         methods=(Method("channels_last", _channels_last_with_indices, _fits_last),),
     ),
     grad=lambda p: (_max_unpool(p.g[0], p.out[1], p),),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.max_pool2d_with_indices",
     samples=_max_samples,
 )
@@ -215,8 +211,6 @@ max_pool2d_backward: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_max_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_largest)),
     grad=_max_pool2d_backward_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         _max_backward_sample(2, 3, 6, 4, window=(3, 2)),
@@ -265,8 +259,6 @@ avg_pool2d: Final = Op(
     grad=lambda p: (
         avg_pool2d_backward(p.g, input_size=p.args[0].shape, **_attrs(p, *_AVG_ATTRS)),
     ),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.avg_pool2d",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 6, 5)),), {"kernel_size": 2}),
@@ -308,8 +300,6 @@ avg_pool2d_backward: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_avg_pool2d_backward, is_fresh=True, fused=Elementwise(pooling.to_average)),
     grad=lambda p: (avg_pool2d(p.g, **_attrs(p, *_AVG_ATTRS)),),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3, 3, 2)),), {"input_size": (2, 3, 6, 5), "kernel_size": 2}),
@@ -391,8 +381,6 @@ adaptive_avg_pool2d: Final = Op(
             p.g, input_size=p.args[0].shape, output_size=p.attrs["output_size"]
         ),
     ),
-    hidden=(),
-    hyper=(),
     torch_name="nn.functional.adaptive_avg_pool2d",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 6, 5)),), {"output_size": 1}),
@@ -424,8 +412,6 @@ adaptive_avg_pool2d_backward: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_adaptive_backward, fused=MadeOf(_adaptive_backward_code)),
     grad=lambda p: (adaptive_avg_pool2d(p.g, output_size=p.attrs["output_size"]),),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4, 3)),), {"input_size": (2, 3, 6, 5), "output_size": (4, 3)}),

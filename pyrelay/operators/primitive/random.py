@@ -69,8 +69,6 @@ random_key: Final = Op(
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(philox.key_of, fused=Elementwise(drawing.seeded)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((), {"seed": 0}),
@@ -103,8 +101,6 @@ key: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_key, fused=Elementwise(drawing.seeded_by)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (Sample((TensorSpec((), "int64", 0, 99),)), Sample((3,))),
 )
@@ -127,8 +123,6 @@ fold_in: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(philox.fold, fused=Elementwise(drawing.folded_in)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, 0)),
@@ -152,8 +146,6 @@ random_split: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(philox.split, fused=Elementwise(drawing.split_off)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC,)),
@@ -196,8 +188,6 @@ normal: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_normal, fused=Elementwise(drawing.normal)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC,)),
@@ -231,8 +221,6 @@ uniform: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_uniform, fused=Elementwise(drawing.uniform)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC,)),
@@ -275,8 +263,6 @@ bernoulli: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_bernoulli, fused=Elementwise(drawing.chosen)),
     grad=_NO_PATH,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((KEY_SPEC, None), {"size": (3, 5)}),

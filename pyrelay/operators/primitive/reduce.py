@@ -86,8 +86,6 @@ sum_: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("add", on_tensor(_sum)),
     grad=_sum_grad,
-    hidden=(),
-    hyper=(),
     torch_name="sum",
     samples=_sum_samples,
 )
@@ -118,8 +116,6 @@ mean: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("mean", on_tensor(_mean)),
     grad=_mean_grad,
-    hidden=(),
-    hyper=(),
     torch_name="mean",
     samples=lambda: (
         *float_reductions(),
@@ -173,8 +169,6 @@ prod: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Reduction("mul", on_tensor(_prod)),
     grad=_prod_grad,
-    hidden=(),
-    hyper=(),
     torch_name="prod",
     samples=_prod_samples,
 )
@@ -196,8 +190,6 @@ def _truth(*, name: str, doc: str, combine: str, body: Callable[..., Any]) -> Op
         shape=ShapeBehaviour.N_DIMENSIONAL,
         lowering=Reduction(combine, on_tensor(body)),
         grad=NoGradient("a truth value"),
-        hidden=(),
-        hyper=(),
         torch_name=name,
         samples=_truth_samples,
     )
@@ -261,8 +253,6 @@ sum_to: Final = Op(
         fused=MadeOf(lambda args, attrs: _sum_to_code(args[0], attrs["size"])),
     ),
     grad=lambda p: (p.g.expand(p.args[0].shape),),
-    hidden=(),
-    hyper=(),
     torch_name="Tensor.sum_to_size",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"size": (3, 1)}),

@@ -86,8 +86,6 @@ stack_rows: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_stack),
     grad=_stack_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )
@@ -124,8 +122,6 @@ unstack: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_unstack),
     grad=_unstack_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (),
 )

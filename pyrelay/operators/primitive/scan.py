@@ -69,8 +69,6 @@ cumsum: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumsum(dim, dtype=dtype))),
     grad=_cumsum_grad,
-    hidden=(),
-    hyper=(),
     torch_name="cumsum",
     samples=_running_samples,
 )
@@ -101,8 +99,6 @@ cumprod: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(lambda torch, x, dim, dtype: x.cumprod(dim, dtype=dtype))),
     grad=_cumprod_grad,
-    hidden=(),
-    hyper=(),
     torch_name="cumprod",
     samples=lambda: (
         *_running_samples(),
@@ -167,8 +163,6 @@ recurrence: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_recurrence),
     grad=_recurrence_grad,
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((7,)), TensorSpec((7,))), {"dim": 0}),

@@ -63,8 +63,6 @@ searchsorted: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_searchsorted, is_fresh=True),
     grad=NoGradient("positions are integers"),
-    hidden=(),
-    hyper=(),
     torch_name="searchsorted",
     samples=lambda: (
         Sample((_ORDERED, TensorSpec((3, 4)))),

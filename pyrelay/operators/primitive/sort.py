@@ -82,8 +82,6 @@ sort: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_sort)),
     grad=_place_values,
-    hidden=(),
-    hyper=(),
     torch_name="sort",
     samples=_sort_samples,
 )
@@ -98,8 +96,6 @@ argsort: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_argsort)),
     grad=NoGradient("positions"),
-    hidden=(),
-    hyper=(),
     torch_name="argsort",
     samples=_sort_samples,
 )
@@ -136,8 +132,6 @@ topk: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(on_tensor(_topk)),
     grad=_place_values,
-    hidden=(),
-    hyper=(),
     torch_name="topk",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"k": 2}),

@@ -55,8 +55,6 @@ stretch: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_stretched),
     grad=lambda p: (unstretch(p.g, size=p.args[0].shape),),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 1)),), {"size": (3, 4)}),
@@ -76,8 +74,6 @@ unstretch: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=Library(lambda torch, x, size: x.sum_to_size(size)),
     grad=lambda p: (stretch(p.g, size=p.args[0].shape),),
-    hidden=(),
-    hyper=(),
     torch_name=None,
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"size": (3, 1)}),

@@ -49,8 +49,6 @@ reshape: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, shape: x.reshape(shape)), moving.reshaped),
     grad=_restore_shape,
-    hidden=(),
-    hyper=(),
     torch_name="reshape",
     samples=lambda: (
         Sample((TensorSpec((2, 6)),), {"shape": (3, 4)}),
@@ -89,8 +87,6 @@ flatten: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, start, end: x.flatten(start, end)), moving.reshaped),
     grad=_restore_shape,
-    hidden=(),
-    hyper=(),
     torch_name="flatten",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),)),
@@ -134,8 +130,6 @@ transpose: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["dim0"], dim1=p.attrs["dim1"]),),
-    hidden=(),
-    hyper=(),
     torch_name="transpose",
     samples=lambda: _pair_samples("dim0", "dim1"),
 )
@@ -155,8 +149,6 @@ swapaxes: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, a, b: x.transpose(a, b)), moving.exchanged),
     grad=lambda p: (transpose(p.g, dim0=p.attrs["axis0"], dim1=p.attrs["axis1"]),),
-    hidden=(),
-    hyper=(),
     torch_name="swapaxes",
     samples=lambda: _pair_samples("axis0", "axis1"),
 )
@@ -186,8 +178,6 @@ permute: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dims: x.permute(dims)), moving.permuted),
     grad=lambda p: (permute(p.g, dims=_inverse(p.attrs["dims"])),),
-    hidden=(),
-    hyper=(),
     torch_name="permute",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"dims": (2, 0, 1)}),
@@ -237,8 +227,6 @@ movedim: Final = Op(
         on_tensor(lambda torch, x, source, to: torch.movedim(x, source, to)), _movedim_element
     ),
     grad=lambda p: (movedim(p.g, source=p.attrs["destination"], destination=p.attrs["source"]),),
-    hidden=(),
-    hyper=(),
     torch_name="movedim",
     samples=lambda: (
         Sample((TensorSpec((2, 3, 4)),), {"source": 0, "destination": -1}),
@@ -265,8 +253,6 @@ unsqueeze: Final = Op(
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(on_tensor(lambda torch, x, dim: x.unsqueeze(dim)), moving.reshaped),
     grad=_restore_shape,
-    hidden=(),
-    hyper=(),
     torch_name="unsqueeze",
     samples=lambda: (
         Sample((TensorSpec((2, 3)),), {"dim": 0}),
@@ -315,8 +301,6 @@ squeeze: Final = Op(
     shape=ShapeBehaviour.DYNAMIC,
     lowering=View(on_tensor(_squeeze), moving.reshaped),
     grad=_restore_shape,
-    hidden=(),
-    hyper=(),
     torch_name="squeeze",
     samples=lambda: (
         Sample((TensorSpec((1, 3, 1)),)),
@@ -368,8 +352,6 @@ expand: Final = Op(
     shape=ShapeBehaviour.FIXED,
     lowering=View(on_tensor(lambda torch, x, size: x.expand(size)), moving.expanded),
     grad=lambda p: (p.g.sum_to(p.args[0].shape),),
-    hidden=(),
-    hyper=(),
     torch_name="Tensor.expand",
     samples=lambda: (
         Sample((TensorSpec((3, 1)),), {"size": (3, 4)}),
@@ -399,8 +381,6 @@ flip: Final = Op(
         on_tensor(lambda torch, x, dims: x.flip(dims)), fused=Elementwise(moving.flipped)
     ),
     grad=lambda p: (flip(p.g, dims=p.attrs["dims"]),),
-    hidden=(),
-    hyper=(),
     torch_name="flip",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"dims": (0,)}),
@@ -440,8 +420,6 @@ roll: Final = Op(
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(on_tensor(_roll), fused=Elementwise(moving.rolled)),
     grad=lambda p: (roll(p.g, shifts=tuple(-s for s in p.attrs["shifts"]), dims=p.attrs["dims"]),),
-    hidden=(),
-    hyper=(),
     torch_name="roll",
     samples=lambda: (
         Sample((TensorSpec((3, 4)),), {"shifts": 1, "dims": 0}),

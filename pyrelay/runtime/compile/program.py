@@ -23,7 +23,7 @@ from ...kernels.backend import Backend
 from ...kernels.pipeline import CUT
 from ...operators.host.debugging import is_debugged
 from ...passes.base import Context
-from ...passes.insertion import insertions, with_inserted
+from ...passes.insertion import INSERTIONS, with_inserted
 from ...passes.manager import Manager, Pipeline, Ran, up_to
 from ...passes.normalise.flavours import is_closed
 from ...passes.rewrites.low_rank_gradients import gives_fresh
@@ -191,7 +191,7 @@ class Program:
             may_choose(),
             options.tf32,
             options.graphs,
-            insertions(),
+            INSERTIONS.all,
         )
         known = self._compiled.get(key)
         if known is None:

@@ -12,13 +12,12 @@ from ...config import current
 from ...ir.expr import type_of
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import show
-from ...kernels.backend import Backend, KernelFunction, backends
+from ...kernels.backend import Backend, KernelFunction
 from ...kernels.explain import explain, explain_calls, summary_of
 from ...kernels.outlined import outlined_of
-from ...lower_triton.backend import ON_GPU
 from ...text.printer import to_text
 from ...to_python.text import to_python
-from .lowerings import Plain
+from .lowerings import Plain, all_backends
 
 if TYPE_CHECKING:
     from .program import Program
@@ -33,7 +32,6 @@ STAGES: Final[Mapping[str, Callable[[Program], str]]] = {
     "grad": lambda p: to_text(p.at("grad")),
     "simplified": lambda p: to_text(p.at("simplified")),
     "regions": lambda p: _regions(p),
-    "triton": lambda p: _texts(p, ON_GPU),
     "host": lambda p: p.now(_CPU).as_torch(_CPU).source,
 }
 """What each stage shows."""
@@ -85,7 +83,7 @@ def explanation(program: Program) -> str:
             what = "the reference evaluator runs it (PYRELAY_LOWERING=evaluator), call by call"
         case Backend():
             text = _fused(program, lowering)
-            what = lowering.description
+            what = f"{lowering.description} (PYRELAY_LOWERING={lowering.name})"
     head, _, rest = text.partition("\n")
     return f"{head}\n{what}\n{rest}"
 
@@ -93,8 +91,8 @@ def explanation(program: Program) -> str:
 def _fused(program: Program, backend: Backend) -> str:
     text = explain(program.regions, program.entry)
     found: dict[str, list[str]] = {}
-    for remark in backend.remarks(_kernels_of(program)):
-        found.setdefault(remark.heading, []).append(f"  {remark.kernel}: {remark.text}")
+    for finding in backend.findings(_kernels_of(program)):
+        found.setdefault(finding.heading, []).append(f"  {finding.kernel}: {finding.text}")
     for heading, lines in found.items():
         text = "\n".join((text, heading, *lines, ""))
     return text
@@ -115,9 +113,9 @@ def stage_text(program: Program, stage: str) -> str:
     give = STAGES.get(stage)
     if give is not None:
         return give(program)
-    backend = backends().get(stage)
+    backend = all_backends().get(stage)
     if backend is None:
-        known = ("source", *STAGES, *backends())
+        known = ("source", *STAGES, *all_backends())
         raise ValueError(f"there is no stage {stage!r}; there are {', '.join(known)}")
     return _texts(program, backend)
 
