@@ -105,6 +105,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python -m benchmarks.accuracy
 	$(BIN)/python benchmarks/maml.py
 	$(BIN)/python benchmarks/gpu.py
 

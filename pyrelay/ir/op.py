@@ -1,7 +1,8 @@
 """The shape of an operator: one declaration that every part of the compiler reads.
 
-An `Op` states its signature, type rule, effect, shape behaviour, derivative, lowering and samples;
-no field has a default, so nothing can be forgotten. A user's own operator is the same value.
+An `Op` states its signature, type rule, effect, shape behaviour, derivative, lowering and samples.
+What decides its meaning is required, so nothing can be forgotten. A user's own operator is the same
+value.
 
 The type rule is a relation: it may read what is known of the operand types, equate dims (so shapes
 flow backwards too), and then gives the result type; raises `Stuck` while it knows too little, and
@@ -11,7 +12,7 @@ flow backwards too), and then gives the result type; raises `Stuck` while it kno
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol, TypeAlias, final
 
@@ -26,6 +27,9 @@ from .declaration.lowering import Pointwise as Pointwise
 from .declaration.lowering import Reduction as Reduction
 from .declaration.lowering import Scatter as Scatter
 from .declaration.lowering import View as View
+from .declaration.samples import Sample as Sample
+from .declaration.samples import SampleArg as SampleArg
+from .declaration.samples import TensorSpec as TensorSpec
 from .dims import Dim
 from .types import (
     PRELUDE,
@@ -392,33 +396,6 @@ class Expansion:
     body: Callable[[tuple[Value, ...], Mapping[str, Any]], Value]
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """A random tensor for a sample: shape, dtype, range of elements, what its diagonal is above."""
-
-    shape: tuple[int, ...]
-    dtype: str = "float32"
-    low: float = -2.0
-    high: float = 2.0
-    contiguous: bool = True
-    diagonal: float = 0.0
-
-
-SampleArg: TypeAlias = "TensorSpec | tuple[SampleArg, ...] | float | int | bool | str | None"
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One input of an operator, for the rule tests: operands in order, attributes by name."""
-
-    operands: tuple[SampleArg, ...]
-    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    smooth: bool = True
-    """False where finite differences are meaningless (a kink or a tie in range)."""
-
-
 class Holder(Enum):
     """Where a hidden value of a model lives."""
 
@@ -469,9 +446,9 @@ class Op:
     name: str
     doc: str
     params: tuple[Param, ...]
-    promotion: Promotion
+    promotion: Promotion = Promotion.NONE
     type_rule: TypeRule
-    effect: Effect
+    effect: Effect = Effect.NONE
     shape: ShapeBehaviour
     lowering: Lowering
     grad: Gradient | Expansion | NoGradient

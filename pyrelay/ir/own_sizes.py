@@ -15,16 +15,7 @@ from ..diagnostics.source import Span
 from .dims import Dim, DimVar
 from .expr import BindPattern, Call, Clause, Constructor, ConstructorPattern, Expr, Match, Var
 from .module import AdtDef, ConstructorDef
-from .types import (
-    DTYPES,
-    OWN_SIZES,
-    AdtType,
-    FnType,
-    TensorType,
-    Type,
-    map_type,
-    names_own_sizes,
-)
+from .types import DTYPES, OWN_SIZES, AdtType, FnType, TensorType, Type, map_type, names_own_sizes
 
 CONSTRUCTOR: Final = "Own"
 

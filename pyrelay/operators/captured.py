@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final, Self, final
 
 from ..ir.declaration import attribute_kinds as kinds
-from ..ir.op import Effect, Library, NoGradient, Op, Promotion, RuleCall, ShapeBehaviour, attribute
+from ..ir.op import Effect, Library, NoGradient, Op, RuleCall, ShapeBehaviour, attribute
 from ..ir.types import DType, TensorType, Type, float32
 
 
@@ -63,7 +63,6 @@ def _reader(name: str, read: Callable[[], float]) -> Op:
         name=f"captured_{name}",
         doc=f"The number that `{name}` is when the program runs.",
         params=(attribute("dtype", float32, kinds.dtype),),
-        promotion=Promotion.NONE,
         type_rule=_type,
         effect=Effect.IO,
         shape=ShapeBehaviour.FACTORY,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Clash,
-    Effect,
     Expansion,
     Library,
     Op,
@@ -145,7 +144,6 @@ scaled_dot_product_attention: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_attention_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     # Torch's own kernels never store the scores, so the call is not taken apart unless a
     # derivative needs them.

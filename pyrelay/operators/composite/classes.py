@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
-    Effect,
     Elementwise,
     Expansion,
     Library,
     MadeOf,
     Op,
-    Promotion,
     Pullback,
     RuleCall,
     Sample,
@@ -148,9 +146,7 @@ nll_loss: Final = Op(
     doc="Minus the log chance of the class, from log chances along dim 1, times the `weight` of "
     "the class. What has the class `ignore_index` counts for nothing.",
     params=(operand("input"), operand("target"), optional("weight"), *_ATTRIBUTES),
-    promotion=Promotion.NONE,
     type_rule=_nll_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll, is_fresh=True, fused=MadeOf(_nll_code)),
     grad=Expansion(_nll_code),
@@ -200,9 +196,7 @@ nll_loss_with_total: Final = Op(
     name="nll_loss_with_total",
     doc="`nll_loss`, and the number of classes that a mean is taken over.",
     params=(operand("input"), operand("target"), *_ATTRIBUTES),
-    promotion=Promotion.NONE,
     type_rule=_nll_total_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_with_total, is_fresh=True, fused=MadeOf(_total_code)),
     grad=lambda p: (nll_loss_grad(p.g[0], *p.args, p.out[1], **p.attrs), None),
@@ -275,9 +269,7 @@ nll_loss_grad: Final = Op(
         operand("total_weight"),
         *_ATTRIBUTES,
     ),
-    promotion=Promotion.NONE,
     type_rule=_nll_backward_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_nll_backward, is_fresh=True, fused=Elementwise(_nll_grad_element)),
     grad=_nll_backward_grad,

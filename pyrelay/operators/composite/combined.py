@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...ir.op import (
-    Effect,
-    Library,
-    MadeOf,
-    Op,
-    Promotion,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    operand,
-)
+from ...ir.op import Library, MadeOf, Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, operand
 from ...ir.rules import expect
 from ...ir.types import Type
 
@@ -31,9 +20,7 @@ add_product: Final = Op(
     name="add_product",
     doc="`input + left * right`, of tensors of one shape.",
     params=(operand("input"), operand("left"), operand("right")),
-    promotion=Promotion.NONE,
     type_rule=_one_shape,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(
         lambda torch, x, left, right: torch.addcmul(x, left, right),

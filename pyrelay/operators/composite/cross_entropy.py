@@ -9,12 +9,10 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, product
 from ...ir.op import (
     Clash,
-    Effect,
     Expansion,
     Library,
     MadeOf,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -191,9 +189,7 @@ softmax_cross_entropy: Final = Op(
         attribute("reduction", "mean", kinds.text),
         attribute("label_smoothing", 0.0, kinds.real),
     ),
-    promotion=Promotion.NONE,
     type_rule=_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_body, is_fresh=True, fused=MadeOf(_code)),
     grad=Expansion(_code),

@@ -16,7 +16,6 @@ from ...ir.op import (
     MadeOf,
     NoGradient,
     Op,
-    Promotion,
     RuleCall,
     ShapeBehaviour,
     attribute,
@@ -91,7 +90,6 @@ descend_in_place: Final = Op(
     doc="Every parameter, in its own storage, moved against its gradient: `param - lr * grad`. A "
     "pair of matrices is the gradient that is their product.",
     params=(operand("params"), operand("grads"), attribute("lr", convert=kinds.real)),
-    promotion=Promotion.NONE,
     type_rule=_descend_type,
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,
@@ -120,7 +118,6 @@ overwrite: Final = Op(
     name="overwrite",
     doc="The elements of a tensor, in its own storage, replaced by those of another.",
     params=(operand("target"), operand("value")),
-    promotion=Promotion.NONE,
     type_rule=_overwrite_type,
     effect=Effect.STATE,
     shape=ShapeBehaviour.TRIVIAL,

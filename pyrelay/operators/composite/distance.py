@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Library,
     MadeOf,
     Op,
@@ -74,7 +73,6 @@ def _loss(
         ),
         promotion=Promotion.FLOAT,
         type_rule=type_rule,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.COMPOSITE,
         lowering=Library(body, fused=MadeOf(code)),
         grad=gradient,

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Library,
     MadeOf,
     NoGradient,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -90,9 +88,7 @@ def _distribution(
             attribute("size", (), kinds.shape),
             attribute("dtype", None, kinds.optional(kinds.dtype)),
         ),
-        promotion=Promotion.NONE,
         type_rule=_drawn_type,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.FIXED,
         lowering=Library(drawn, is_fresh=True, fused=MadeOf(made)),
         grad=_NO_PATH,
@@ -146,9 +142,7 @@ categorical: Final = Op(
     name="categorical",
     doc="Positions along `dim`, each drawn with a chance that is the softmax of `logits` there.",
     params=(operand("key"), operand("logits"), attribute("dim", -1, kinds.axis)),
-    promotion=Promotion.NONE,
     type_rule=_categorical_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_categorical, is_fresh=True, fused=MadeOf(_categorical_code)),
     grad=_NO_PATH,

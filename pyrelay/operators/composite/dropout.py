@@ -7,14 +7,12 @@ from typing import Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     MODE,
-    Effect,
     Elementwise,
     Hidden,
     Holder,
     Init,
     Library,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -61,9 +59,7 @@ dropout: Final = Op(
         attribute("p", 0.5, kinds.real),
         attribute("training", MODE, kinds.flag),
     ),
-    promotion=Promotion.NONE,
     type_rule=_dropout_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_dropout, fused=Elementwise(drawing.dropped)),
     # Linear in its input: the same key gives the same mask.

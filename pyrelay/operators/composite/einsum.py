@@ -11,7 +11,6 @@ from ...ir.dims import ONE, Dim
 from ...ir.op import (
     Clash,
     Contraction,
-    Effect,
     Expansion,
     MadeOf,
     Op,
@@ -211,9 +210,7 @@ contract: Final = Op(
     doc="One sum of products of the elements of two tensors, by an equation without ellipses; dims "
     "of size 1 are broadcast.",
     params=(operand("input"), operand("other"), attribute("equation", convert=kinds.text)),
-    promotion=Promotion.NONE,
     type_rule=_contract_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Contraction(
         lambda torch, x, y, equation: torch.einsum(equation, x, y),
@@ -238,7 +235,6 @@ einsum: Final = Op(
     params=(attribute("equation", convert=kinds.text), operand("operands", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_einsum_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
     lowering=Contraction(_einsum, is_fresh=False, fused=MadeOf(_as_products)),
     grad=_einsum_grad,

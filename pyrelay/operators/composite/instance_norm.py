@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Expansion,
     Hidden,
     Holder,
@@ -15,7 +14,6 @@ from ...ir.op import (
     Library,
     MadeOf,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -75,9 +73,7 @@ instance_norm: Final = Op(
         optional("bias"),
         attribute("eps", 1e-5, kinds.real),
     ),
-    promotion=Promotion.NONE,
     type_rule=_instance_norm_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_instance_norm, is_fresh=True, fused=MadeOf(_instance_norm_code)),
     grad=Expansion(_instance_norm_code),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import (
-    Effect,
     Elementwise,
     Library,
     Op,
@@ -53,7 +52,6 @@ lerp: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=same_dtype,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
     lowering=Library(
         lambda torch, *operands: torch.lerp(*as_tensors(torch, operands)),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Clash,
-    Effect,
     Library,
     MadeOf,
     Op,
@@ -113,7 +112,6 @@ binary_cross_entropy_with_logits: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_bce_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_bce, fused=MadeOf(_bce_code)),
     grad=_bce_grad,
@@ -197,7 +195,6 @@ kl_div: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_kl_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(_kl, fused=MadeOf(_kl_code)),
     grad=_kl_grad,

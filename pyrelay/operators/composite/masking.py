@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import (
     Clash,
-    Effect,
     Elementwise,
     Library,
     Op,
@@ -67,7 +66,6 @@ masked_fill: Final = Op(
     params=(operand("input", promote=True), operand("mask"), operand("value", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_masked_fill_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_masked_fill, fused=Elementwise(_masked_fill_element)),
     grad=_masked_fill_grad,

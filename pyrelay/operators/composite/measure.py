@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Library,
     MadeOf,
     Op,
@@ -135,7 +134,6 @@ var: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(
         on_tensor(_var),
@@ -165,7 +163,6 @@ std: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(
         on_tensor(lambda torch, x, *attrs: _var(torch, x, *attrs).sqrt()),
@@ -192,7 +189,6 @@ logsumexp: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(
         on_tensor(lambda torch, x, dim, keepdim: x.logsumexp(dim, keepdim)),
@@ -271,7 +267,6 @@ norm: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=reduced_type(float_dtype),
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(on_tensor(_norm), fused=MadeOf(_norm_code)),
     grad=_norm_grad,

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Expansion,
     Library,
     MadeOf,
     Op,
-    Promotion,
     Pullback,
     RuleCall,
     Sample,
@@ -70,9 +68,7 @@ max_pool1d: Final = Op(
         attribute("dilation", 1, kinds.at_least(1, kinds.single)),
         attribute("ceil_mode", False, kinds.flag),
     ),
-    promotion=Promotion.NONE,
     type_rule=_pool_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_max_pool1d, fused=MadeOf(lambda *call: _on_images(pool.max_pool2d, *call))),
     grad=Expansion(_max_code),
@@ -110,9 +106,7 @@ avg_pool1d: Final = Op(
         attribute("ceil_mode", False, kinds.flag),
         attribute("count_include_pad", True, kinds.flag),
     ),
-    promotion=Promotion.NONE,
     type_rule=_pool_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_avg_pool1d, fused=MadeOf(lambda *call: _on_images(pool.avg_pool2d, *call))),
     grad=_avg_grad,

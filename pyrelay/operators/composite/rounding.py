@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import (
-    Effect,
     Elementwise,
     Library,
     Op,
@@ -75,7 +74,6 @@ quotient: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
     lowering=Library(_quotient, fused=_each(_quotient_element)),
     grad=lambda p: _shaped(p, p.g / p.args[1], -(p.g * (p.out / p.args[1]))),
@@ -93,7 +91,6 @@ fmod: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=numeric,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.POINTWISE,
     lowering=Library(
         lambda torch, x, y: torch.fmod(*as_tensors(torch, (x, y))), fused=_each(_remainder)

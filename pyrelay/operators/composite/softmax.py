@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Library,
     MadeOf,
     Op,
@@ -96,7 +95,6 @@ softmax: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("softmax"), is_fresh=True, fused=MadeOf(_softmax_code)),
     grad=lambda p: (softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),
@@ -115,7 +113,6 @@ log_softmax: Final = Op(
     ),
     promotion=Promotion.FLOAT,
     type_rule=_softmax_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(_in_dtype("log_softmax"), is_fresh=True, fused=MadeOf(_log_softmax_code)),
     grad=lambda p: (log_softmax_grad(p.g, p.out, dim=p.attrs["dim"]).cast(p.args[0].dtype),),

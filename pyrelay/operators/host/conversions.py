@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.dims import ONE, ZERO
 from ...ir.op import (
-    Effect,
     Elementwise,
     Gradient,
     Library,
     NoGradient,
     Op,
-    Promotion,
     Pullback,
     RuleCall,
     Sample,
@@ -23,17 +21,7 @@ from ...ir.op import (
     TypeRule,
     operand,
 )
-from ...ir.types import (
-    BOOL,
-    FLOAT,
-    INT,
-    SizeType,
-    TensorType,
-    Type,
-    float32,
-    is_float,
-    show,
-)
+from ...ir.types import BOOL, FLOAT, INT, SizeType, TensorType, Type, float32, is_float, show
 
 if TYPE_CHECKING:
     from ..builder import Value
@@ -125,9 +113,7 @@ def _conversion(
         name=name,
         doc=doc,
         params=(operand("input"),),
-        promotion=Promotion.NONE,
         type_rule=type_rule,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.TRIVIAL,
         lowering=Library(body, fused=fused),
         grad=grad,

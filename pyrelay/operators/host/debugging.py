@@ -12,17 +12,7 @@ from typing import Any, Final, TypeGuard
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.expr import Call, Expr
 from ...ir.module import Module
-from ...ir.op import (
-    Effect,
-    Host,
-    NoGradient,
-    Op,
-    Promotion,
-    RuleCall,
-    ShapeBehaviour,
-    attribute,
-    operand,
-)
+from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, ShapeBehaviour, attribute, operand
 from ...ir.traverse import post_order
 from ...ir.types import UNIT, Type
 
@@ -39,7 +29,6 @@ breakpoint_: Final = Op(
     name="breakpoint",
     doc="Stops in the debugger, as Python's breakpoint.",
     params=(),
-    promotion=Promotion.NONE,
     type_rule=_gives_nothing,
     effect=Effect.IO,
     shape=ShapeBehaviour.VARIADIC,
@@ -53,7 +42,6 @@ debug_line: Final = Op(
     name="debug_line",
     doc="The begin of a statement of the source, for a debugger.",
     params=(),
-    promotion=Promotion.NONE,
     type_rule=_gives_nothing,
     effect=Effect.IO,
     shape=ShapeBehaviour.VARIADIC,
@@ -67,7 +55,6 @@ debug_local: Final = Op(
     name="debug_local",
     doc="The value that a local name of the source has from here on, for a debugger.",
     params=(operand("value"), attribute("name", convert=kinds.text)),
-    promotion=Promotion.NONE,
     type_rule=_gives_nothing,
     # What it is of must be there, and when: like what is printed.
     effect=Effect.IO,

@@ -10,7 +10,6 @@ from ...ir.op import (
     Host,
     NoGradient,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -18,13 +17,7 @@ from ...ir.op import (
     operand,
 )
 from ...ir.rules import with_rank
-from ...ir.types import (
-    UNIT,
-    UNKNOWN,
-    Type,
-    bool_,
-    show,
-)
+from ...ir.types import UNIT, UNKNOWN, Type, bool_, show
 
 
 def _check_type(call: RuleCall) -> Type:
@@ -44,7 +37,6 @@ check: Final = Op(
     name="check",
     doc="Stops the program with a message unless the condition holds; `assert`.",
     params=(operand("condition"), attribute("message", "the assertion does not hold", kinds.text)),
-    promotion=Promotion.NONE,
     type_rule=_check_type,
     effect=Effect.FAIL,
     shape=ShapeBehaviour.TRIVIAL,
@@ -80,7 +72,6 @@ fail: Final = Op(
     name="fail",
     doc="Stops the program with a message; `raise`. It may stand for a value of any type.",
     params=(attribute("message", convert=kinds.text),),
-    promotion=Promotion.NONE,
     type_rule=lambda call: UNKNOWN,
     effect=Effect.FAIL,
     shape=ShapeBehaviour.TRIVIAL,
@@ -106,7 +97,6 @@ no_element: Final = Op(
     name="no_element",
     doc="Stops the program: a list has no element at an index. It may stand for any value.",
     params=(operand("index"), operand("length")),
-    promotion=Promotion.NONE,
     type_rule=lambda call: UNKNOWN,
     effect=Effect.FAIL,
     shape=ShapeBehaviour.TRIVIAL,

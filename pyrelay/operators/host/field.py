@@ -9,18 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...ir.declaration import attribute_kinds as kinds
-from ...ir.op import (
-    Effect,
-    Host,
-    NoGradient,
-    Op,
-    Promotion,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    attribute,
-    operand,
-)
+from ...ir.op import Host, NoGradient, Op, RuleCall, Sample, ShapeBehaviour, attribute, operand
 from ...ir.types import Type
 
 
@@ -37,9 +26,7 @@ field: Final = Op(
     name="field",
     doc="A field of a record by its name, or the content of a cell.",
     params=(operand("input"), attribute("name", convert=kinds.text)),
-    promotion=Promotion.NONE,
     type_rule=_undecided,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_never),
     grad=NoGradient("no checked program has it"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...ir.op import Effect, Host, NoGradient, Op, Promotion, RuleCall, ShapeBehaviour, operand
+from ...ir.op import Host, NoGradient, Op, RuleCall, ShapeBehaviour, operand
 from ...ir.types import UNIT, RefType, Type, show
 
 
@@ -24,10 +24,8 @@ shadow: Final = Op(
     name="shadow",
     doc="The cell that holds the cotangent of a cell's content, in one run of a backward function.",
     params=(operand("run"), operand("cell"), operand("zero")),
-    promotion=Promotion.NONE,
     type_rule=_shadow_type,
     # Whoever asks first makes it, and it holds zero then: nobody can tell who was first.
-    effect=Effect.NONE,
     shape=ShapeBehaviour.TRIVIAL,
     lowering=Host(_shadow),
     grad=NoGradient("a new cell holds zero"),

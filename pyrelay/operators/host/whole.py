@@ -8,17 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ...ir.op import (
-    Effect,
-    Host,
-    NoGradient,
-    Op,
-    Promotion,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    operand,
-)
+from ...ir.op import Effect, Host, NoGradient, Op, RuleCall, Sample, ShapeBehaviour, operand
 from ...ir.types import BOOL, Type
 
 
@@ -90,7 +80,6 @@ same_values: Final = Op(
     name="same_values",
     doc="Whether two values of one type are equal in every part, whatever type it is.",
     params=(operand("input"), operand("other")),
-    promotion=Promotion.NONE,
     type_rule=_bool,
     effect=Effect.FAIL,
     shape=ShapeBehaviour.TRIVIAL,

@@ -8,17 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from ...ir.op import (
-    Effect,
-    Library,
-    Op,
-    Promotion,
-    RuleCall,
-    Sample,
-    ShapeBehaviour,
-    TensorSpec,
-    operand,
-)
+from ...ir.op import Library, Op, RuleCall, Sample, ShapeBehaviour, TensorSpec, operand
 from ...ir.types import TensorType, TupleType, Type
 from .inverse import inv
 from .rules import regular_samples, scaling, square_matrices, swapped
@@ -50,9 +40,7 @@ det: Final = Op(
     name="det",
     doc="Determinant of each matrix.",
     params=(operand("input"),),
-    promotion=Promotion.NONE,
     type_rule=_number_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.linalg.det(x), is_fresh=True),
     grad=lambda p: _slope_of_log(p.g * p.out, p.args[0]),
@@ -69,9 +57,7 @@ slogdet: Final = Op(
     name="slogdet",
     doc="Sign of the determinant of each matrix, and the logarithm of its absolute value.",
     params=(operand("input"),),
-    promotion=Promotion.NONE,
     type_rule=_pair_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(_slogdet, is_fresh=True),
     grad=lambda p: _slope_of_log(p.g[1], p.args[0]),
@@ -83,9 +69,7 @@ logdet: Final = Op(
     name="logdet",
     doc="Logarithm of the determinant of each matrix; not-a-number where that is negative.",
     params=(operand("input"),),
-    promotion=Promotion.NONE,
     type_rule=_number_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.logdet(x), is_fresh=True),
     grad=lambda p: _slope_of_log(p.g, p.args[0]),

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.bounds import minimum
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Gradient,
     Library,
     Op,
     Param,
-    Promotion,
     Pullback,
     Sample,
     ShapeBehaviour,
@@ -84,9 +82,7 @@ def _factors(
         name=name,
         doc=doc,
         params=(operand("input"), *extra),
-        promotion=Promotion.NONE,
         type_rule=type_rule,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.BATCHED,
         lowering=Library(body, is_fresh=True),
         grad=grad,

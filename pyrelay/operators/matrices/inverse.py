@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Clash,
-    Effect,
     Library,
     Op,
     Promotion,
@@ -41,9 +40,7 @@ inv: Final = Op(
     name="inv",
     doc="Inverse of each matrix; a singular one stops the program.",
     params=(operand("input"),),
-    promotion=Promotion.NONE,
     type_rule=square_matrices,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x: torch.linalg.inv(x), is_fresh=True),
     grad=_inv_grad,
@@ -118,7 +115,6 @@ solve: Final = Op(
     params=(operand("input", promote=True), operand("B", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_solve_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(lambda torch, x, sides: torch.linalg.solve(x, sides), is_fresh=True),
     grad=_solve_grad,
@@ -154,7 +150,6 @@ solve_triangular: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_triangular_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(_solve_triangular, is_fresh=True),
     grad=_triangular_grad,

@@ -7,7 +7,6 @@ from typing import Final
 
 from ...ir.op import (
     Contraction,
-    Effect,
     Expansion,
     MadeOf,
     Op,
@@ -41,7 +40,6 @@ def _product(name: str, doc: str, ranks: Mapping[str, int], samples: Iterable[Sa
         params=tuple(operand(o, promote=True) for o in ranks),
         promotion=Promotion.COMMON,
         type_rule=type_rule,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.FIXED,
         lowering=Contraction(
             lambda torch, x, y: getattr(torch, name)(x, y),

@@ -13,7 +13,6 @@ from ...ir.dims import Dim, product
 from ...ir.op import (
     Clash,
     Contraction,
-    Effect,
     Hidden,
     Holder,
     Init,
@@ -179,7 +178,6 @@ matmul: Final = Op(
     params=(operand("input", promote=True), operand("other", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_matmul_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Contraction(
         lambda torch, x, y: torch.matmul(x, y),
@@ -274,7 +272,6 @@ linear: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_linear_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Contraction(
         _linear,
@@ -311,7 +308,6 @@ outer: Final = Op(
     params=(operand("input", promote=True), operand("vec2", promote=True)),
     promotion=Promotion.COMMON,
     type_rule=_outer_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Contraction(
         lambda torch, x, y: torch.outer(x, y),
@@ -371,9 +367,7 @@ diagonal: Final = Op(
         attribute("dim1", 0, kinds.axis),
         attribute("dim2", 1, kinds.axis),
     ),
-    promotion=Promotion.NONE,
     type_rule=_diagonal_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
         lambda torch, x, offset, a, b: torch.diagonal(x, offset, a, b), moving.diagonal_of

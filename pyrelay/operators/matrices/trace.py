@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import (
-    Effect,
     Expansion,
     Library,
     MadeOf,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -40,9 +38,7 @@ trace: Final = Op(
     name="trace",
     doc="Sum of the diagonal of a matrix.",
     params=(operand("input"),),
-    promotion=Promotion.NONE,
     type_rule=_trace_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.COMPOSITE,
     lowering=Library(lambda torch, x: torch.trace(x), is_fresh=True, fused=MadeOf(_trace_code)),
     grad=Expansion(_trace_code),

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Library,
     Op,
-    Promotion,
     Pullback,
     RuleCall,
     Sample,
@@ -63,9 +61,7 @@ bincount: Final = Op(
         optional("weights"),
         attribute("minlength", 0, kinds.at_least(0, kinds.whole)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_bincount_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_bincount, is_fresh=True),
     grad=_bincount_grad,

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
-from ...ir.op import (
-    Effect,
-    Library,
-    NoGradient,
-    Op,
-    Promotion,
-    RuleCall,
-    ShapeBehaviour,
-    attribute,
-    operand,
-)
+from ...ir.op import Library, NoGradient, Op, RuleCall, ShapeBehaviour, attribute, operand
 from ...ir.types import AdtType, TensorType, TupleType, Type
 from ..shared.operands import as_tensor
 
@@ -78,9 +68,7 @@ collect: Final = Op(
         attribute("shapes", convert=kinds.tuple_of(kinds.shape)),
         attribute("dtypes", convert=kinds.tuple_of(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_collect_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_collect, is_fresh=True),
     grad=NoGradient("it is put into programs whose gradients have been taken", is_zero=False),

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
-    Effect,
     Hidden,
     Holder,
     Init,
@@ -138,7 +137,6 @@ conv2d: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=conv_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv2d, is_fresh=True, methods=IMAGES),
     grad=_conv2d_grad,
@@ -213,7 +211,6 @@ conv1d: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=conv_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv1d, is_fresh=True, methods=ROWS),
     grad=_conv1d_grad,
@@ -267,7 +264,6 @@ def _operand_gradient(
         ),
         promotion=Promotion.COMMON,
         type_rule=lambda call: _linear_part(call, f"{name}_size"),
-        effect=Effect.NONE,
         shape=ShapeBehaviour.FIXED,
         lowering=Library(body, is_fresh=True),
         grad=gradient,
@@ -395,7 +391,6 @@ conv2d_backward: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_backward_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_conv2d_backward, is_fresh=True, methods=BACKWARD),
     grad=_conv2d_backward_grad,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
-    Effect,
     Hidden,
     Holder,
     Init,
@@ -117,7 +116,6 @@ conv_transpose2d: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_transposed_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_conv_transpose2d),
     grad=_transposed_grad,

@@ -9,12 +9,10 @@ from ...ir.bounds import maximum
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, ZERO, Dim
 from ...ir.op import (
-    Effect,
     Elementwise,
     Library,
     NoGradient,
     Op,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -81,11 +79,9 @@ full: Final = Op(
         attribute("fill_value", convert=kinds.scalar),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=lambda call: _sized(
         call, call.attrs["dtype"] or _number_dtype(call.attrs["fill_value"])
     ),
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(
         _full,
@@ -115,9 +111,7 @@ def _filled(name: str) -> Op:
             attribute("size", convert=kinds.shape),
             attribute("dtype", None, kinds.optional(kinds.dtype)),
         ),
-        promotion=Promotion.NONE,
         type_rule=lambda call: _sized(call, call.attrs["dtype"] or float32),
-        effect=Effect.NONE,
         shape=ShapeBehaviour.FACTORY,
         lowering=Library(
             lambda torch, device, size, dtype: getattr(torch, name)(
@@ -153,9 +147,7 @@ def _filled_like(name: str) -> Op:
         doc=f"{name.capitalize()} in the shape of a tensor, and in its dtype unless `dtype` says "
         "otherwise.",
         params=(operand("input"), attribute("dtype", None, kinds.optional(kinds.dtype))),
-        promotion=Promotion.NONE,
         type_rule=_like,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.IDENTITY,
         lowering=Library(
             on_tensor(lambda torch, x, dtype: getattr(torch, f"{name}_like")(x, dtype=dtype)),
@@ -185,9 +177,7 @@ full_like: Final = Op(
         attribute("fill_value", convert=kinds.scalar),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_like,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library(
         on_tensor(lambda torch, x, value, dtype: torch.full_like(x, value, dtype=dtype)),
@@ -268,9 +258,7 @@ arange: Final = Op(
         attribute("step", 1, kinds.number),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_arange_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_arange, is_fresh=True, fused=Elementwise(_arange_element)),
     grad=_CONSTANT,
@@ -316,9 +304,7 @@ linspace: Final = Op(
         attribute("steps", convert=kinds.size),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_linspace_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(
         lambda torch, device, start, end, steps, dtype: torch.linspace(
@@ -361,9 +347,7 @@ eye: Final = Op(
         attribute("m", None, kinds.optional(kinds.size)),
         attribute("dtype", None, kinds.optional(kinds.dtype)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_eye_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FACTORY,
     lowering=Library(_eye, is_fresh=True, fused=Elementwise(_eye_element)),
     grad=_CONSTANT,
@@ -396,9 +380,7 @@ tril: Final = Op(
     name="tril",
     doc="The lower triangle of a matrix, zeros above it.",
     params=(operand("input"), attribute("diagonal", 0, kinds.size)),
-    promotion=Promotion.NONE,
     type_rule=_matrix,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(
         lambda torch, x, diagonal: torch.tril(x, diagonal),
@@ -419,9 +401,7 @@ triu: Final = Op(
     name="triu",
     doc="The upper triangle of a matrix, zeros below it.",
     params=(operand("input"), attribute("diagonal", 0, kinds.size)),
-    promotion=Promotion.NONE,
     type_rule=_matrix,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.BATCHED,
     lowering=Library(
         lambda torch, x, diagonal: torch.triu(x, diagonal),

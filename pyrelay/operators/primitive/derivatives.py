@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
-    Effect,
     Gradient,
     Library,
     MadeOf,
@@ -86,7 +85,6 @@ def _derivative(
         params=(operand("grad", promote=True), operand(at, promote=True), *attributes),
         promotion=Promotion.FLOAT,
         type_rule=_one_shape,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=grad,
@@ -271,7 +269,6 @@ def _of_softmax(
         ),
         promotion=Promotion.FLOAT,
         type_rule=_along,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.IDENTITY,
         lowering=Library(body, is_fresh=True, fused=MadeOf(code)),
         grad=grad,

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim
 from ...ir.op import (
-    Effect,
     Elementwise,
     Hidden,
     Holder,
     Init,
     Library,
     Op,
-    Promotion,
     Pullback,
     RuleCall,
     Sample,
@@ -85,9 +83,7 @@ embedding: Final = Op(
         operand("weight"),
         attribute("padding_idx", None, kinds.optional(kinds.size)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_embedding_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FEATURE_BATCHED,
     lowering=Library(_embedding, is_fresh=True, fused=Elementwise(_embedding_element)),
     grad=_embedding_grad,
@@ -154,9 +150,7 @@ embedding_grad: Final = Op(
         attribute("num_embeddings", convert=kinds.dim),
         attribute("padding_idx", None, kinds.optional(kinds.dim)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_embedding_grad_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(
         _embedding_backward,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from ...ir.op import (
-    Effect,
     Elementwise,
     Library,
     MadeOf,
@@ -87,9 +86,7 @@ index: Final = Op(
     name="index",
     doc="The elements that `input[...]` selects.",
     params=(operand("input"), operand("indices"), attribute("spec", convert=normal_spec)),
-    promotion=Promotion.NONE,
     type_rule=_index_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(_index, fused=Elementwise(index_element.read)),
     grad=lambda p: (
@@ -109,9 +106,7 @@ extract: Final = Op(
     name="extract",
     doc="The elements that `input[...]` selects, in storage of their own.",
     params=index.params,
-    promotion=Promotion.NONE,
     type_rule=_index_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.DYNAMIC,
     lowering=Library(
         lambda torch, *args: _index(torch, *args).clone(),
@@ -156,7 +151,6 @@ set_at: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=write_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library.updating(_set_at, _set_in_place, Elementwise(index_element.written)),
     grad=_set_at_grad,
@@ -217,7 +211,6 @@ index_accumulate: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=write_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.IDENTITY,
     lowering=Library.updating(_index_accumulate, _accumulate_in_place, MadeOf(_accumulate_code)),
     grad=lambda p: (

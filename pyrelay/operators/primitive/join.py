@@ -9,7 +9,6 @@ from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import ONE, ZERO, Dim, DimHole
 from ...ir.op import (
     Clash,
-    Effect,
     Elementwise,
     Library,
     MadeOf,
@@ -118,7 +117,6 @@ cat: Final = Op(
     params=(operand("tensors", promote=True), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.COMMON,
     type_rule=_cat_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
     lowering=Library(
         lambda torch, tensors, dim: torch.cat(as_tensors(torch, tensors), dim),
@@ -164,7 +162,6 @@ stack: Final = Op(
     params=(operand("tensors", promote=True), attribute("dim", 0, kinds.axis)),
     promotion=Promotion.COMMON,
     type_rule=_stack_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.VARIADIC,
     lowering=Library(
         lambda torch, tensors, dim: torch.stack(as_tensors(torch, tensors), dim),
@@ -239,9 +236,7 @@ split: Final = Op(
         attribute("split_size_or_sections", convert=_sections),
         attribute("dim", 0, kinds.axis),
     ),
-    promotion=Promotion.NONE,
     type_rule=_split_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
         _split,
@@ -336,9 +331,7 @@ pad: Final = Op(
         attribute("mode", "constant", kinds.text),
         attribute("value", None, kinds.optional(kinds.scalar)),
     ),
-    promotion=Promotion.NONE,
     type_rule=_pad_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad, fused=Elementwise(joining.padded)),
     grad=_pad_grad,
@@ -382,9 +375,7 @@ pad_fold: Final = Op(
         attribute("pad", convert=kinds.sizes),
         attribute("mode", convert=kinds.text),
     ),
-    promotion=Promotion.NONE,
     type_rule=_pad_fold_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(_pad_fold, fused=Scatter(base=None, over=0, body=joining.folded)),
     grad=lambda p: (pad(p.g, pad=p.attrs["pad"], mode=p.attrs["mode"]),),
@@ -422,9 +413,7 @@ repeat: Final = Op(
     name="repeat",
     doc="A tensor repeated along each dim, as Tensor.repeat.",
     params=(operand("input"), attribute("repeats", convert=kinds.sizes)),
-    promotion=Promotion.NONE,
     type_rule=_repeat_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(
         on_tensor(lambda torch, x, times: x.repeat(times)), fused=Elementwise(moving.repeated)
@@ -445,9 +434,7 @@ tile: Final = Op(
     name="tile",
     doc="A tensor repeated along its last dims, as numpy's tile.",
     params=(operand("input"), attribute("dims", convert=kinds.sizes)),
-    promotion=Promotion.NONE,
     type_rule=_repeat_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(
         on_tensor(lambda torch, x, times: x.tile(times)), fused=Elementwise(moving.repeated)

@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ...ir.op import (
-    Effect,
     NoGradient,
     Op,
     Pointwise,
-    Promotion,
     RuleCall,
     Sample,
     ShapeBehaviour,
@@ -43,9 +41,7 @@ def _mask(*, name: str, doc: str, count: int, body: Callable[..., Any]) -> Op:
         name=name,
         doc=doc,
         params=(operand("input"), operand("other"))[:count],
-        promotion=Promotion.NONE,
         type_rule=_of_bools,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.POINTWISE,
         lowering=Pointwise(body),
         grad=NoGradient("a truth value"),

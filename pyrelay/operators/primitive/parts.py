@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim, DimHole
 from ...ir.op import (
-    Effect,
     Elementwise,
     Expansion,
     Library,
@@ -73,9 +72,7 @@ select: Final = Op(
     name="select",
     doc="The elements at one place along a dim, the dim dropped.",
     params=(operand("input"), attribute("dim", convert=kinds.axis), operand("index")),
-    promotion=Promotion.NONE,
     type_rule=_select_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library(
         lambda torch, x, place, dim: torch.select(x, dim, int(place)),
@@ -123,9 +120,7 @@ narrow: Final = Op(
         attribute("start", convert=kinds.size),
         attribute("length", convert=kinds.size),
     ),
-    promotion=Promotion.NONE,
     type_rule=_narrow_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
         lambda torch, x, dim, start, length: torch.narrow(x, dim, start, length), moving.narrowed
@@ -179,9 +174,7 @@ chunk: Final = Op(
         attribute("chunks", convert=kinds.whole),
         attribute("dim", 0, kinds.axis),
     ),
-    promotion=Promotion.NONE,
     type_rule=_chunk_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(
         lambda torch, x, chunks, dim: tuple(torch.chunk(x, chunks, dim)),
@@ -230,9 +223,7 @@ unbind: Final = Op(
     name="unbind",
     doc="The parts of a tensor at each place along a dim, the dim dropped; a tuple.",
     params=(operand("input"), attribute("dim", 0, kinds.axis)),
-    promotion=Promotion.NONE,
     type_rule=_unbind_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=View(lambda torch, x, dim: tuple(torch.unbind(x, dim)), MadeOf(_unbind_code)),
     grad=_unbind_grad,
@@ -273,7 +264,6 @@ def _stacked(name: str, doc: str, least_rank: int, dim: int) -> Op:
         params=(operand("tensors", promote=True),),
         promotion=Promotion.COMMON,
         type_rule=type_rule,
-        effect=Effect.NONE,
         shape=ShapeBehaviour.VARIADIC,
         lowering=Library(
             lambda torch, tensors: getattr(torch, name)(as_tensors(torch, tensors)),
@@ -345,7 +335,6 @@ index_add: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_index_add_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.N_DIMENSIONAL,
     lowering=Library.updating(
         _index_add, _index_add_in_place, Scatter(base=0, over=2, body=_index_add_element)

@@ -7,7 +7,6 @@ from typing import Any, Final
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.op import (
     Clash,
-    Effect,
     Library,
     NoGradient,
     Op,
@@ -59,7 +58,6 @@ searchsorted: Final = Op(
     ),
     promotion=Promotion.COMMON,
     type_rule=_searchsorted_type,
-    effect=Effect.NONE,
     shape=ShapeBehaviour.FIXED,
     lowering=Library(_searchsorted, is_fresh=True),
     grad=NoGradient("positions are integers"),
