@@ -42,7 +42,7 @@ imports: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --ignore tests/property \
-	    -m "not slow and not gpu"
+	    --folder-times -m "not slow and not gpu"
 
 # Random programs are made in one process: hypothesis draws numbers and strings from whatever modules
 # a process has loaded, and only in a fixed order are its examples the same each time.

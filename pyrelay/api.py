@@ -214,8 +214,8 @@ def update_model_params(
     if lr is not None:
         way = "leave `lr` out, or set it in `optimizer.param_groups`"
         raise RunError(NotAModel("an update takes `lr` or an optimiser of torch", "both", way))
-    held = {id(p) for group in optimizer.param_groups for p in group["params"]}
-    if not any(id(p) in held for p in params):
+    known = {id(p) for group in optimizer.param_groups for p in group["params"]}
+    if not any(id(p) in known for p in params):
         what, way = "an update takes an optimiser of the model's parameters", "model.parameters()"
         raise RunError(NotAModel(what, "one of others", f"make it of `{way}`"))
     for parameter, gradient in zip(params, found, strict=True):

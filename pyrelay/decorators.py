@@ -132,15 +132,15 @@ class OptimizerFunction(Routine):
 
 
 def _of_call(error: TypeError, name: str) -> TypeError | None:
-    """Return what to say where a call does not fit the signature of a function of the package; None
+    """Return the error of a call that does not fit the signature of a function of the package; None
     for an exception from inside of it."""
     at = error.__traceback__
     if at is None or at.tb_next is not None:
         return None
-    told = str(error).partition("() ")[2]
-    keyword = told.partition("unexpected keyword argument ")[2].strip("'")
+    reason = str(error).partition("() ")[2]
+    keyword = reason.partition("unexpected keyword argument ")[2].strip("'")
     way = WITHOUT.get(keyword)
-    return TypeError(f"{name}: {told}{'' if way is None else f'; {way}'}")
+    return TypeError(f"{name}: {reason}{'' if way is None else f'; {way}'}")
 
 
 @final
@@ -389,7 +389,7 @@ def _show(value: Any) -> str:
 def _members() -> dict[str, Any]:
     operators = {op.name: Operator(op) for op in ALL}
     found: dict[str, Any] = dict(operators)
-    found |= {name: operators[meant] for name, meant in ALIASES.items()}
+    found |= {alias: operators[name] for alias, name in ALIASES.items()}
     found |= {i.value: Function(i) for i in Intrinsic if i.value not in operators}
     found["param"] = Function(Intrinsic.PARAM)
     found |= {name: getattr(annotations, _DTYPE_NAMES.get(name, name)) for name in DTYPES}

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.folder_times import table
 from tests.golden import Golden, folder_of
 from tests.torchless import needs_torch
 
@@ -98,10 +99,23 @@ def pytest_runtest_call() -> Generator[None, Any, Any]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--update-golden`."""
+    """Add `--update-golden` and `--folder-times`."""
     parser.addoption(
         "--update-golden", action="store_true", help="rewrite the expected text of golden tests"
     )
+    parser.addoption(
+        "--folder-times", action="store_true", help="report the time of the tests of each folder"
+    )
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the time per folder if it is asked for."""
+    if not config.option.folder_times:
+        return
+    terminalreporter.section("time per folder")
+    reports = [r for found in terminalreporter.stats.values() for r in found]
+    for line in table([r for r in reports if isinstance(r, pytest.TestReport)]):
+        terminalreporter.line(line)
 
 
 @pytest.fixture(autouse=True)

@@ -23,6 +23,7 @@ CODE_PAGES = [
     *PACKAGES,
     ROOT / "CONTRIBUTING.md",
     ROOT / "docs" / "architecture.md",
+    ROOT / "docs" / "decisions.md",
     ROOT / "docs" / "glossary.md",
 ]
 """The pages about the code, which mention its files."""

@@ -19,7 +19,7 @@ def loss(tree: Tree, holds: Int) -> Float:
 
 @relay_model
 def bag_of_leaves(counts: Tensor[Float, (6,)], *, size: int = 32) -> Tensor[Float, (2,)]:
-    """Return the scores for how often each word occurs: what can be told without the structure."""
+    """Return the scores of a bag of words: a baseline that ignores the structure."""
     hidden = relay.tanh(relay.linear(counts, out_features=size))
     return relay.linear(hidden, out_features=2)
 

@@ -1,4 +1,4 @@
-"""The picture that the example draws: how the loss fell, and what was told right in the end."""
+"""The plot of the example: the loss over time, and the accuracy at the end."""
 
 from __future__ import annotations
 
