@@ -76,13 +76,14 @@ newer:
 	    $$bin/pip --disable-pip-version-check install --quiet --constraint constraints.txt \
 	        hypothesis lark libcst numpy pytest pytest-timeout pytest-xdist rich syrupy || exit 1; \
 	    $$bin/python -m pytest -q -n 2 -m "not slow and not gpu" \
-	        tests/unit/ir tests/unit/infer tests/unit/operators tests/unit/passes tests/unit/prelude tests/unit/translate || exit 1; \
+	        tests/unit/ir tests/unit/infer tests/unit/operators tests/unit/passes tests/unit/prelude tests/unit/translate \
+	        tests/features/language tests/features/numbers || exit 1; \
 	done
 
 # The programs of the tests by each lowering but torch's own; one test of SHARE, always the same.
 SHARE ?= 1
-PROGRAMS := tests/errors tests/examples tests/models tests/ops tests/property tests/relay tests/scale \
-    tests/seed tests/unit
+PROGRAMS := tests/errors tests/examples tests/features tests/models tests/ops tests/property tests/relay \
+    tests/scale tests/seed tests/unit
 lowerings: $(VENV)/.dev
 	for lowering in evaluator torch-regions triton-interpret; do \
 	    PYRELAY_LOWERING=$$lowering SHARE=$(SHARE) OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 \
@@ -97,9 +98,9 @@ slow: $(VENV)/.dev
 # Every module of every test, at every stage, printed and read back; as Python, compiled again.
 round-trip: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.round_trip \
-	    -m "not slow and not gpu" tests/errors tests/models tests/relay tests/seed tests/unit
+	    -m "not slow and not gpu" tests/errors tests/features tests/models tests/relay tests/seed tests/unit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -x -n 2 --dist worksteal -p tests.python_again \
-	    -m "not slow and not gpu" tests/models tests/seed tests/relay tests/unit
+	    -m "not slow and not gpu" tests/features tests/models tests/seed tests/relay tests/unit
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/lenet.py

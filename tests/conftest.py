@@ -1,10 +1,10 @@
-"""What all tests share: golden files and the option that rewrites them, hypothesis's profiles."""
+"""Fixtures and options of all tests, and hypothesis's profiles."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pyrelay.dispatch.registry import REGISTRY
 from tests.folder_times import table
 from tests.golden import Golden, folder_of
 from tests.torchless import needs_torch
@@ -116,6 +117,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     reports = [r for found in terminalreporter.stats.values() for r in found]
     for line in table([r for r in reports if isinstance(r, pytest.TestReport)]):
         terminalreporter.line(line)
+
+
+@pytest.fixture(autouse=True)
+def _implementations_unchanged() -> Iterator[None]:
+    """Check that no test leaves an implementation of an operator behind."""
+    before = REGISTRY.table
+    yield
+    assert REGISTRY.table.registrations == before.registrations
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from pyrelay.ir.op import Method
 from pyrelay.runtime.compile.program import Program
 from pyrelay.runtime.host import CompiledProgram, compile_module
 from pyrelay.text.parser import parse_module
-from tests.unit.runtime.programs import compiled, prepared, run_both
+from tests.unit.runtime.host.programs import compiled, prepared, run_both
 
 CONV = """def @main[N: Dim](
   %x: Tensor[(N, 3, 9, 9), float32], %w: Tensor[(4, 3, 3, 3), float32], %b: Tensor[(4,), float32]

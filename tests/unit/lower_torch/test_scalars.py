@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from tests.unit.runtime.programs import compiled, run_both
+from tests.unit.runtime.host.programs import compiled, run_both
 
 INTEGER = "def @main(%a: int64, %b: int64) {{ {0}(%a, %b) }}"
 TENSOR = "def @main(%a: Tensor[(4,), {1}], %b: Tensor[(4,), {1}]) {{ {0}(%a, %b) }}"

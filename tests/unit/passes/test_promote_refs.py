@@ -18,7 +18,7 @@ from pyrelay.passes.simplify.promote_refs import promote_refs
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from pyrelay.text.parser import parse_module
-from tests.unit.runtime.programs import CPU, assert_same
+from tests.unit.runtime.host.programs import CPU, assert_same
 
 OTHER = """
 def @other(%r: ref(int64)) -> int64 { let! %_ = ref_write(%r, ref_read(%r) + 1); ref_read(%r) }

@@ -32,13 +32,13 @@ from pyrelay.ir.types import FnType, dim_names
 from pyrelay.operators.table import ALL
 from pyrelay.prelude import List
 from pyrelay.translate.types.annotation import type_names
+from tests.features.language import data_programs, match_programs
 from tests.golden import Golden
 from tests.ops.checks import samples
 from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
 from tests.python_text import assert_reads_back, load
 from tests.scale.programs import chain, nested
-from tests.unit.translate import data_programs, match_programs
 
 pytestmark = pytest.mark.host("prints programs and compiles them again")
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, Model, Tensor, dispatch, relay, relay_model
+from tests.features.dispatch.dispatching import Counting, Seen, X, area
 from tests.tolerances import assert_program
-from tests.unit.runtime.dispatching import Counting, Seen, X, area
 
 N = Dim("N")
 

@@ -10,7 +10,7 @@ import torch
 
 import pyrelay
 from pyrelay import RunError, dispatch, relay
-from tests.unit.runtime.dispatching import Counting, Seen, X, area, everywhere, triple, wave
+from tests.features.dispatch.dispatching import Counting, Seen, X, area, everywhere, triple, wave
 
 
 def test_a_thread_starts_without_modes_and_a_task_with_those_of_its_parent() -> None:

@@ -20,7 +20,7 @@ from pyrelay.passes.simplify.simplify import simplify
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from pyrelay.text.parser import parse_module
-from tests.unit.runtime.programs import CPU, assert_same
+from tests.unit.runtime.host.programs import CPU, assert_same
 
 LIST = "type List[T] { Nil, Cons(T, List[T]) }\n"
 COUNT = """def @next(%r: ref(int64)) -> int64 {

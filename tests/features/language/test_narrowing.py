@@ -13,7 +13,7 @@ import torch
 
 from pyrelay import CheckError, RunError, relay
 from pyrelay.decorators import RelayFunction
-from tests.unit.translate import narrowing_programs as programs
+from tests.features.language import narrowing_programs as programs
 
 
 def plain() -> types.ModuleType:
@@ -155,7 +155,7 @@ def test_gradients_flow_through_what_is_asserted() -> None:
 )
 def test_what_may_be_another_value_is_not_told(body: str, tmp_path: Any) -> None:
     file = tmp_path / "refused.py"
-    text = "from tests.unit.translate.narrowing_programs import *\n\n\n@relay\n"
+    text = "from tests.features.language.narrowing_programs import *\n\n\n@relay\n"
     file.write_text(text + textwrap.dedent(body) + "\n")
     module = types.ModuleType("refused")
     exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
@@ -195,7 +195,7 @@ def test_gradients_flow_through_what_both_arms_know(name: str) -> None:
 
 def test_what_one_arm_alone_knows_is_not_told(tmp_path: Any) -> None:
     text = (
-        "from tests.unit.translate.narrowing_programs import *\n\n\n@relay\n"
+        "from tests.features.language.narrowing_programs import *\n\n\n@relay\n"
         "def f(t: Tree, x: Float) -> Float:\n"
         "    if x > 0.0:\n        assert isinstance(t, Leaf)\n"
         "    else:\n        assert isinstance(t, (Leaf, Node))\n"

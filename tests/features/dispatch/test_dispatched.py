@@ -10,7 +10,7 @@ import torch
 
 from pyrelay import Dim, Float, Tensor, dispatch, relay, relay_model
 from pyrelay.ir.op import RuleCall, ShapeBehaviour
-from tests.unit.runtime.dispatching import Counting, Seen, X, everywhere, mixed, triple, wave
+from tests.features.dispatch.dispatching import Counting, Seen, X, everywhere, mixed, triple, wave
 
 N, M = Dim("N"), Dim("M")
 

@@ -11,7 +11,7 @@ import torch
 
 from pyrelay import Dim, Float, Int, Model, Optimizer, RunError, Tensor, relay, relay_model
 from pyrelay.text.printer import to_text
-from tests.unit.runtime.training import (
+from tests.features.models.training import (
     OPTIMIZERS,
     N,
     X,

@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_leaves
 
 from pyrelay import Dim, Float, Tensor, relay
 from pyrelay.config import options
-from tests.unit.runtime.programs import compiled, run_both
+from tests.unit.runtime.host.programs import compiled, run_both
 
 N = Dim("N")
 PUT = 'set_at(BASE, (PLACE,), 5f32, spec=(("int", 0),))'

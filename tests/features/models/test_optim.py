@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from pyrelay import Float, Int, Model, Optimizer, RunError, Tensor, float64, relay, relay_model
-from tests.unit.runtime.training import (
+from tests.features.models.training import (
     OPTIMIZERS,
     N,
     X,

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from pyrelay import Dim, Float, Int, RunError, Tensor, dispatch, relay
-from tests.unit.runtime.dispatching import Counting, Seen, X, wave
+from tests.features.dispatch.dispatching import Counting, Seen, X, wave
 
 N = Dim("N")
 

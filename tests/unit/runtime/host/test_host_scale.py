@@ -28,7 +28,7 @@ from pyrelay.operators.primitive.compare import less
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
 from tests.steps import calls_of
-from tests.unit.runtime.programs import CPU, compiled
+from tests.unit.runtime.host.programs import CPU, compiled
 
 pytestmark = pytest.mark.host("compiles host code itself")
 
@@ -157,7 +157,7 @@ def test_jumps_cross_functions_taken_out_of_line() -> None:
 
 
 def evaluate_text(source: str, n: int) -> int:
-    from tests.unit.runtime.programs import prepared
+    from tests.unit.runtime.host.programs import prepared
 
     return evaluate(prepared(source), "main", [n])
 
@@ -178,8 +178,8 @@ def test_recursion_from_an_arm_taken_out_of_line_runs_at_any_depth() -> None:
 
 SCRIPT = """
 import torch
-from tests.unit.runtime.test_host_scale import EVERYTHING
-from tests.unit.runtime.programs import compiled
+from tests.unit.runtime.host.test_host_scale import EVERYTHING
+from tests.unit.runtime.host.programs import compiled
 print(compiled(EVERYTHING).source)
 """
 

@@ -21,7 +21,7 @@ from pyrelay import (
 from pyrelay.operators.table import BY_NAME
 from pyrelay.runtime.interop import saving
 from pyrelay.runtime.interop.loading import load_bytes
-from tests.unit.runtime.test_saving import exported_tower, moved
+from tests.unit.runtime.interop.test_saving import exported_tower, moved
 
 pytestmark = pytest.mark.host("loads what does not run")
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pyrelay import Float, Int, Model, Optimizer, RunError, Tensor, relay
-from tests.unit.runtime.training import (
+from tests.features.models.training import (
     Make,
     N,
     X,

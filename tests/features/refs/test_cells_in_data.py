@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from pyrelay import CheckError, relay
-from tests.unit.runtime import cell_programs as programs
+from tests.features.refs import cell_programs as programs
 
 NAMES = (
     "constructed",

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pyrelay import RelayWarning, options
-from tests.unit.translate import match_programs
+from tests.features.language import match_programs
 
 TEXT = Path(match_programs.__file__).read_text(encoding="utf-8")
 NAMES = [name for name in vars(match_programs) if name.startswith("run_")]

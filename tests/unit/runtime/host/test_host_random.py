@@ -10,7 +10,7 @@ import torch
 
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import branches, compile_module, functions, loops
-from tests.unit.runtime.programs import CPU, assert_same, prepared
+from tests.unit.runtime.host.programs import CPU, assert_same, prepared
 
 pytestmark = pytest.mark.host("compiles host code itself")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.unit.runtime.programs import compiled, run_both
+from tests.unit.runtime.host.programs import compiled, run_both
 
 pytestmark = pytest.mark.host("compiles host code itself")
 

@@ -90,7 +90,7 @@ def chosen(x: Float):
 def chosen_and_appended(x: Float):
     xs = []
     for i in range(3):
-        xs.append(x if i > 1 else None)  # noqa: PERF401  the loop is what is tested
+        xs.append(x if i > 1 else None)
     return xs
 
 

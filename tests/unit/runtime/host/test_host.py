@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pyrelay.runtime.host import compile_module
-from tests.unit.runtime.programs import CPU, compiled, prepared, run_both
+from tests.unit.runtime.host.programs import CPU, compiled, prepared, run_both
 
 pytestmark = pytest.mark.host("compiles host code itself")
 

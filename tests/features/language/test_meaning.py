@@ -45,7 +45,7 @@ def ranges(n: int, x: float) -> float:
         total = total + i
     for i in reversed(range(1, n)):
         total = total * 0.5 + i
-    for i, (j, k) in enumerate(zip(range(5), range(n)), 2):  # noqa: B905
+    for i, (j, k) in enumerate(zip(range(5), range(n)), 2):
         total = total + i * j - k
     return total
 

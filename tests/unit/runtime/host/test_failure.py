@@ -10,7 +10,7 @@ import torch
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.host import compile_module
-from tests.unit.runtime.programs import CPU, compiled, prepared
+from tests.unit.runtime.host.programs import CPU, compiled, prepared
 
 FAILING = {
     "check": (

@@ -13,8 +13,8 @@ import torch
 
 import pyrelay
 from pyrelay import relay
-from tests.features import gradient_programs as programs
-from tests.features.gradient_programs import Add, Get, Leaf, Let, Mul, Node, Num
+from tests.features.gradients import gradient_programs as programs
+from tests.features.gradients.gradient_programs import Add, Get, Leaf, Let, Mul, Node, Num
 from tests.property.differential.reference import Reference, gradients, tensor
 
 SOURCE: Final = Path(programs.__file__).read_text(encoding="utf-8")
