@@ -24,6 +24,7 @@ LINE: Final = 15
 LAYERS_AT: Final = 4 * (COLUMN + GAP) + 30
 LAYER_WIDTH: Final = 270
 LAYER_HEIGHT: Final = 26
+ROW_HEIGHT: Final = LAYER_HEIGHT + 2
 
 RUNS: Final = {
     "evaluator": ("evaluator", "walks the IR"),
@@ -131,8 +132,8 @@ def _layers() -> tuple[list[str], int]:
         for number, name in enumerate(names):
             kind = "" if f"pyrelay.{name}" in without_torch else "torch"
             x = LAYERS_AT + number % across * (width + GAP)
-            drawn += _box(x, y + number // across * LAYER_HEIGHT, width, (name,), kind)
-        y += (len(names) + 1) // 2 * LAYER_HEIGHT + 6
+            drawn += _box(x, y + number // across * ROW_HEIGHT, width, (name,), kind)
+        y += (len(names) + 1) // 2 * ROW_HEIGHT + 4
     drawn.append(_text(LAYERS_AT, y + 14, "note", "Orange: may import torch."))
     return drawn, y + 20
 
