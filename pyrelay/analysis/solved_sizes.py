@@ -8,7 +8,7 @@ the size, and otherwise before the binding that needs it. Later stages treat it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Final, final
 
 from ..ir.dims import Dim
@@ -199,7 +199,7 @@ def _scopes(clause: Clause) -> Iterator[Expr]:
 
 
 def _binding(solution: Solution, span: Span) -> Binding:
-    attrs = {"name": solution.name, "terms": solution.terms, "divisor": solution.divisor}
+    attrs = {field.name: getattr(solution, field.name) for field in fields(solution)}
     ty = SizeType(Dim.of(solution.name))
     return Binding(
         Var(solution.name, ty, span=span), Call(solved_size, (), attrs, ty=ty, span=span)

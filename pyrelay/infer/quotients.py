@@ -17,40 +17,48 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """A hole as a quotient of two dims without holes."""
+    """A hole, to the power of `power`, as a quotient of two dims without holes."""
 
     hole: DimHole
     dividend: Dim
     divisor: Dim
+    power: int
+
+    def exact(self) -> Dim | None:
+        """Return the hole's dim, if division and root leave nothing."""
+        quotient = self.dividend.exact_quotient(self.divisor)
+        return None if quotient is None else quotient.exact_root(self.power)
 
 
 def quotient_in(difference: Dim) -> Quotient | None:
-    """Return the one hole in a dim that is 0 as a quotient, if the dim is linear in it."""
+    """Return the one hole in a dim that is 0 as a quotient, if only one power of it occurs."""
     holes = {a for a in difference.atoms() if isinstance(a, DimHole)}
     if len(holes) != 1:
         return None
     (hole,) = holes
+    powers = {monomial.count(hole) for monomial, _ in difference.terms} - {0}
+    if len(powers) != 1:
+        return None
     divisor, dividend = ZERO, ZERO
     for monomial, coefficient in difference.terms:
         if hole not in monomial:
             dividend = dividend - Dim(((monomial, coefficient),))
             continue
-        others = list(monomial)
-        others.remove(hole)
-        divisor = divisor + Dim(((tuple(others), coefficient),))
+        others = tuple(a for a in monomial if a != hole)
+        divisor = divisor + Dim(((others, coefficient),))
     if divisor.has_holes() or dividend.has_holes() or not divisor.terms:
         return None
     if divisor.terms[0][1] < 0:
-        return Quotient(hole, -dividend, -divisor)
-    return Quotient(hole, dividend, divisor)
+        divisor, dividend = -divisor, -dividend
+    return Quotient(hole, dividend, divisor, powers.pop())
 
 
 def divide(solver: Solver) -> bool:
-    """Solve an equation such as `2*?1 == n` by a division that has to be exact; tell whether
+    """Solve an equation such as `2*?1 == n` by a division that has to be exact; return whether
     there is one."""
     for left, right, span, place in solver.equations:
         quotient = quotient_in(solver.resolve_dim(left) - solver.resolve_dim(right))
-        if quotient is not None:
+        if quotient is not None and quotient.power == 1:
             solver.span, solver.place = span, place
             solver.fill_dim(quotient.hole, quotient.dividend // quotient.divisor)
             return True
@@ -58,7 +66,7 @@ def divide(solver: Solver) -> bool:
 
 
 def choose(solver: Solver) -> bool:
-    """Choose one of the solutions of an equation; tell whether one has several. Raises Clash."""
+    """Choose one of the solutions of an equation; return whether one has several. Raises Clash."""
     for left, right, span, place in tuple(solver.equations):
         chosen = choice_in(solver.resolve_dim(left) - solver.resolve_dim(right))
         if chosen is None:
@@ -109,6 +117,9 @@ def refuse_remainder(difference: Dim) -> None:
         return
     if found.dividend.constant % found.divisor.constant:
         raise Clash(f"{found.dividend} is no multiple of {found.divisor}")
+    if found.exact() is None:
+        quotient = found.dividend // found.divisor
+        raise Clash(f"no size to the power of {found.power} is {quotient}")
 
 
 def equation_text(difference: Dim) -> str:

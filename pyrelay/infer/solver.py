@@ -380,7 +380,7 @@ class Solver(DTypes):
         quotient = quotient_in(difference)
         if quotient is None:
             return False
-        found = quotient.dividend.exact_quotient(quotient.divisor)
+        found = quotient.exact()
         if found is None:
             return False
         self.fill_dim(quotient.hole, found)

@@ -337,6 +337,21 @@ class Dim:
             rest = rest - found * divisor
         return quotient
 
+    def exact_root(self, power: int) -> Dim | None:
+        """Return the dim whose power this is, if it is one: of `N*N + 2*N + 1`, `N + 1`."""
+        if not self.terms:
+            return self
+        root = _root_of_term(self.terms[0], power)
+        if root is None:
+            return None
+        slope = product((Dim.of(power), *(root,) * (power - 1)))
+        while rest := (self - product((root,) * power)).terms:
+            found = _divide_leading(Dim(rest), *slope.terms[0])
+            if found is None:
+                return None
+            root = root + found
+        return root
+
 
 ZERO: Final = Dim(())
 ONE: Final = Dim((((), 1),))
@@ -433,6 +448,15 @@ def _divide_leading(rest: Dim, lead: Monomial, factor: int) -> Dim | None:
             return None
         remaining.remove(atom)
     return Dim(((tuple(remaining), coefficient // factor),))
+
+
+def _root_of_term(term: tuple[Monomial, int], power: int) -> Dim | None:
+    monomial, coefficient = term
+    root = round(abs(coefficient) ** (1 / power))
+    atoms = monomial[::power]
+    if root**power != coefficient or any(monomial.count(a) % power for a in atoms):
+        return None
+    return Dim(((atoms, root),))
 
 
 def _substitute_atom(atom: DimAtom, find: Callable[[DimVar | DimHole], Dim | None]) -> Dim:

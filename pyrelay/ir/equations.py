@@ -1,17 +1,18 @@
 """Equations between sizes: names that values show only as parts of other dims.
 
 A tensor of shape `(2*N + 1,)` shows the dim `2*N + 1`, and so `N`, which is half of what is left
-after 1 is subtracted. A `Solution` states such a quotient; all solutions of a scope are found by
-elimination, in an order in which each uses only what is shown or was found before it.
+after 1 is subtracted; one of shape `(N*N,)` shows `N` as its square root. A `Solution` states such a
+root of a quotient; all solutions of a scope are found by elimination, in an order in which each uses
+only what is shown or was found before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
-from .dims import ONE, Dim, DimAtom, DimOp, DimVar, sum_of
+from .dims import ONE, ZERO, Dim, DimOp, DimVar, Monomial, sum_of
 
 Terms: TypeAlias = tuple[tuple[Dim, Dim], ...]
 """Pairs of factors, the second of which a value shows, or is made of names that are known."""
@@ -20,11 +21,13 @@ Terms: TypeAlias = tuple[tuple[Dim, Dim], ...]
 @final
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """A size as a quotient: the sum of the products in `terms`, divided by `divisor`."""
+    """A size as a root of a quotient: the sum of the products in `terms`, divided by `divisor`, is
+    the size to the power of `power`."""
 
     name: str
     terms: Terms
     divisor: Dim
+    power: int = 1
 
 
 @final
@@ -38,41 +41,41 @@ class _Row:
 
 @final
 class _Linear:
-    """A row as a linear form in the atoms that are not known: their coefficients, and the rest."""
+    """A row as a linear form in powers of the atoms that are not known: their coefficients, and the
+    rest."""
 
     def __init__(self, row: _Row, known: Known) -> None:
         self.row: Final = row
-        self.coefficients: Final[dict[DimAtom, Dim]] = {}
+        self.coefficients: Final[dict[Monomial, Dim]] = {}
         self.rest: Final[list[Dim]] = []
         self.is_linear: bool = True
         for monomial, coefficient in row.dim.terms:
-            open_ = [atom for atom in monomial if not known.has(Dim.atom(atom))]
-            if len(open_) > 1:
+            open_ = tuple(atom for atom in monomial if not known.has(Dim.atom(atom)))
+            if len(set(open_)) > 1:
                 self.is_linear = False
                 return
             if not open_:
                 self.rest.append(Dim(((monomial, coefficient),)))
                 continue
-            others = list(monomial)
-            others.remove(open_[0])
-            factor = Dim(((tuple(others), coefficient),))
-            before = self.coefficients.get(open_[0])
-            self.coefficients[open_[0]] = factor if before is None else before + factor
+            others = tuple(atom for atom in monomial if atom != open_[0])
+            factor = Dim(((others, coefficient),))
+            self.coefficients[open_] = self.coefficients.get(open_, ZERO) + factor
 
     def solution(self) -> Solution | None:
         """Return the solution for the one name that the row leaves open, if it is one."""
         if not self.is_linear or len(self.coefficients) != 1:
             return None
-        ((atom, divisor),) = self.coefficients.items()
+        ((powers, divisor),) = self.coefficients.items()
+        atom = powers[0]
         if not isinstance(atom, DimVar):
             return None
         rest = sum_of(self.rest)
         terms = (*self.row.terms, (Dim.of(-1), rest)) if rest.terms else self.row.terms
-        return Solution(atom.name, terms, divisor)
+        return Solution(atom.name, terms, divisor, len(powers))
 
-    def without(self, atom: DimAtom, pivot: _Linear) -> _Row:
-        """Return the row with an atom eliminated by another row that has it."""
-        own, other = self.coefficients[atom], -pivot.coefficients[atom]
+    def without(self, powers: Monomial, pivot: _Linear) -> _Row:
+        """Return the row with a power of an atom eliminated by another row that has it."""
+        own, other = self.coefficients[powers], -pivot.coefficients[powers]
         dim = self.row.dim * other + pivot.row.dim * own
         scaled = (*_scaled(self.row.terms, other), *_scaled(pivot.row.terms, own))
         return _Row(dim, scaled)
@@ -136,14 +139,14 @@ def _next(rows: list[_Row], known: Known) -> Solution | None:
 
 
 def _eliminated(rows: list[_Linear], known: Known) -> list[_Linear]:
-    """Return the rows with one atom fewer, and without the row that eliminates it."""
+    """Return the rows with one power of an atom fewer, and without the row that eliminates it."""
     pivot = next((row for row in rows if row.coefficients), None)
     if pivot is None:
         return []
-    atom = next(iter(pivot.coefficients))
+    powers = next(iter(pivot.coefficients))
     others = [row for row in rows if row is not pivot]
     return [
-        _Linear(row.without(atom, pivot), known) if atom in row.coefficients else row
+        _Linear(row.without(powers, pivot), known) if powers in row.coefficients else row
         for row in others
     ]
 
@@ -163,3 +166,28 @@ def _used(found: list[Solution], shown: Collection[Dim], wanted: Collection[str]
 
 def _scaled(terms: Terms, factor: Dim) -> Terms:
     return tuple((factor * own, dim) for own, dim in terms)
+
+
+def root_of(coefficients: Sequence[int], wanted: int) -> int | None:
+    """Return the size at which a polynomial has a value, if there is one. The coefficients of
+    powers above 0 are not negative, so it grows."""
+    low, high = 0, max(wanted - coefficients[0], 0)
+    while low < high:
+        middle = (low + high) // 2
+        if _at(coefficients, middle) < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low if _at(coefficients, low) == wanted else None
+
+
+def _at(coefficients: Sequence[int], size: int) -> int:
+    return sum(c * size**power for power, c in enumerate(coefficients))
+
+
+def root_of_quotient(total: int, divisor: int, power: int = 1) -> int | None:
+    """Return the size whose power, times `divisor`, is `total`, if there is one."""
+    quotient, rest = divmod(total, divisor)
+    if rest or quotient < 0:
+        return None
+    return quotient if power == 1 else root_of((*(0,) * power, 1), quotient)

@@ -51,8 +51,9 @@ class DimsMismatch:
 class SizesUnsolved:
     """Nothing determines the sizes that a call needs.
 
-    The sizes of a function are solved from the arguments of each call. That takes one linear
-    equation for each of them: `N*N == M` has no such solution.
+    The sizes of a function are solved from the arguments of each call. That takes one equation for
+    each of them, in one power of it: `N*N + N == M` has no such solution, nor has `N*N == M` where
+    `M` is no square by its name.
     """
 
     span: Span

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ...ir.declaration import attribute_kinds as kinds
 from ...ir.dims import Dim, product, sum_of
+from ...ir.equations import root_of_quotient
 from ...ir.op import (
     Effect,
     Host,
@@ -50,25 +51,32 @@ class SizeNotTold(ValueError):  # noqa: N818  becomes a diagnostic at the call
 
 def _solved_size_type(call: RuleCall) -> Type:
     total = sum_of(factor * dim for factor, dim in call.attrs["terms"])
-    return SizeType(total // call.attrs["divisor"])
+    quotient, power = total // call.attrs["divisor"], call.attrs["power"]
+    root = quotient if power == 1 else quotient.exact_root(power)
+    if root is None:
+        call.clash(f"no size to the power of {power} is {quotient}")
+    return SizeType(root)
 
 
-def _solved_size(name: str, terms: Sequence[tuple[int, int]], divisor: int) -> int:
+def _solved_size(name: str, terms: Sequence[tuple[int, int]], divisor: int, power: int) -> int:
     total = sum(factor * value for factor, value in terms)
     if divisor == 0:
         raise SizeNotTold(name, f"it is {total} divided by 0")
-    if total % divisor or total // divisor < 0:
-        raise SizeNotTold(name, f"it is {total} divided by {divisor}, which is no size")
-    return total // divisor
+    found = root_of_quotient(total, divisor, power)
+    if found is None:
+        subject = "it" if power == 1 else f"to the power of {power} it"
+        raise SizeNotTold(name, f"{subject} is {total} divided by {divisor}, which is no size")
+    return found
 
 
 solved_size: Final = Op(
     name="solved_size",
-    doc="A size that no value shows by itself, as the quotient of a sum of products of others.",
+    doc="A size that no value shows by itself, as the root of a quotient of a sum of products.",
     params=(
         attribute("name", convert=kinds.text),
         attribute("terms", convert=kinds.tuple_of(kinds.factors)),
         attribute("divisor", convert=kinds.dim),
+        attribute("power", 1, convert=kinds.at_least(1, kinds.whole)),
     ),
     type_rule=_solved_size_type,
     shape=ShapeBehaviour.TRIVIAL,
@@ -78,6 +86,7 @@ solved_size: Final = Op(
     samples=lambda: (
         Sample((), {"name": "n", "terms": ((1, 7), (-1, 1)), "divisor": 2}),
         Sample((), {"name": "n", "terms": ((2, 6),), "divisor": 3}),
+        Sample((), {"name": "n", "terms": ((1, 18),), "divisor": 2, "power": 2}),
     ),
 )
 

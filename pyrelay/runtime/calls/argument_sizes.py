@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, final
 
 from ...ir.dims import Dim, DimOp, DimVar
-from ...ir.equations import solutions
+from ...ir.equations import root_of, root_of_quotient, solutions
 from ...ir.expr import Function, type_of
 from ..compile.failure import check_assumption
 from ..values.values import follow, size_paths
@@ -65,9 +65,10 @@ class ShownSizes:
                 continue
             if divisor == 0:
                 continue
-            if total % divisor or total // divisor < 0:
+            found = root_of_quotient(total, divisor, solution.power)
+            if found is None:
                 raise NoSize(solution.name, next(d for _, d in solution.terms if d in dims))
-            self.names[solution.name] = total // divisor
+            self.names[solution.name] = found
 
 
 def solve_dim(dim: Dim, name: DimVar, actual: int, sizes: Mapping[str, int]) -> int | None:
@@ -85,32 +86,13 @@ def solve_dim(dim: Dim, name: DimVar, actual: int, sizes: Mapping[str, int]) -> 
         if rest != actual:
             raise NoSize(name.name, dim)
         return None
-    found = _linear(factors[0], actual - rest) if len(factors) == 1 else _root(values, actual)
+    if len(factors) == 1:
+        found = root_of_quotient(actual - rest, factors[0])
+    else:
+        found = root_of(values, actual) if min(factors) >= 0 else None
     if found is None and (len(factors) == 1 or min(factors) >= 0):
         raise NoSize(name.name, dim)
     return found
-
-
-def _linear(slope: int, wanted: int) -> int | None:
-    return wanted // slope if wanted % slope == 0 and wanted // slope >= 0 else None
-
-
-def _root(coefficients: Sequence[int], wanted: int) -> int | None:
-    """Return where a polynomial that grows has a value, if it has it at a size."""
-    if min(coefficients[1:]) < 0:
-        return None
-    low, high = 0, max(wanted - coefficients[0], 0)
-    while low < high:
-        middle = (low + high) // 2
-        if _at(coefficients, middle) < wanted:
-            low = middle + 1
-        else:
-            high = middle
-    return low if _at(coefficients, low) == wanted else None
-
-
-def _at(coefficients: Sequence[int], size: int) -> int:
-    return sum(c * size**power for power, c in enumerate(coefficients))
 
 
 def _degree(dim: Dim, name: DimVar) -> int:

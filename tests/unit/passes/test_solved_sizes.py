@@ -201,6 +201,70 @@ def test_what_cannot_be_solved_is_refused_before_anything_runs(f: Any, code: str
 
 
 @relay
+def square(x: Tensor[Float, (N * N,)]) -> Tensor[Float, (N, N)]:
+    return relay.reshape(x, (N, N))
+
+
+@relay
+def cubes(x: Tensor[Float, (K * N * N * N + 1,)], w: Tensor[Float, (K,)]) -> Float:
+    y = relay.reshape(x[1:], (K, N, N * N)).sum(dim=(1, 2))
+    return (y * w * w).sum()
+
+
+@relay
+def of_nine(x: Tensor[Float, (9,)], y: Tensor[Float, (M,)]):
+    bordered = relay.ones(((M + 1) * (M + 1),))
+    return square(x), square(bordered)
+
+
+def test_a_size_is_solved_from_a_power_of_it() -> None:
+    torch.testing.assert_close(everywhere(square, count(9)), count(9).reshape(3, 3))
+    x, w = count(17), torch.tensor([2.0, 3.0], requires_grad=True)
+    (x[1:].reshape(2, 8).sum(1) * w * w).sum().backward()
+    of_x, of_w = everywhere(relay.grad(cubes), x, w.detach())
+    torch.testing.assert_close(of_w, w.grad)
+    assert of_x.tolist() == [0, *[4] * 8, *[9] * 8]
+    threes, fours = everywhere(of_nine, count(9), count(3))
+    assert (threes.shape, fours.shape) == ((3, 3), (4, 4))
+
+
+@relay
+def of_eight(x: Tensor[Float, (8,)]):
+    return square(x)
+
+
+def test_what_is_no_square_is_refused() -> None:
+    with pytest.raises(CheckError) as refused:
+        of_eight.check()
+    assert "no size to the power of 2 is 8" in str(refused.value)
+    with pytest.raises(RunError) as caught:
+        square(count(8))
+    assert caught.value.codes == ("RL561",)
+    with pytest.raises(RunError) as caught:
+        of_squares([Squared(count(4)), Squared(count(5))])
+    assert caught.value.codes == ("RL561",)
+
+
+@dataclass(frozen=True)
+class Squared:
+    flat: Tensor[Float, (P * P,)]
+
+
+@relay
+def of_squares(items: List[Squared]) -> Float:
+    total = 0.0
+    for item in items:
+        total += relay.trace(square(item.flat))
+    return total
+
+
+def test_squares_in_data_have_sizes_of_their_own() -> None:
+    torch.testing.assert_close(
+        everywhere(of_squares, [Squared(count(4)), Squared(count(9))]), torch.tensor(15.0)
+    )
+
+
+@relay
 def doubled_product(x: Tensor[Float, (N * K,)]):
     return x * 2.0
 
@@ -312,6 +376,19 @@ def test_elimination_uses_only_what_is_known() -> None:
     assert solutions([n * k], ["N"]) == []
     assert [s.name for s in solutions([n * k, k * 3], ["N"])] == ["K", "N"]
     assert solutions([n // 2], ["N"]) == []
+    assert [(s.name, s.power) for s in solutions([n * n * 3], ["N"])] == [("N", 2)]
+    assert {s.name for s in solutions([n * n + k, n * n - k], ["N", "K"])} == {"N", "K"}
+    assert solutions([n * n + n], ["N"]) == []
+
+
+def test_a_polynomial_that_is_a_power_has_a_root() -> None:
+    n, k = SizeExpression.of("N"), SizeExpression.of("K")
+    root = n * 2 + k + 3
+    assert (root * root).exact_root(2) == root
+    assert (root * root * root).exact_root(3) == root
+    assert (root * root + 1).exact_root(2) is None
+    assert (n * n * 2).exact_root(2) is None
+    assert (n * k).exact_root(2) is None
 
 
 def test_values_of_dims_are_solved_for_names() -> None:
