@@ -17,7 +17,7 @@ from ..ir.types import (
     int64,
     show,
 )
-from .carried import Carried, Origin, is_above
+from .carried import Carried, Origin, Way, is_above
 
 Key: TypeAlias = tuple[str, int]
 
@@ -71,6 +71,20 @@ class DTypes:
         if origin:
             self.carried.begin(origin, dtype)
         return dtype
+
+    def follow(self, source: AnyDType, target: AnyDType, way: Way) -> None:
+        """Make one of two dtypes, or each, at least as wide as the other that flows into it, now
+        and when that rises."""
+        self.carried.follow(source, target, way)
+        if way is not Way.OUT:
+            self._rise(target, source)
+        if way is not Way.IN:
+            self._rise(source, target)
+
+    def _rise(self, dtype: AnyDType, above: AnyDType) -> None:
+        dtype = self.resolve_dtype(dtype)
+        if isinstance(dtype, DTypeHole) and isinstance(above, DType) and is_above(above, dtype):
+            self._fill_dtype(dtype, above)
 
     def same_number(self, dtype: AnyDType) -> None:
         """Let a size and a number be one: no number with a fraction is. Raises Clash."""

@@ -166,18 +166,21 @@ class _Inference:
 
         An operator is typed when its operands are known. Where one was a weak number then and has
         risen above the result since, all is typed again, now with the dtypes that were found: so
-        they only rise, and this ends.
+        they only rise, and this ends. The mistakes of the first time are the ones reported.
         """
+        first: list[Problem] = []
         while True:
             try:
-                return self._typed_group(functions, solver)
+                found = self._typed_group(functions, solver)
             except OutOfRange as literal:
-                return [literal.problem]
+                found = [literal.problem]
             except Narrowed as narrowed:
-                risen = solver.carried.risen(solver.resolve_dtype)
-                if risen == solver.carried.known:
-                    wanted = str(narrowed.wanted)
-                    return [NarrowedNumber(narrowed.span, str(narrowed.actual), wanted)]
+                wanted = str(narrowed.wanted)
+                found = [NarrowedNumber(narrowed.span, str(narrowed.actual), wanted)]
+            risen = solver.carried.risen(solver.resolve_dtype)
+            if not isinstance(found, list) or risen == solver.carried.known:
+                return (first or found) if isinstance(found, list) else found
+            first = first or found
             solver = self._solver(risen, solver.last)
 
     def _typed_group(

@@ -264,7 +264,7 @@ class Solver(DTypes):
                     if weak is None:
                         return TensorType((), known)
                     free = self.carry(place, weak)
-                    self.carried.follow(known, free, way)
+                    self.follow(known, free, way)
                     return TensorType((), free)
                 case _:
                     return None

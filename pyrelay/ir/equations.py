@@ -1,9 +1,9 @@
 """Equations between sizes: names that values show only as parts of other dims.
 
 A tensor of shape `(2*N + 1,)` shows the dim `2*N + 1`, and so `N`, which is half of what is left
-after 1 is subtracted; one of shape `(N*N,)` shows `N` as its square root. A `Solution` states such a
-root of a quotient; all solutions of a scope are found by elimination, in an order in which each uses
-only what is shown or was found before it.
+after 1 is subtracted; one of shape `(N*N,)` shows `N` as its square root. A `Solution` states such
+a root of a quotient; all solutions of a scope are found by elimination, in an order in which each
+uses only what is shown or was found before it.
 """
 
 from __future__ import annotations

@@ -315,3 +315,46 @@ def test_a_float_where_only_an_integer_will_do_is_a_mistake(
     with pytest.raises(CheckError) as caught:
         compiled.check()
     assert {d.code for d in caught.value.diagnostics} <= codes
+
+
+def test_an_integer_beside_a_name_that_becomes_a_float_is_one_too() -> None:
+    def program(x: Row, n: Int):
+        total, t = 0, 1
+        for v in x:
+            steps = n + t
+            for _ in range(2):
+                steps += v
+            t += v
+            total += steps
+        return total
+
+    def plain(x: list[float], n: int) -> float:
+        total, t = 0.0, 1.0
+        for v in x:
+            total += n + t + 2 * v
+            t += v
+        return total
+
+    assert relay(program)(ROW, 3).item() == pytest.approx(plain(ROW.tolist(), 3))
+
+
+def test_the_result_of_a_recursion_that_becomes_a_float_joins_a_literal() -> None:
+    @relay
+    def program(p: Float, n: Int) -> Float:
+        x = 1
+        for _ in range(2):
+            y = x * x
+            for _ in range(2):
+                y += relay.square(x) * abs(3037000500)
+            x *= p
+
+        def local(k: Int, a: Float):
+            if k <= 0:
+                return x
+            return p - local(k - 1, 0.75)
+
+        z = local(n, 0.5)
+        z += (z if n > 5 else 3) * 2
+        return z
+
+    assert program(0.5, 1).item() == 6.25
