@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from time import thread_time
 from timeit import repeat
 from typing import Any, Final
@@ -23,6 +24,7 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage
 from pyrelay.kernels.fusion.segments import in_segments
+from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.pipeline import REGIONS
 from pyrelay.lower_triton.backend import INTERPRETED
@@ -95,7 +97,7 @@ def kernel_with(operands: int) -> Callable[[], Any]:
     (function,) = module_of(
         f"def @main[N: Dim]({params}) {{ {' + '.join(names)} }}"
     ).functions.values()
-    call = KernelCall(function, lower(function), CPU)
+    call = KernelCall(function, partial(lower, group_of(function)), CPU)
     given = [torch.zeros(16, 8) for _ in names]
     return lambda: call(*given)
 

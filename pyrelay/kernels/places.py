@@ -317,3 +317,17 @@ def _common_factor(left: Dim, right: Dim) -> Dim:
             left_over.remove(atom)
             shared.append(atom)
     return Dim(((tuple(shared), gcd(a, b)),))
+
+
+def steps_of(offset: Dim) -> Iterator[tuple[str, Dim]]:
+    """Return how far apart in memory neighbours along coordinates and sizes are, as far as the dim
+    shows it: `%i % 4` and `%i` step by 1 in `%i % 4 + %i // 4 * 8` and `%i * 1`."""
+    found: dict[str, Dim] = {}
+    for monomial, factor in offset.terms:
+        for place, atom in enumerate(monomial):
+            inner = atom.left if isinstance(atom, DimOp) and atom.kind == "mod" else Dim.atom(atom)
+            if inner.name is None:
+                continue
+            others = (*monomial[:place], *monomial[place + 1 :])
+            found.setdefault(inner.name, Dim(((others, factor),)))
+    yield from found.items()

@@ -53,17 +53,6 @@ class _Element:
     __slots__ = ()
 
 
-_OPERATIONS: Final = (
-    *("add", "sub", "mul", "div", "floordiv", "mod", "neg", "abs", "sign", "minimum", "maximum"),
-    *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_not"),
-    *("logical_xor", "where", "isnan", "isfinite", "floor", "ceil", "round", "bits"),
-)
-_FUNCTIONS: Final = (
-    *("pow", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh"),
-    *("tanh", "asin", "acos", "atan", "erf", "sigmoid"),
-)
-
-
 def _counted(counter: str) -> Callable[..., Any]:
     def count(self: _Counting, *operands: Any) -> Any:
         setattr(self, counter, getattr(self, counter) + 1)
@@ -72,9 +61,12 @@ def _counted(counter: str) -> Callable[..., Any]:
     return count
 
 
-for _name in _OPERATIONS:
+for _name in (
+    *("add", "sub", "mul", "div", "floordiv", "mod", "neg", "abs", "sign", "minimum", "maximum"),
+    *("compared", "logical", "logical_not", "where", "isnan", "isfinite", "rounded", "bits"),
+):
     setattr(_Counting, _name, _counted("operations"))
-for _name in _FUNCTIONS:
+for _name in ("pow", "function"):
     setattr(_Counting, _name, _counted("functions"))
 
 

@@ -15,12 +15,19 @@ from typing import Any, Final, TypeAlias
 import torch
 from torch.nn import functional
 
+from ..ir.declaration.scalars import Scalars
 from ..ir.types import DType, DTypeKind
 from .constants import torch_dtype
 from .integers import fitted, integer_power, truncated
 from .kernels import kernel
 
 TorchValue: TypeAlias = torch.Tensor | float
+
+_LOGICAL: Final[dict[str, Callable[[Any, Any], TorchValue]]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
 
 
 def is_tensor(value: TorchValue) -> bool:
@@ -54,7 +61,7 @@ def sign_of(value: TorchValue) -> TorchValue:
     return (value > 0) - (value < 0)
 
 
-class TorchScalars:
+class TorchScalars(Scalars):
     """The arithmetic of one call: `dtype` is that of its operands, `device` where numbers go."""
 
     def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
@@ -68,6 +75,9 @@ class TorchScalars:
 
     def _torch(self, function: Callable[..., torch.Tensor], *values: TorchValue) -> torch.Tensor:
         return function(*map(self._tensor, values))
+
+    def function(self, name: str, a: TorchValue, /) -> TorchValue:
+        return self._torch(getattr(torch, name), a)
 
     def const(self, value: float, /) -> TorchValue:
         return value
@@ -104,74 +114,17 @@ class TorchScalars:
     def sign(self, a: TorchValue, /) -> TorchValue:
         return sign_of(a)
 
-    def exp(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.exp, a)
-
-    def expm1(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.expm1, a)
-
-    def log(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.log, a)
-
-    def log1p(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.log1p, a)
-
-    def sqrt(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.sqrt, a)
-
-    def rsqrt(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.rsqrt, a)
-
-    def sin(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.sin, a)
-
-    def cos(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.cos, a)
-
-    def tan(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.tan, a)
-
-    def sinh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.sinh, a)
-
-    def cosh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.cosh, a)
-
-    def tanh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.tanh, a)
-
-    def asin(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.asin, a)
-
-    def acos(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.acos, a)
-
-    def atan(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.atan, a)
-
     def asinh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.asinh, a)
+        return self.function("asinh", a)
 
     def acosh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.acosh, a)
+        return self.function("acosh", a)
 
     def atanh(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.atanh, a)
+        return self.function("atanh", a)
 
-    def erf(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.erf, a)
-
-    def sigmoid(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.sigmoid, a)
-
-    def floor(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.floor, a) if self._dtype.is_floating_point else a
-
-    def ceil(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.ceil, a) if self._dtype.is_floating_point else a
-
-    def round(self, a: TorchValue, /) -> TorchValue:
-        return self._torch(torch.round, a) if self._dtype.is_floating_point else a
+    def rounded(self, name: str, a: TorchValue, /) -> TorchValue:
+        return self.function(name, a) if self._dtype.is_floating_point else a
 
     def minimum(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
         if is_tensor(a) or is_tensor(b):
@@ -183,32 +136,11 @@ class TorchScalars:
             return self._torch(torch.maximum, a, b)
         return max(a, b)
 
-    def eq(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a == b
+    def compared(self, name: str, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return getattr(operator, name)(a, b)
 
-    def ne(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a != b
-
-    def lt(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a < b
-
-    def le(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a <= b
-
-    def gt(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a > b
-
-    def ge(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return a >= b
-
-    def logical_and(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return _logical(operator.and_, a, b)
-
-    def logical_or(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return _logical(operator.or_, a, b)
-
-    def logical_xor(self, a: TorchValue, b: TorchValue, /) -> TorchValue:
-        return _logical(operator.xor, a, b)
+    def logical(self, name: str, a: TorchValue, b: TorchValue, /) -> TorchValue:
+        return _LOGICAL[name](cast_bool(a), cast_bool(b))
 
     def logical_not(self, a: TorchValue, /) -> TorchValue:
         return torch.logical_not(a) if isinstance(a, torch.Tensor) else not a
@@ -236,9 +168,6 @@ class TorchScalars:
                 return cast_integer(a, torch_dtype(dtype))
             case DTypeKind.BOOL:
                 return cast_bool(a)
-
-    def sub_product(self, a: TorchValue, b: TorchValue, c: TorchValue, /) -> TorchValue:
-        return a - b * c
 
     def relu(self, a: TorchValue, /) -> TorchValue:
         return torch.relu(a) if isinstance(a, torch.Tensor) else max(a, 0)
@@ -285,7 +214,3 @@ class TorchScalars:
     ) -> TorchValue:
         backward = kernel("softplus_backward")
         return backward(self._tensor(g), self._tensor(a), beta, threshold)
-
-
-def _logical(combine: Callable[[Any, Any], TorchValue], a: TorchValue, b: TorchValue) -> TorchValue:
-    return combine(cast_bool(a), cast_bool(b))

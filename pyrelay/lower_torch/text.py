@@ -17,23 +17,12 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ..ir.declaration.scalars import Scalars
 from ..ir.types import DType, DTypeKind, bool_
 from .constants import torch_dtype
 from .terms import Context, Form, Number, Term, leaf
 
-Unary: TypeAlias = "Callable[[TextScalars, Term], Term]"
 Binary: TypeAlias = "Callable[[TextScalars, Term, Term], Term]"
-
-
-def _method(name: str, *, of_integers: bool = False) -> Unary:
-    """Return an operation that is a method of tensors; of integers, if not stated, the identity."""
-
-    def method(self: TextScalars, a: Term, /) -> Term:
-        if not of_integers and a.dtype is not None and a.dtype.kind is not DTypeKind.FLOAT:
-            return a
-        return self.method(name, a)
-
-    return method
 
 
 def _operator(node: ast.operator, fold: Callable[[Any, Any], Any], may_leave: str = "") -> Binary:
@@ -57,31 +46,6 @@ def _operator(node: ast.operator, fold: Callable[[Any, Any], Any], may_leave: st
     return binary
 
 
-def _comparison(node: ast.cmpop, fold: Callable[[Any, Any], Any]) -> Binary:
-    def compare(self: TextScalars, a: Term, b: Term, /) -> Term:
-        if a.known is not None and b.known is not None:
-            return self.const(fold(a.known, b.known))
-        a, b = self.meet(a, b)
-        code = self.context.code
-        return Term((a, b), lambda x, y: code.compare(node, x, y), _joint(a, b), bool_)
-
-    return compare
-
-
-def _logical(node: ast.operator, function: str, fold: Callable[[Any, Any], Any]) -> Binary:
-    def logical(self: TextScalars, a: Term, b: Term, /) -> Term:
-        if a.known is not None and b.known is not None:
-            return self.const(fold(bool(a.known), bool(b.known)))
-        a, b = self.truth(a), self.truth(b)
-        a, b = self.meet(a, b)
-        code = self.context.code
-        if a.is_bool and b.is_bool:
-            return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), bool_)
-        return self.function(function, a, b, dtype=bool_)
-
-    return logical
-
-
 def _extreme(name: str, python: str) -> Binary:
     def extreme(self: TextScalars, a: Term, b: Term, /) -> Term:
         if a.is_tensor or b.is_tensor:
@@ -94,8 +58,23 @@ def _extreme(name: str, python: str) -> Binary:
     return extreme
 
 
+_COMPARISONS: Final = {
+    "eq": ast.Eq(),
+    "ne": ast.NotEq(),
+    "lt": ast.Lt(),
+    "le": ast.LtE(),
+    "gt": ast.Gt(),
+    "ge": ast.GtE(),
+}
+_LOGICAL: Final[dict[str, tuple[ast.operator, Callable[[Any, Any], Any]]]] = {
+    "and": (ast.BitAnd(), operator.and_),
+    "or": (ast.BitOr(), operator.or_),
+    "xor": (ast.BitXor(), operator.xor),
+}
+
+
 @final
-class TextScalars:
+class TextScalars(Scalars):
     """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
 
     def __init__(self, context: Context, dtype: DType, integer: DType | None = None) -> None:
@@ -110,40 +89,48 @@ class TextScalars:
     div = _operator(ast.Div(), operator.truediv)
     floordiv = _operator(ast.FloorDiv(), operator.floordiv, "floordiv")
     mod = _operator(ast.Mod(), operator.mod)
-    eq = _comparison(ast.Eq(), operator.eq)
-    ne = _comparison(ast.NotEq(), operator.ne)
-    lt = _comparison(ast.Lt(), operator.lt)
-    le = _comparison(ast.LtE(), operator.le)
-    gt = _comparison(ast.Gt(), operator.gt)
-    ge = _comparison(ast.GtE(), operator.ge)
-    logical_and = _logical(ast.BitAnd(), "logical_and", operator.and_)
-    logical_or = _logical(ast.BitOr(), "logical_or", operator.or_)
-    logical_xor = _logical(ast.BitXor(), "logical_xor", operator.xor)
     minimum = _extreme("minimum", "min")
     maximum = _extreme("maximum", "max")
-    exp = _method("exp", of_integers=True)
-    expm1 = _method("expm1", of_integers=True)
-    log = _method("log", of_integers=True)
-    log1p = _method("log1p", of_integers=True)
-    sqrt = _method("sqrt", of_integers=True)
-    rsqrt = _method("rsqrt", of_integers=True)
-    sin = _method("sin", of_integers=True)
-    cos = _method("cos", of_integers=True)
-    tan = _method("tan", of_integers=True)
-    sinh = _method("sinh", of_integers=True)
-    cosh = _method("cosh", of_integers=True)
-    tanh = _method("tanh", of_integers=True)
-    asin = _method("asin", of_integers=True)
-    acos = _method("acos", of_integers=True)
-    atan = _method("atan", of_integers=True)
-    asinh = _method("asinh", of_integers=True)
-    acosh = _method("acosh", of_integers=True)
-    atanh = _method("atanh", of_integers=True)
-    erf = _method("erf", of_integers=True)
-    sigmoid = _method("sigmoid", of_integers=True)
-    floor = _method("floor")
-    ceil = _method("ceil")
-    round = _method("round")
+
+    def function(self, name: str, a: Term, /) -> Term:
+        """Return a method of tensors that is a function of a real number."""
+        return self.method(name, a)
+
+    def asinh(self, a: Term, /) -> Term:
+        """Return the inverse of `sinh`."""
+        return self.method("asinh", a)
+
+    def acosh(self, a: Term, /) -> Term:
+        """Return the inverse of `cosh`."""
+        return self.method("acosh", a)
+
+    def atanh(self, a: Term, /) -> Term:
+        """Return the inverse of `tanh`."""
+        return self.method("atanh", a)
+
+    def rounded(self, name: str, a: Term, /) -> Term:
+        """Return a whole number near a value; integers are whole."""
+        is_whole = a.dtype is not None and a.dtype.kind is not DTypeKind.FLOAT
+        return a if is_whole else self.method(name, a)
+
+    def compared(self, name: str, a: Term, b: Term, /) -> Term:
+        """Return whether a comparison holds."""
+        if a.known is not None and b.known is not None:
+            return self.const(getattr(operator, name)(a.known, b.known))
+        a, b = self.meet(a, b)
+        code, node = self.context.code, _COMPARISONS[name]
+        return Term((a, b), lambda x, y: code.compare(node, x, y), _joint(a, b), bool_)
+
+    def logical(self, name: str, a: Term, b: Term, /) -> Term:
+        """Return two truth values combined."""
+        node, fold = _LOGICAL[name]
+        if a.known is not None and b.known is not None:
+            return self.const(fold(bool(a.known), bool(b.known)))
+        a, b = self.meet(self.truth(a), self.truth(b))
+        code = self.context.code
+        if a.is_bool and b.is_bool:
+            return Term((a, b), lambda x, y: code.binary(node, x, y), _joint(a, b), bool_)
+        return self.called(f"logical_{name}", a, b, dtype=bool_)
 
     def folded(self, fold: Callable[..., Any], *operands: Term) -> Term | None:
         """Return the result of known numbers; None where that is for the running program to
@@ -198,7 +185,7 @@ class TextScalars:
         if self.integer is not None or not (a.is_tensor or b.is_tensor):
             dtype = self.integer or self._dtype
             target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
-            return self.function("integer_power", a, b, target, dtype=dtype, form=Form.NUMBER)
+            return self.called("integer_power", a, b, target, dtype=dtype, form=Form.NUMBER)
         if b.literal is None or not a.is_tensor:
             return self.method("pow", self.as_tensor(a), b if a.is_tensor else self.as_tensor(b))
         if b.literal == 2:
@@ -220,11 +207,11 @@ class TextScalars:
         code = self.context.code
         if self.integer is not None:
             return self.in_range("abs", lambda x: code.call(code.name("abs"), (x,)), a)
-        return self.method("abs", a) if a.is_tensor else self.function("abs", a)
+        return self.method("abs", a) if a.is_tensor else self.called("abs", a)
 
     def sign(self, a: Term, /) -> Term:
         """Return -1, 0 or 1 by sign."""
-        return self.method("sign", a) if a.is_tensor else self.function("sign_of", a)
+        return self.method("sign", a) if a.is_tensor else self.called("sign_of", a)
 
     def logical_not(self, a: Term, /) -> Term:
         """Return whether the value is zero."""
@@ -233,7 +220,7 @@ class TextScalars:
             return Term((a,), lambda x: code.unary(ast.Not(), x), Form.NUMBER, bool_)
         if a.is_bool:
             return Term((a,), lambda x: code.unary(ast.Invert(), x), a.form, bool_)
-        return self.function("logical_not", a, dtype=bool_)
+        return self.called("logical_not", a, dtype=bool_)
 
     def sub_product(self, a: Term, b: Term, c: Term, /) -> Term:
         """Return `a - b * c`, in one kernel where all are tensors."""
@@ -343,7 +330,7 @@ class TextScalars:
         a, b = self.as_tensor(a), self.as_tensor(b)
         if not condition.is_tensor:
             condition = self._converted(condition, bool_)
-        return self.function("where", condition, a, b, dtype=a.dtype)
+        return self.called("where", condition, a, b, dtype=a.dtype)
 
     def isnan(self, a: Term, /) -> Term:
         """Return whether the value is not a number."""
@@ -390,18 +377,18 @@ class TextScalars:
         """Return a call of a function that makes an integer of a number."""
         target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
         form = a.form if name == "cast_integer" else Form.NUMBER
-        return self.function(name, a, target, dtype=dtype, form=form)
+        return self.called(name, a, target, dtype=dtype, form=form)
 
     def _cast_number(self, a: Term, dtype: DType) -> Term:
         match dtype.kind:
             case DTypeKind.FLOAT:
                 return self._converted(a, dtype)
             case DTypeKind.INT if a.form is Form.NUMBER and dtype.name == "int64":
-                return self.function("int", a, dtype=dtype, form=Form.NUMBER)
+                return self.called("int", a, dtype=dtype, form=Form.NUMBER)
             case DTypeKind.INT:
                 return self._converter("cast_integer", a, dtype)
             case DTypeKind.BOOL:
-                return self.function("bool", a, dtype=dtype, form=Form.NUMBER)
+                return self.called("bool", a, dtype=dtype, form=Form.NUMBER)
 
     def as_tensor(self, a: Term) -> Term:
         """Return the term as one that is surely a tensor."""
@@ -423,7 +410,7 @@ class TextScalars:
         """Return a value as a bool, tensors as they are."""
         if a.is_tensor or a.is_bool:
             return a
-        return self.function("bool", a, dtype=bool_, form=Form.NUMBER)
+        return self.called("bool", a, dtype=bool_, form=Form.NUMBER)
 
     def method(self, name: str, a: Term, *rest: Term) -> Term:
         """Return a method of a tensor."""
@@ -433,7 +420,7 @@ class TextScalars:
             inputs, lambda x, *more: code.method(x, name, *more), Form.TENSOR, inputs[0].dtype
         )
 
-    def function(
+    def called(
         self, name: str, *inputs: Term, dtype: DType | None = None, form: Form | None = None
     ) -> Term:
         """Return a call of a function of torch, of Python or of `scalars`, by its name."""

@@ -16,8 +16,7 @@ from .launching.choosing import chooser
 from .launching.graphs import CudaRecorder, GraphedRegion
 from .launching.launch import KernelCall
 from .launching.region import RegionCall, can_be_taped
-from .lower import lower_group
-from .shown import reading_again, text_of, why_without_text
+from .lower import lower, reading_again, text_of, why_without_text
 
 if TYPE_CHECKING:
     import torch
@@ -62,7 +61,7 @@ class TritonBackend(Backend):
         """Return the call of a kernel function."""
         return KernelCall(
             kernel.function,
-            partial(lower_group, kernel.group),
+            partial(lower, kernel.group),
             device,
             chooser(device),
             fallback,

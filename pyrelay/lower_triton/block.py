@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, final
 
-from ..ir.dims import Dim
+from ..kernels.plans.supplier import Store
+from ..kernels.plans.terms import Access, Term
 from .emit import KernelText
 from .expressions import Writer, type_text
 from .indexing import Axis
-from .terms import Access, Term
 from .text import Text, behind, call
 
 _LONGEST: Final = 60
@@ -155,30 +155,32 @@ class Block:
             case _:
                 return f"{term.op}_" if term.op.isidentifier() else "value"
 
-    def store(self, pointer: str, at: Dim, value: Term, also: str | None = None) -> None:
-        """Store a value so far behind an address, if `also` holds, which is one bool."""
+    def store(self, store: Store, also: str | None = None) -> None:
+        """Write a store, done if `also` holds, which is one bool."""
+        pointer = self.kernel.argument(store.target, store.name)
+        value = store.term
         text = self.text(value)
         if value.op == "const":
             assert value.dtype is not None
             text = call("tl.full", "[]", text, type_text(value.dtype))
-        place = self.kernel.dims.whole(at, self.coordinate)
-        address = behind(pointer, place)
-        mask = " & ".join(self.inside(at.names()))
+        address = behind(pointer, self.kernel.dims.whole(store.at, self.coordinate))
+        mask = " & ".join(self.inside(store.at.names()))
         if also is not None:  # as in `expressions.Writer.mask`
             mask = f"tl.where({also}, {mask}, False)" if mask else also
         masks = [f"mask={mask}"] if mask else []
         self.line(str(call("tl.store", address, text, *masks)))
 
-    def add(self, pointer: str, at: Dim, value: Term) -> None:
-        """Add a value to what is stored so far behind an address, whoever else does."""
-        for name in self.kernel.terms.found(at):
+    def add(self, store: Store) -> None:
+        """Write an addition to what is stored at a place, whoever else adds to it."""
+        pointer = self.kernel.argument(store.target, store.name)
+        for name in self.kernel.terms.found(store.at):
             self.text(self.kernel.terms.coordinates[name][0])
-        text, writer = self.text(value), Writer(self)
+        text, writer = self.text(store.term), Writer(self)
         axes = [a.coordinate for a in self.axes if not a.is_one]
-        mask = writer.mask(axes, at)
-        if mask is not None and not self.axes_of(value):
+        mask = writer.mask(axes, store.at)
+        if mask is not None and not self.axes_of(store.term):
             text = call("tl.where", mask, text, "0")  # so that it is a block like the mask
-        address = writer.address(pointer, at, mask)
+        address = writer.address(pointer, store.at, mask)
         masks = [] if mask is None else [f"mask={mask}"]
         self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
 

@@ -11,28 +11,14 @@ from typing import Final, final
 
 from ..diagnostics.source import BUILTIN, Span
 from ..ir.expr import Function, Var
+from ..kernels.calling import Argument, Number, Read, Scratch, Size, Stride, Written
 from ..kernels.places import Places
+from ..kernels.plans.terms import Term, Terms
 from ..kernels.reading import results_of
-from .expressions import type_text
+from .expressions import FUNCTIONS, type_text
 from .indexing import DimText
-from .kernel import (
-    Argument,
-    Config,
-    Kernel,
-    Number,
-    Parts,
-    Read,
-    Scratch,
-    Size,
-    Stride,
-    Tiles,
-    Written,
-)
-from .scalars import FUNCTIONS
-from .terms import Term, Terms
+from .kernel import Config, Grid, Kernel
 
-_LONGEST: Final = 60
-"""A part of an expression that is longer gets a line of its own."""
 _ORDER: Final = (Read, Number, Stride, Written, Scratch, Size)
 """Arguments come in this order."""
 _INDENT: Final = "    "
@@ -124,7 +110,7 @@ class KernelText:
     def finish(
         self,
         body: Sequence[str],
-        grid: tuple[tuple[Tiles | Parts, ...], ...],
+        grid: Grid,
         configs: tuple[Config, ...],
     ) -> Kernel:
         """Return the kernel whose function has these lines."""

@@ -12,13 +12,49 @@ from typing import TYPE_CHECKING, Final, final
 
 from ..ir.dims import Dim
 from ..ir.types import DType, DTypeKind, bool_, float32
-from .kernel import Number, Read
-from .scalars import INFIX, TRITON
-from .terms import Access, Term
+from ..kernels.calling import Number, Read
+from ..kernels.plans.terms import Access, Term
 from .text import Text, behind, call, infix, negative
 
 if TYPE_CHECKING:
     from .block import Block
+
+
+INFIX: Final = {
+    **{op: op for op in ("&", "|", "^", "<<", ">>")},
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "quotient": "//",
+    "rest": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+}
+"""Operations that are written between their operands."""
+
+TRITON: Final = {
+    **{op: op for op in ("abs", "log", "sin", "cos", "erf", "floor", "ceil", "where")},
+    "least": "minimum",
+    "most": "maximum",
+}
+"""Operations that are functions of Triton itself; the others are those of `math`."""
+
+FUNCTIONS: Final = frozenset(
+    (
+        *("exp", "expm1", "log1p", "sigmoid", "tanh", "sinh", "cosh", "tan", "atan", "asin"),
+        *("acos", "square_root", "reciprocal_root", "round_even", "sign", "power"),
+        *("integer_power", "floor_divide", "remainder", "integer_floor_divide"),
+        *("integer_remainder", "minimum", "maximum", "times"),
+        *("first_largest", "first_smallest"),
+        *("add_exponential", "relative_to", "add_shifted", "moments", "squares_around"),
+    )
+)
+"""The functions of `math`."""
 
 
 @final

@@ -6,21 +6,17 @@ What has no coordinate in it is computed on the host and passed as one integer.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, final
 
 from ..ir.bounds import is_nonnegative
 from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
+from ..kernels.calling import Argument, Size, Stride, size_name
 from ..kernels.places import Places
-from .kernel import Argument, Size, Stride
+from ..kernels.plans.supplier import STRIDE
 from .text import Text, call, infix, negative
-
-_LONGEST: Final = 24
-STRIDE: Final = "$"
-"""How the names of strides begin in a dim; the operand's position and the axis follow."""
 
 Coordinates: TypeAlias = Callable[[str], "Text | None"]
 """Gives the text of a coordinate; None for the name of a size."""
@@ -143,29 +139,3 @@ def _order(part: tuple[tuple[DimAtom, ...], Dim]) -> tuple[bool, bool, int, int]
 
 def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
     return any(coordinates(name) is not None for name in Dim.atom(atom).names())
-
-
-def steps_of(offset: Dim) -> Iterator[tuple[str, Dim]]:
-    """Return how far apart in memory neighbours along coordinates and sizes are, as far as the dim
-    shows it: `%i % 4` and `%i` step by 1 in `%i % 4 + %i // 4 * 8` and `%i * 1`."""
-    found: dict[str, Dim] = {}
-    for monomial, factor in offset.terms:
-        for place, atom in enumerate(monomial):
-            inner = atom.left if isinstance(atom, DimOp) and atom.kind == "mod" else Dim.atom(atom)
-            if inner.name is None:
-                continue
-            others = (*monomial[:place], *monomial[place + 1 :])
-            found.setdefault(inner.name, Dim(((others, factor),)))
-    yield from found.items()
-
-
-def size_name(dim: Dim) -> str:
-    """Return a readable name for an integer that is a dim: `N`, `N_4`."""
-    text = str(dim).replace("//", " by ").replace("-", " less ").replace("+", " plus ")
-    words = re.sub(r"\W+", "_", text).strip("_").split("_")
-    if len(dim.terms) == 1 and words[0].isdigit():
-        words = [*words[1:], words[0]]
-    name = "_".join(words)
-    if len(name) > _LONGEST:
-        return "size"
-    return name if name[:1].isalpha() else f"size_{name}"

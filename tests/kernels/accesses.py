@@ -18,7 +18,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from pyrelay.lower_triton.kernel import Kernel, Read, Scratch, Written
+from pyrelay.kernels.calling import Read, Scratch, Written
+from pyrelay.lower_triton.kernel import Kernel
 from pyrelay.lower_triton.launching.start import Launch
 
 

@@ -19,7 +19,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
-from pyrelay.lower_triton.kernel import Kernel, Size, Stride
+from pyrelay.kernels.calling import Size, Stride
+from pyrelay.lower_triton.kernel import Kernel
 from pyrelay.lower_triton.launching.build import ahead_of_time, source_file, triton_module
 from pyrelay.lower_triton.launching.versions import multiplies_doubles, processors_of
 

@@ -27,10 +27,10 @@ from pyrelay.ir.declaration.lowering import Contraction, Pointwise, Scatter, ins
 from pyrelay.ir.expr import Call, Constant, Expr, Function, Tuple, TupleGet, type_of
 from pyrelay.ir.op import Op
 from pyrelay.ir.types import DType, TensorType, Type, float64, is_float
+from pyrelay.kernels.calling import Sizes
 from pyrelay.kernels.reading import straight_line
 from pyrelay.lower_torch.apply import apply_op
 from pyrelay.lower_torch.constants import is_host_number, tensor_constant, torch_dtype
-from pyrelay.lower_triton.launching.prepare import Sizes
 
 CPU: Final = torch.device("cpu")
 EPS: Final = torch.finfo(torch.float32).eps

@@ -16,16 +16,17 @@ import torch
 
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
+from pyrelay.kernels.calling import Form, Layout
 from pyrelay.kernels.groups import group_of
-from pyrelay.lower_triton.kernel import Form, Kernel, Layout
+from pyrelay.lower_triton.kernel import Kernel
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.kernels.accesses import Accesses
 from tests.kernels.exact import assert_close, has_float64
 from tests.kernels.guards import Guards
 from tests.tolerances import assert_kernel
 from tests.unit.kernels.kernels import kernel as kernel_of
+from tests.unit.kernels.kernels import lower
 
 IS_INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"
 CPU: Final = torch.device("cpu")

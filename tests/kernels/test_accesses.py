@@ -8,7 +8,8 @@ import torch
 from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.types import float32
-from pyrelay.lower_triton.kernel import Config, Kernel, Lowered, Read, Size, Tiles, Written
+from pyrelay.kernels.calling import Read, Size, Written
+from pyrelay.lower_triton.kernel import Config, Kernel, Lowered, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.text.parser import parse_module
 from tests.kernels.running import ACCESSES, CPU, GUARDS
@@ -40,7 +41,7 @@ def copied(text: str) -> torch.Tensor:
     names = ("x_ptr", "out_ptr", "n")
     kernel = Kernel("copy", text, names, arguments, ((Tiles(N, "BLOCK"),),), configs)
     (function,) = infer(parse_module(COPY)).functions.values()
-    return KernelCall(function, lambda layout: Lowered((kernel,)), CPU)(
+    return KernelCall(function, lambda layout, target: Lowered((kernel,)), CPU)(
         GUARDS.copy(torch.arange(5.0), CPU)
     )
 

@@ -10,7 +10,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from pyrelay.lower_triton.kernel import Config, Form
+from pyrelay.kernels.calling import Form
+from pyrelay.lower_triton.kernel import Config
 from tests.kernels.ahead_of_time import compile_for_all
 from tests.kernels.machine_code import compiling
 from tests.kernels.running import kernels

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
-from pyrelay.lower_triton.kernel import Form, Kernel, Layout, Lowered, Tiles
+from pyrelay.kernels.calling import Form, Layout
+from pyrelay.lower_triton.kernel import Kernel, Lowered, Target, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, run
 from tests.unit.kernels.kernels import kernel as kernel_of
+from tests.unit.kernels.kernels import lower
 
 PLAIN = """def @plain[M: Dim, K: Dim, N: Dim](
     %x: Tensor[(M, K), float32], %y: Tensor[(K, N), float32]) {
@@ -30,8 +29,8 @@ def test_a_product_of_matrices(sizes: tuple[int, int, int]) -> None:
 def test_where_blocks_of_float64_are_not_multiplied_products_are_made_one_by_one() -> None:
     function = kernel_of(PLAIN.replace("float32", "float64"))
 
-    def lowered(layout: Layout) -> Lowered:
-        return lower(function)(replace(layout, has_double_blocks=False))
+    def lowered(layout: Layout, _: Target | None = None) -> Lowered:
+        return lower(function)(layout, Target(has_double_blocks=False))
 
     x, y = torch.randn(70, 40).double(), torch.randn(40, 65).double()
     prepared = KernelCall(function, lowered, DEVICE)

@@ -12,27 +12,24 @@ from pyrelay.infer import infer
 from pyrelay.ir.dims import Dim, product
 from pyrelay.ir.expr import Function
 from pyrelay.ir.types import float32, int64
-from pyrelay.lower_triton.kernel import (
-    Config,
+from pyrelay.kernels.calling import (
     Form,
-    Kernel,
     Layout,
-    Lowered,
     NoKernel,
     Number,
     Read,
     Scratch,
     Size,
     Stride,
-    Tiles,
     Written,
 )
+from pyrelay.lower_triton.kernel import Config, Kernel, Lowered, Target, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall, unit_of
 from pyrelay.lower_triton.launching.prepare import Question
-from pyrelay.lower_triton.lower import lower
 from pyrelay.text.parser import parse_module
 from tests.kernels.running import DEVICE, IS_INTERPRETED, check
 from tests.unit.kernels.kernels import kernel as kernel_of
+from tests.unit.kernels.kernels import lower
 
 N: Final = Dim.of("N")
 
@@ -68,7 +65,7 @@ def function_of(text: str) -> Function:
     return function
 
 
-def scaled(layout: Layout) -> Lowered:
+def scaled(layout: Layout, _: Target | None = None) -> Lowered:
     assert layout.operands[1] is Form.NUMBER
     shape = (N, Dim.of(3))
     arguments = (
@@ -101,9 +98,11 @@ def test_nothing_is_started_for_no_elements() -> None:
 
 def test_what_follows_from_sizes_is_found_once() -> None:
     seen: list[Layout] = []
+    targets: set[Target] = set()
 
-    def noted(layout: Layout) -> Lowered:
+    def noted(layout: Layout, target: Target) -> Lowered:
         seen.append(layout)
+        targets.add(target)
         return scaled(layout)
 
     call = KernelCall(function_of(SCALE), noted, DEVICE)
@@ -115,7 +114,7 @@ def test_what_follows_from_sizes_is_found_once() -> None:
         (Form.CONTIGUOUS, Form.NUMBER),
         (Form.STRIDED, Form.NUMBER),
     ]
-    assert {layout.is_interpreted for layout in seen} == {IS_INTERPRETED}
+    assert {target.is_interpreted for target in targets} == {IS_INTERPRETED}
     assert len(call._prepared) == 4
 
 
@@ -174,7 +173,7 @@ def whole(part_ptr, sum_ptr, n, BLOCK: tl.constexpr):
 """
 
 
-def summed(layout: Layout) -> Lowered:
+def summed(layout: Layout, _: Target | None = None) -> Lowered:
     assert layout.operands == (Form.CONTIGUOUS,) * 2
     count = (N + 3) // 4
     part = Scratch(0, float32, (count,))
@@ -214,7 +213,7 @@ def test_kernels_share_scratch_and_overwrite_operands() -> None:
 
 @pytest.mark.parametrize("chosen", [0, 1])
 def test_a_choice_among_configurations_is_tried_on_copies(chosen: int) -> None:
-    def two_ways(layout: Layout) -> Lowered:
+    def two_ways(layout: Layout, _: Target) -> Lowered:
         parts, whole = summed(layout).kernels
         more = (*whole.configs, Config((("BLOCK", 4),), 2, 1))
         assert len(more) == 2
@@ -263,7 +262,7 @@ def test_calls_of_torch_are_one_of_the_ways_to_multiply(chosen: int) -> None:
 
 
 def test_without_text_a_function_runs_as_calls_of_torch() -> None:
-    def refused(layout: Layout) -> Lowered:
+    def refused(layout: Layout, _: Target) -> Lowered:
         raise NoKernel("of a reason")
 
     with pytest.raises(NoKernel):
@@ -284,7 +283,7 @@ OUTER: Final = (
 def test_places_need_64_bits_where_any_value_has_so_many_elements(n: int, is_wide: bool) -> None:
     seen: list[bool] = []
 
-    def refused(layout: Layout) -> Lowered:
+    def refused(layout: Layout, _: Target) -> Lowered:
         seen.append(layout.is_wide)
         raise NoKernel("it is only asked for")
 

@@ -10,13 +10,13 @@ import pytest
 
 from pyrelay import Float, bfloat16
 from pyrelay.ir.expr import Function
-from pyrelay.lower_triton.kernel import Form, Kernel, Layout
+from pyrelay.kernels.calling import Form, Layout
+from pyrelay.lower_triton.kernel import Kernel, Target
 from pyrelay.lower_triton.launching.versions import MOST_PROCESSORS
-from pyrelay.lower_triton.lower import lower
 from tests.kernels.machine_code import accesses, compiling, most_processors, ptx, resources
 from tests.kernels.row_functions import functions_of
 from tests.kernels.test_traffic import reductions_of_rows
-from tests.unit.kernels.kernels import kernel
+from tests.unit.kernels.kernels import kernel, lower
 
 WIDEST = 128
 """The most bits that one instruction moves."""
@@ -67,7 +67,7 @@ def alternatives(source: str | Function, processors: int = 1) -> Iterator[Kernel
     """Return all kernels of a function."""
     function = kernel(source) if isinstance(source, str) else source
     forms = (Form.CONTIGUOUS,) * len(function.params)
-    lowered = lower(function)(Layout(forms, processors=processors))
+    lowered = lower(function)(Layout(forms), Target(processors=processors))
     while True:
         yield from lowered.kernels
         if lowered.otherwise is None:

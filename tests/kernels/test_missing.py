@@ -16,9 +16,10 @@ import torch
 from pyrelay.config import options
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.diagnostics.source import NOWHERE
+from pyrelay.kernels.calling import Layout, NoKernel
 from pyrelay.lower_triton import backend
 from pyrelay.lower_triton.backend import ON_GPU
-from pyrelay.lower_triton.kernel import Layout, Lowered, NoKernel
+from pyrelay.lower_triton.kernel import Lowered, Target
 from pyrelay.lower_triton.launching import build, launch
 from pyrelay.lower_triton.launching.build import NoTriton
 from pyrelay.lower_triton.launching.launch import KernelCall
@@ -134,7 +135,7 @@ def test_triton_says_why_it_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_code_without_a_kernel_is_mentioned_once(caplog: pytest.LogCaptureFixture) -> None:
-    def refused(layout: Layout) -> Lowered:
+    def refused(layout: Layout, _: Target) -> Lowered:
         raise NoKernel("it takes a diagonal")
 
     with caplog.at_level(logging.WARNING, "pyrelay.kernels"):
@@ -165,7 +166,7 @@ def test_a_kernel_that_does_not_fit_the_device_is_mentioned_once(
     ]
 
 
-def ways(layout: Layout) -> Lowered:
+def ways(layout: Layout, target: Target) -> Lowered:
     """Return the kernel of `SCALE` in two configurations, so that one is chosen."""
     (kernel,) = scaled(layout).kernels
     (config,) = kernel.configs

@@ -11,11 +11,11 @@ from pyrelay.ir.expr import Call, Expr, GlobalVar
 from pyrelay.ir.module import Module
 from pyrelay.ir.op import Op, Sample
 from pyrelay.ir.types import DType, FnType, TensorType, TupleType, Type, bfloat16, float16, is_float
+from pyrelay.kernels.calling import NoKernel
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.reading import straight_line
 from pyrelay.lower_torch.apply import apply_op
-from pyrelay.lower_triton.kernel import NoKernel
 from pyrelay.operators.composite import descent
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.kernels.running import CPU, SEED, run

@@ -10,12 +10,11 @@ import sys
 import pytest
 import torch
 
-from pyrelay.lower_triton.kernel import Form, Stride
+from pyrelay.kernels.calling import Form, Stride
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, kernels, launch, run, text
-from tests.unit.kernels.kernels import kernel
+from tests.unit.kernels.kernels import kernel, lower
 
 CHAIN = """def @chain[N: Dim](%x: Tensor[(N, 8), float32], %b: Tensor[(8,), float32]) {
     let %h = tanh(%x + %b);
@@ -196,7 +195,9 @@ def test_wide_places_are_computed_in_64_bits() -> None:
     function = kernel(CHAIN)
     x, b = torch.randn(5, 8), torch.randn(8)
     wide = KernelCall(
-        function, lambda layout: lower(function)(type(layout)(layout.operands, True)), DEVICE
+        function,
+        lambda layout, target: lower(function)(type(layout)(layout.operands, True), target),
+        DEVICE,
     )
     torch.testing.assert_close(run(function, [x, b], wide), run(function, [x, b]))
 

@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from pyrelay.ir.expr import Expr, Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
+from pyrelay.kernels.calling import NoKernel
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.outlined import outlined_of
-from pyrelay.lower_triton.kernel import NoKernel
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from pyrelay.passes.simplify.simplify import simplify
 from pyrelay.runtime.compile import evaluator
 from tests.kernels.running import DEVICE, run
@@ -26,6 +25,7 @@ from tests.property.lowerings import check, differentiated
 from tests.property.test_gradients import FIRST, derived
 from tests.strategies import Program, programs
 from tests.tolerances import assert_kernel
+from tests.unit.kernels.kernels import lower
 
 
 def kernel_calls(

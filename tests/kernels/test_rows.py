@@ -8,14 +8,14 @@ import pytest
 import torch
 
 from pyrelay.ir.dims import ONE, Dim
-from pyrelay.lower_triton.kernel import Config, Form, Layout, Tiles
+from pyrelay.kernels.calling import Form, Layout
+from pyrelay.lower_triton.kernel import Config, Target, Tiles
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.rows import pieces as row_pieces
 from pyrelay.lower_triton.rows import rows
 from tests.golden import Golden
 from tests.kernels.running import DEVICE, check, kernels, run
-from tests.unit.kernels.kernels import kernel
+from tests.unit.kernels.kernels import kernel, lower
 
 SOFTMAX = """def @softmax[N: Dim, M: Dim](%x: Tensor[(N, M), float32]) {
     let %m = amax(%x, dim=(1,), keepdim=True);
@@ -79,11 +79,11 @@ def test_processors_share_the_rows_that_one_cannot_hold(length: int) -> None:
 
 
 def test_a_long_row_is_one_program_on_as_many_processors_as_hold_it() -> None:
-    shared = Layout((Form.CONTIGUOUS,), processors=8)
+    shared = Layout((Form.CONTIGUOUS,)), Target(processors=8)
     for length, processors in ((32_768, 1), (32_769, 2), (131_072, 4), (262_144, 8)):
-        (found,) = lower(kernel(SOFTMAX.replace("M)", f"{length})")))(shared).kernels
+        (found,) = lower(kernel(SOFTMAX.replace("M)", f"{length})")))(*shared).kernels
         assert {c.num_ctas for c in found.configs} == {processors}
-    (looped,) = lower(kernel(SOFTMAX.replace("(N, M)", "(999, 262145)")))(shared).kernels
+    (looped,) = lower(kernel(SOFTMAX.replace("(N, M)", "(999, 262145)")))(*shared).kernels
     assert "for start in" in looped.text
 
 
@@ -255,7 +255,7 @@ def test_wide_places_are_computed_in_64_bits() -> None:
     x = torch.randn(3, 40)
     wide = KernelCall(
         kernel(SOFTMAX),
-        lambda given: make(Layout(given.operands, is_wide=True)),
+        lambda given, target: make(Layout(given.operands, is_wide=True), target),
         DEVICE,
     )
     torch.testing.assert_close(run(kernel(SOFTMAX), [x], wide), torch.softmax(x, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from pyrelay.lower_triton.kernel import NoKernel
+from pyrelay.kernels.calling import NoKernel
 from tests.golden import Golden
 from tests.kernels.running import check, text
 

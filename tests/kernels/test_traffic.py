@@ -17,20 +17,20 @@ import torch
 from pyrelay import Float, bfloat16
 from pyrelay.ir.expr import Function, type_of
 from pyrelay.ir.types import DType, SizeType, TensorType, Type, is_float
+from pyrelay.kernels.calling import Form, Layout
 from pyrelay.kernels.cost import cost_of
 from pyrelay.kernels.groups import Kind, group_of
 from pyrelay.kernels.outlined import outlined_of
+from pyrelay.kernels.plans.rows import row_plan
 from pyrelay.lower_torch.constants import torch_dtype
-from pyrelay.lower_triton.kernel import Form, Layout
 from pyrelay.lower_triton.launching import launch
 from pyrelay.lower_triton.launching.launch import KernelCall
-from pyrelay.lower_triton.lower import lower
 from pyrelay.lower_triton.rows import rows
-from pyrelay.lower_triton.rows.plan import plan_of
 from tests.golden import Golden
 from tests.kernels.row_functions import NAMES, functions_of
 from tests.kernels.running import ACCESSES, CPU
 from tests.unit.kernels import steps
+from tests.unit.kernels.kernels import lower
 
 MEASURED: Final = (Kind.POINTWISE, Kind.ROWS, Kind.UPDATES)
 MORE: Final = 1.1
@@ -128,7 +128,7 @@ def reductions_of_rows(program: Any) -> Iterator[tuple[str, Function]]:
     """Return the kernel functions of a program that reduce rows, not columns."""
     for name, function in kernels_of(program).items():
         group = group_of(function)
-        if group.kind is Kind.ROWS and not plan_of(group, layout_of(function)).is_column:
+        if group.kind is Kind.ROWS and not row_plan(group, layout_of(function)).is_column:
             yield name, function
 
 
@@ -139,7 +139,7 @@ def layout_of(function: Function) -> Layout:
 
 def is_read_once(function: Function, length: int, processors: int) -> bool:
     """Return whether the plan is to read rows of a length once."""
-    plan = plan_of(group_of(function), layout_of(function))
+    plan = row_plan(group_of(function), layout_of(function))
     return plan.passes == 1 or length <= rows.longest_row(plan, processors)
 
 
@@ -167,7 +167,7 @@ def test_longer_rows_are_read_again_in_loops_and_in_pieces(
     found: list[str] = []
     for dtype, functions in FLOATS.items():
         for number, function in reductions_of_rows(functions[name]):
-            plan = plan_of(group_of(function), layout_of(function))
+            plan = row_plan(group_of(function), layout_of(function))
             again = rows.longest_row(plan, 1) if plan.passes > 1 else None
             if again is None:
                 continue

@@ -35,42 +35,116 @@ class Scalars(Protocol):
     def neg(self, a: Any, /) -> Any: ...
     def abs(self, a: Any, /) -> Any: ...
     def sign(self, a: Any, /) -> Any: ...
-    def exp(self, a: Any, /) -> Any: ...
-    def expm1(self, a: Any, /) -> Any: ...
-    def log(self, a: Any, /) -> Any: ...
-    def log1p(self, a: Any, /) -> Any: ...
-    def sqrt(self, a: Any, /) -> Any: ...
-    def rsqrt(self, a: Any, /) -> Any: ...
-    def sin(self, a: Any, /) -> Any: ...
-    def cos(self, a: Any, /) -> Any: ...
-    def tan(self, a: Any, /) -> Any: ...
-    def sinh(self, a: Any, /) -> Any: ...
-    def cosh(self, a: Any, /) -> Any: ...
-    def tanh(self, a: Any, /) -> Any: ...
-    def asin(self, a: Any, /) -> Any: ...
-    def acos(self, a: Any, /) -> Any: ...
-    def atan(self, a: Any, /) -> Any: ...
-    def erf(self, a: Any, /) -> Any: ...
-    def sigmoid(self, a: Any, /) -> Any: ...
-    def floor(self, a: Any, /) -> Any: ...
-    def ceil(self, a: Any, /) -> Any: ...
-    def round(self, a: Any, /) -> Any: ...
     def minimum(self, a: Any, b: Any, /) -> Any: ...
     def maximum(self, a: Any, b: Any, /) -> Any: ...
-    def eq(self, a: Any, b: Any, /) -> Any: ...
-    def ne(self, a: Any, b: Any, /) -> Any: ...
-    def lt(self, a: Any, b: Any, /) -> Any: ...
-    def le(self, a: Any, b: Any, /) -> Any: ...
-    def gt(self, a: Any, b: Any, /) -> Any: ...
-    def ge(self, a: Any, b: Any, /) -> Any: ...
-    def logical_and(self, a: Any, b: Any, /) -> Any: ...
-    def logical_or(self, a: Any, b: Any, /) -> Any: ...
     def logical_not(self, a: Any, /) -> Any: ...
-    def logical_xor(self, a: Any, b: Any, /) -> Any: ...
     def where(self, condition: Any, a: Any, b: Any, /) -> Any: ...
     def isnan(self, a: Any, /) -> Any: ...
     def isfinite(self, a: Any, /) -> Any: ...
     def cast(self, a: Any, dtype: Any, /) -> Any: ...
+
+    def function(self, name: str, a: Any, /) -> Any:
+        """Return a function of a real number, named like the methods below that call it."""
+        ...
+
+    def rounded(self, name: str, a: Any, /) -> Any:
+        """Return a whole number near a value: `name` is `floor`, `ceil` or `round`."""
+        ...
+
+    def compared(self, name: str, a: Any, b: Any, /) -> Any:
+        """Return whether a comparison holds: `name` is `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
+        ...
+
+    def logical(self, name: str, a: Any, b: Any, /) -> Any:
+        """Return two truth values combined: `name` is `and`, `or` or `xor`."""
+        ...
+
+    def exp(self, a: Any, /) -> Any:
+        return self.function("exp", a)
+
+    def expm1(self, a: Any, /) -> Any:
+        return self.function("expm1", a)
+
+    def log(self, a: Any, /) -> Any:
+        return self.function("log", a)
+
+    def log1p(self, a: Any, /) -> Any:
+        return self.function("log1p", a)
+
+    def sqrt(self, a: Any, /) -> Any:
+        return self.function("sqrt", a)
+
+    def rsqrt(self, a: Any, /) -> Any:
+        return self.function("rsqrt", a)
+
+    def sin(self, a: Any, /) -> Any:
+        return self.function("sin", a)
+
+    def cos(self, a: Any, /) -> Any:
+        return self.function("cos", a)
+
+    def tan(self, a: Any, /) -> Any:
+        return self.function("tan", a)
+
+    def sinh(self, a: Any, /) -> Any:
+        return self.function("sinh", a)
+
+    def cosh(self, a: Any, /) -> Any:
+        return self.function("cosh", a)
+
+    def tanh(self, a: Any, /) -> Any:
+        return self.function("tanh", a)
+
+    def asin(self, a: Any, /) -> Any:
+        return self.function("asin", a)
+
+    def acos(self, a: Any, /) -> Any:
+        return self.function("acos", a)
+
+    def atan(self, a: Any, /) -> Any:
+        return self.function("atan", a)
+
+    def erf(self, a: Any, /) -> Any:
+        return self.function("erf", a)
+
+    def sigmoid(self, a: Any, /) -> Any:
+        return self.function("sigmoid", a)
+
+    def floor(self, a: Any, /) -> Any:
+        return self.rounded("floor", a)
+
+    def ceil(self, a: Any, /) -> Any:
+        return self.rounded("ceil", a)
+
+    def round(self, a: Any, /) -> Any:
+        return self.rounded("round", a)
+
+    def eq(self, a: Any, b: Any, /) -> Any:
+        return self.compared("eq", a, b)
+
+    def ne(self, a: Any, b: Any, /) -> Any:
+        return self.compared("ne", a, b)
+
+    def lt(self, a: Any, b: Any, /) -> Any:
+        return self.compared("lt", a, b)
+
+    def le(self, a: Any, b: Any, /) -> Any:
+        return self.compared("le", a, b)
+
+    def gt(self, a: Any, b: Any, /) -> Any:
+        return self.compared("gt", a, b)
+
+    def ge(self, a: Any, b: Any, /) -> Any:
+        return self.compared("ge", a, b)
+
+    def logical_and(self, a: Any, b: Any, /) -> Any:
+        return self.logical("and", a, b)
+
+    def logical_or(self, a: Any, b: Any, /) -> Any:
+        return self.logical("or", a, b)
+
+    def logical_xor(self, a: Any, b: Any, /) -> Any:
+        return self.logical("xor", a, b)
 
     def sub_product(self, a: Any, b: Any, c: Any, /) -> Any:
         """Return `a - b * c`."""

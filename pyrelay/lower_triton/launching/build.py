@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, final
 
 from ...config import cache_folder, current
 from ...files import replace_file
-from ..kernel import Argument, Config, Kernel, Number, Read, Scratch, Size, Stride, Written
+from ...kernels.calling import Argument, Number, Read, Scratch, Size, Stride, Written
+from ..kernel import Config, Kernel
 from .versions import what_is_missing
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from ...autotuning.measurements import keep, key_on, recall
 from ...autotuning.methods import rounded
 from ...autotuning.timing import DeviceWatch, Stopwatch, fastest
 from ...config import current
-from ..kernel import Number, Read, Scratch, Written
+from ...kernels.calling import Number, Read, Scratch, Written
 from .build import triton_error
 from .launch import on
 from .prepare import Choose, Question, expected

@@ -19,10 +19,11 @@ from ...config import current
 from ...ir.dims import Dim, product
 from ...ir.expr import Function, type_of
 from ...ir.types import SizeType, TensorType, TupleType, Type
+from ...kernels.calling import Form, Layout, NoKernel, Sizes
 from ...kernels.reading import bindings_of
-from ..kernel import Form, Kernel, Layout, Lowered, NoKernel
+from ..kernel import Kernel, Lowered, Target
 from .build import interprets, triton_error, triton_module
-from .prepare import Choose, Prepared, Preparing, Sizes, Storage, expected, fitting
+from .prepare import Choose, Prepared, Preparing, Storage, expected, fitting
 from .sharing import extent, is_shared
 from .start import Launch, are_aligned
 from .versions import MOST_PROCESSORS, multiplies_doubles, processors_of
@@ -33,7 +34,7 @@ MOST_SHAPES: Final = 256
 _WIDE: Final = 2**31
 _LOGGER: Final = logging.getLogger("pyrelay.kernels")
 
-Lower: TypeAlias = Callable[[Layout], Lowered]
+Lower: TypeAlias = Callable[[Layout, Target], Lowered]
 
 
 @final
@@ -70,7 +71,7 @@ class KernelCall:
         self._counts: Final = _counts(function)
         self._gives: Final = function.body.ty
         self._written: Final = tuple(written)
-        self._lowered: Final[dict[Layout, Lowered]] = {}
+        self._lowered: Final[dict[tuple[Layout, Target], Lowered]] = {}
         self._prepared: Final[dict[tuple[Any, ...], Prepared]] = {}
         self.refused: str | None = None
         """Why there are no kernels, once that is known."""
@@ -118,15 +119,16 @@ class KernelCall:
         self._prepared[key] = found
         return found
 
-    def lowered(self, layout: Layout) -> Lowered:
+    def lowered(self, layout: Layout, target: Target) -> Lowered:
         """Return the kernels for a layout, as text."""
-        if layout not in self._lowered:
-            self._lowered[layout] = self._lower(layout)
-        return self._lowered[layout]
+        key = layout, target
+        if key not in self._lowered:
+            self._lowered[key] = self._lower(layout, target)
+        return self._lowered[key]
 
     def _prepare(self, operands: Sequence[Any]) -> Prepared:
         sizes = Sizes(zip(self._types, operands, strict=True))
-        lowered = fitting(self.lowered(self._layout(operands, sizes)), sizes)
+        lowered = fitting(self.lowered(self._layout(operands, sizes), _target(self._device)), sizes)
         preparing = Preparing(operands, sizes, self._device)
         trial = _Trial(operands, preparing.storage, self._device)
         launches: list[Launch] = []
@@ -163,27 +165,20 @@ class KernelCall:
     def _layout(self, operands: Sequence[Any], sizes: Sizes) -> Layout:
         tensors = [o for o in operands if isinstance(o, torch.Tensor)]
         most = max([0, *map(extent, tensors), *sizes.known(self._counts)])
-        processors, has_double_blocks = _abilities(self._device)
-        return Layout(
-            tuple(map(_form, operands)),
-            is_wide=most >= _WIDE,
-            is_tf32=current().tf32,
-            is_interpreted=interprets(),
-            units=tuple(map(unit_of, operands)),
-            processors=processors,
-            has_double_blocks=has_double_blocks,
-        )
+        units = tuple(map(unit_of, operands))
+        return Layout(tuple(map(_form, operands)), is_wide=most >= _WIDE, units=units)
 
 
-def _abilities(device: torch.device) -> tuple[int, bool]:
-    """Return how many processors of a device may share a program, and whether it multiplies blocks
-    of float64."""
+def _target(device: torch.device) -> Target:
+    """Return a device, and the options in effect, as the text of kernels depends on them."""
+    tf32 = current().tf32
     if interprets():
-        return MOST_PROCESSORS, True
+        return Target(tf32, is_interpreted=True, processors=MOST_PROCESSORS)
     triton = triton_module()
     with on(device):
-        target = current_driver().get_current_target()
-    return processors_of(triton, target), multiplies_doubles(triton, target)
+        found = current_driver().get_current_target()
+    doubles = multiplies_doubles(triton, found)
+    return Target(tf32, processors=processors_of(triton, found), has_double_blocks=doubles)
 
 
 @final

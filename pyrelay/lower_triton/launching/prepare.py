@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias, final
@@ -11,21 +10,8 @@ from typing import Any, Final, TypeAlias, final
 import torch
 
 from ...ir.dims import Dim
-from ...ir.types import SizeType, TensorType
-from ..kernel import (
-    Argument,
-    Config,
-    Kernel,
-    Lowered,
-    Number,
-    Parts,
-    Read,
-    Scratch,
-    Size,
-    Stride,
-    Tiles,
-    Written,
-)
+from ...kernels.calling import Argument, Number, Read, Scratch, Size, Sizes, Stride, Written
+from ..kernel import Config, Kernel, Lowered, Parts, Tiles
 from .start import Launch, Started
 
 
@@ -84,63 +70,6 @@ best."""
 def expected(question: Question, attempts: Sequence[Callable[[], object]]) -> int:
     """Choose what the cost model expects to be best."""
     return 0
-
-
-@final
-class Sizes:
-    """The integers that operands tell of the dims in their types."""
-
-    def __init__(self, operands: Iterable[tuple[Any, Any]]) -> None:
-        self._known: Final[dict[Dim, int]] = {}
-        for ty, value in operands:
-            match ty:
-                case SizeType(dim):
-                    self._tell(dim, int(value))
-                case TensorType(shape) if shape:
-                    for dim, size in zip(shape, value.shape, strict=True):
-                        self._tell(dim, size)
-                case _:
-                    pass
-
-    def _tell(self, dim: Dim, size: int) -> None:
-        self._known.setdefault(dim, size)
-        match [term for term in dim.terms if term[0]]:
-            case [((atom,), factor)]:  # as in 4*H + 1
-                offset = dim - Dim.atom(atom) * factor
-                self._known.setdefault(Dim.atom(atom), (size - self.value(offset)) // factor)
-            case _:
-                pass
-
-    def value(self, dim: Dim) -> int:
-        """Return the value of a dim: told by an operand, computed from its parts, or from factors
-        that are told. Raises KeyError if it is none of these."""
-        try:
-            return dim.value(self._known.get)
-        except KeyError:
-            found = self._value_of_product(dim)
-            if found is None:
-                raise
-            return found
-
-    def _value_of_product(self, dim: Dim) -> int | None:
-        """Return the value of a product of sums of which nothing tells the parts, as in
-        `(N + M) * D`."""
-        for factor, size in self._known.items():
-            quotient = None if factor.constant is not None else dim.exact_quotient(factor)
-            if quotient is None:
-                continue
-            with suppress(KeyError):
-                return size * self.value(quotient)
-        return None
-
-    def known(self, dims: Iterable[Dim]) -> list[int]:
-        """Return the values of dims, without those that no operand tells: then no kernel needs
-        them, and what has them is not computed."""
-        found: list[int] = []
-        for dim in dims:
-            with suppress(KeyError):
-                found.append(self.value(dim))
-        return found
 
 
 def fitting(lowered: Lowered, sizes: Sizes) -> Lowered:

@@ -16,12 +16,13 @@ import torch
 
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var, type_of
 from ...ir.types import TupleType
+from ...kernels.calling import Sizes
 from ...kernels.fusion.nodes import mentioned
 from ...kernels.memory import Plan
 from ...kernels.reading import straight_line
 from ...operators.host.sizes import size
 from .launch import MOST_SHAPES, KernelCall, key_of
-from .prepare import Prepared, Sizes, Storage
+from .prepare import Prepared, Storage
 from .sharing import is_shared
 from .tape import ALIGNMENT, CallStep, KernelStep, Slot, Step, Tape
 

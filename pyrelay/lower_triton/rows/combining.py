@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from ...ir.types import is_float
+from ...kernels.plans.reductions import Deviations, Exponentials, Reduction, identity
+from ...kernels.plans.terms import Term
 from ..block import Block
 from ..expressions import literal, type_text
-from ..terms import Term
 from ..text import Text, call, infix
-from .online import Deviations, Exponentials
-from .reductions import Reduction, identity
 
 
 @final

@@ -13,34 +13,35 @@ from collections.abc import Sequence
 from ...ir.bounds import maximum
 from ...ir.dims import ONE, Dim
 from ...ir.types import bool_
+from ...kernels.calling import Layout, Scratch
 from ...kernels.groups import Group
+from ...kernels.plans.reductions import Reduction, part_dtypes, part_identities
+from ...kernels.plans.rows import RowPlan
 from ..expressions import literal
-from ..kernel import Config, Kernel, Layout, Scratch, Tiles
+from ..kernel import Config, Kernel, Tiles
 from ..text import Text, behind, call, infix
 from .combining import Row
 from .configs import ALONG, ROWS, loop_configs, most_pieces, piece_unit, shortest_piece
-from .plan import Plan
-from .reductions import Reduction, part_dtypes, part_identities
 from .text import RowText
 
 
-def in_pieces(group: Group, plan: Plan, layout: Layout) -> tuple[Kernel, ...]:
+def in_pieces(group: Group, plan: RowPlan, layout: Layout) -> tuple[Kernel, ...]:
     """Return the kernels of a pass over few long rows, one for each stage and a last one."""
     kernels = [_stage(group, plan, layout, stage) for stage in range(len(plan.stages))]
     return (*kernels, _last(group, plan, layout))
 
 
-def _piece(plan: Plan) -> Dim:
+def _piece(plan: RowPlan) -> Dim:
     """Return how many elements of a row a piece has."""
     unit, least = piece_unit(plan.is_column), shortest_piece(plan.is_column)
     return maximum(Dim.of(least), unit * _ceiling(plan.reduced, _most(plan) * unit))
 
 
-def _most(plan: Plan) -> int:
+def _most(plan: RowPlan) -> int:
     return most_pieces(plan.kept, is_column=plan.is_column)
 
 
-def _count(plan: Plan) -> Dim:
+def _count(plan: RowPlan) -> Dim:
     """Return how many pieces a row has; one even if it is empty, for what is found of no
     element."""
     return maximum(ONE, _ceiling(plan.reduced, _piece(plan)))
@@ -50,10 +51,10 @@ def _ceiling(dim: Dim, by: Dim | int) -> Dim:
     return (dim + Dim.of(by) - 1) // by
 
 
-def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
+def _stage(group: Group, plan: RowPlan, layout: Layout, stage: int) -> Kernel:
     """Return the kernel that makes the reductions of a stage for each piece."""
     reductions, stored = plan.reductions(stage), plan.stored_in(stage)
-    roots = [*(r.operand for r in reductions), *(s.term for s in stored)]
+    roots = [*(r.operand for r in reductions), *(s.store.term for s in stored)]
     configs = _configs(plan, has_parts=stage > 0)
     text = RowText(group, plan, layout, configs, f"_{stage + 1}", roots)
     _begin(text, plan, stage)
@@ -66,11 +67,11 @@ def _stage(group: Group, plan: Plan, layout: Layout, stage: int) -> Kernel:
     return text.finish((Tiles(_count(plan), None),))
 
 
-def _last(group: Group, plan: Plan, layout: Layout) -> Kernel:
+def _last(group: Group, plan: RowPlan, layout: Layout) -> Kernel:
     """Return the kernel that stores what needs all reductions."""
     stage = len(plan.stages)
     stored, rows = plan.stored_in(stage), plan.stored_for_rows
-    roots = [s.term for s in (*stored, *rows)]
+    roots = [s.store.term for s in (*stored, *rows)]
     configs = _configs(plan, has_parts=True, has_loop=bool(stored))
     text = RowText(group, plan, layout, configs, f"_{stage + 1}", roots)
     if stored:
@@ -86,7 +87,7 @@ def _last(group: Group, plan: Plan, layout: Layout) -> Kernel:
     return text.finish()
 
 
-def _begin(text: RowText, plan: Plan, stage: int) -> None:
+def _begin(text: RowText, plan: RowPlan, stage: int) -> None:
     """Write which rows, and which piece of them, the program takes, and combine earlier stages."""
     text.begin()
     size = text.kernel.dims.size(_piece(plan), "piece_size")
@@ -96,7 +97,7 @@ def _begin(text: RowText, plan: Plan, stage: int) -> None:
     _merge(text, plan, stage)
 
 
-def _merge(text: RowText, plan: Plan, stage: int) -> None:
+def _merge(text: RowText, plan: RowPlan, stage: int) -> None:
     """Combine what pieces found of all stages before one."""
     before = plan.stages[:stage]
     if not any(before):
@@ -117,7 +118,7 @@ def _merge(text: RowText, plan: Plan, stage: int) -> None:
         row.finish(reductions, taken)
 
 
-def _loaded(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
+def _loaded(text: RowText, plan: RowPlan, reduction: Reduction) -> list[str]:
     """Load what pieces found; give the names."""
     at = _at(text, plan, "pieces")
     names: list[str] = []
@@ -133,7 +134,7 @@ def _loaded(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
     return names
 
 
-def _at(text: RowText, plan: Plan, piece: str) -> Text:
+def _at(text: RowText, plan: RowPlan, piece: str) -> Text:
     """Return where what was found of a piece is kept."""
     if text.is_alone:
         return Text(piece)
@@ -145,7 +146,7 @@ def _mask(text: RowText) -> Sequence[str]:
     return () if text.row_inside is None else (f"mask={text.row_inside}",)
 
 
-def _scratch(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
+def _scratch(text: RowText, plan: RowPlan, reduction: Reduction) -> list[str]:
     """Return the addresses of what pieces found."""
     numbers = _numbers(plan)[reduction]
     shape = (plan.kept, _count(plan))
@@ -156,7 +157,7 @@ def _scratch(text: RowText, plan: Plan, reduction: Reduction) -> list[str]:
     ]
 
 
-def _numbers(plan: Plan) -> dict[Reduction, tuple[int, ...]]:
+def _numbers(plan: RowPlan) -> dict[Reduction, tuple[int, ...]]:
     found: dict[Reduction, tuple[int, ...]] = {}
     number = 0
     for reduction in (r for stage in plan.stages for r in stage):
@@ -166,7 +167,7 @@ def _numbers(plan: Plan) -> dict[Reduction, tuple[int, ...]]:
     return found
 
 
-def _configs(plan: Plan, *, has_parts: bool, has_loop: bool = True) -> tuple[Config, ...]:
+def _configs(plan: RowPlan, *, has_parts: bool, has_loop: bool = True) -> tuple[Config, ...]:
     pieces = (("PIECES", _most(plan)),) if has_parts else ()
     found: dict[Config, None] = {}
     unit = piece_unit(plan.is_column)

@@ -5,7 +5,7 @@ device has clusters of processors that reach into each other's memory, of up to 
 is gone through once for each stage: reductions that need no other's result are made in the first
 loop, those that need only these in the second, and so on; what is stored for each place is stored
 in the first loop that can, or in a last one. Where there are few long rows, several programs take a
-piece of each (`row_pieces`), if by the model of `row_configs` that takes less time.
+piece of each (`pieces`), if by the model of `configs` that takes less time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from ...kernels.calling import Layout
 from ...kernels.groups import Group
-from ..kernel import Kernel, Layout, Lowered
+from ...kernels.plans.row_reuse import held, moved_in_loops
+from ...kernels.plans.rows import RowPlan, row_plan
+from ..kernel import Kernel, Lowered, Target
 from .configs import (
     few_rows,
     longest_block,
@@ -24,24 +27,21 @@ from .configs import (
     one_block_configs,
 )
 from .pieces import in_pieces
-from .plan import Plan, plan_of
-from .registers import held
 from .text import RowText
-from .traffic import moved_in_loops
 
 SMALLEST: Final = 16
 """Blocks of fewer elements of a row are not made for rows of unknown length."""
 
 
-def lower_rows(group: Group, layout: Layout) -> Lowered:
+def lower_rows(group: Group, layout: Layout, target: Target) -> Lowered:
     """Return the kernels of a group that is a pass with reductions. Raises NoKernel where one row
     needs what a reduction gives for another."""
-    plan = plan_of(group, layout)
-    share, whole = _share(plan), longest_row(plan, layout.processors)
+    plan = row_plan(group, layout)
+    share, whole = _share(plan), longest_row(plan, target.processors)
     size = plan.reduced.constant
     if size is not None and size <= whole:
         return Lowered((_one_block(group, plan, layout, size, share),))
-    chosen = _long(group, plan, layout)
+    chosen = _long(group, plan, layout, target)
     if size is not None:
         return chosen
     block = whole
@@ -52,7 +52,7 @@ def lower_rows(group: Group, layout: Layout) -> Lowered:
     return chosen
 
 
-def longest_row(plan: Plan, processors: int) -> int:
+def longest_row(plan: RowPlan, processors: int) -> int:
     """Return how long a row is at most that is one block, where so many processors may share it: no
     longer than it stays in registers, nor than it must to be read once."""
     if plan.passes > 1:
@@ -60,12 +60,12 @@ def longest_row(plan: Plan, processors: int) -> int:
     return min(_share(plan), longest_read_once(plan.is_column))
 
 
-def _share(plan: Plan) -> int:
+def _share(plan: RowPlan) -> int:
     """Return how much of a row one processor holds."""
     return longest_block(held(plan), is_column=plan.is_column)
 
 
-def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
+def _long(group: Group, plan: RowPlan, layout: Layout, target: Target) -> Lowered:
     """Return the kernels for rows that take several blocks: a loop, or pieces where there are few
     rows and they are long."""
     loop = Lowered((_looped(group, plan, layout),))
@@ -78,12 +78,12 @@ def _long(group: Group, plan: Plan, layout: Layout) -> Lowered:
     pieces = Lowered(in_pieces(group, plan, layout))
     if count is None:
         pieces = replace(pieces, limits=((plan.kept, few),), otherwise=loop)
-    if size is not None or most <= longest_row(plan, layout.processors):
+    if size is not None or most <= longest_row(plan, target.processors):
         return pieces
     return replace(loop, limits=((plan.reduced, most),), otherwise=pieces)
 
 
-def _one_block(group: Group, plan: Plan, layout: Layout, longest: int, share: int) -> Kernel:
+def _one_block(group: Group, plan: RowPlan, layout: Layout, longest: int, share: int) -> Kernel:
     """Return the kernel for rows of at most so many elements: each is one block, of which one
     processor holds `share`."""
     configs = one_block_configs(plan.kept, longest, is_column=plan.is_column, share=share)
@@ -100,7 +100,7 @@ def _one_block(group: Group, plan: Plan, layout: Layout, longest: int, share: in
     return text.finish()
 
 
-def _looped(group: Group, plan: Plan, layout: Layout) -> Kernel:
+def _looped(group: Group, plan: RowPlan, layout: Layout) -> Kernel:
     """Return the kernel for rows of any length: a loop over blocks for each stage."""
     configs = loop_configs(plan.kept, plan.reduced, is_column=plan.is_column)
     text = RowText(group, plan, layout, configs)

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Sequence
 from typing import Final, final
 
 from ...ir.dims import ONE, Dim
+from ...kernels.calling import Layout
 from ...kernels.groups import Group
+from ...kernels.plans.reductions import Reduction
+from ...kernels.plans.rows import KEPT, REDUCED, RowPlan, Stored
+from ...kernels.plans.terms import Term
 from ..block import Block
 from ..emit import KernelText
 from ..indexing import Axis
-from ..kernel import Config, Kernel, Layout, Tiles
-from ..terms import Term
+from ..kernel import Config, Kernel, Tiles
 from ..text import Text
 from .combining import Row
 from .configs import ALONG, ROWS, fills
-from .plan import KEPT, REDUCED, Plan, Stored
-from .reductions import Reduction
 
 
 @final
@@ -26,7 +27,7 @@ class RowText:
     def __init__(
         self,
         group: Group,
-        plan: Plan,
+        plan: RowPlan,
         layout: Layout,
         configs: tuple[Config, ...],
         suffix: str = "",
@@ -125,8 +126,7 @@ class RowText:
 
     def store(self, block: Block, stored: Stored, also: str | None = None) -> None:
         """Write how an output is stored; `also` must hold, too."""
-        pointer, at = self.plan.supplier.target(self.kernel, stored.output, stored.index)
-        block.store(pointer, at, stored.term, also)
+        block.store(stored.store, also)
 
     @property
     def row_tiles(self) -> Tiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from textwrap import dedent
 
 from pyrelay.infer import infer
@@ -9,7 +10,11 @@ from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
+from pyrelay.kernels.calling import Layout
+from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.pipeline import REGIONS
+from pyrelay.lower_triton import lower as triton
+from pyrelay.lower_triton.kernel import Lowered, Target
 from pyrelay.passes.base import Context
 from pyrelay.passes.manager import run_passes
 from pyrelay.passes.normalise.flavours import with_flavours
@@ -32,3 +37,14 @@ def kernel(text: str) -> Function:
     """Return the one function of a text."""
     (function,) = module(text).functions.values()
     return function
+
+
+def lower(function: Function) -> Callable[..., Lowered]:
+    """Return what makes the Triton kernels of a function for a layout of its operands, and for a
+    target, which may be left out."""
+    group = group_of(function)
+
+    def lowered(layout: Layout, target: Target | None = None) -> Lowered:
+        return triton.lower(group, layout, target or Target())
+
+    return lowered

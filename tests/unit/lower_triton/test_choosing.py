@@ -14,7 +14,8 @@ from pyrelay.autotuning.timing import Taken
 from pyrelay.config import options
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.types import float16, float32
-from pyrelay.lower_triton.kernel import Config, Kernel, Read, Size
+from pyrelay.kernels.calling import Read, Size
+from pyrelay.lower_triton.kernel import Config, Kernel
 from pyrelay.lower_triton.launching import choosing
 from pyrelay.lower_triton.launching.choosing import Measured, chooser
 from pyrelay.lower_triton.launching.prepare import Question, expected

@@ -1,28 +1,42 @@
-"""What a kernel's reader is given: parameters as loads, arithmetic as terms.
+"""The supplier of a kernel's reader: parameters as loads, arithmetic as terms.
 
-`kernels.reading.Reader` asks it for the elements of parameters and of what loops give; all
-that it makes are terms, so that what is written where is decided when all is known (`emit`).
+`kernels.reading.Reader` asks it for the elements of parameters and of the results of loops. All
+that it makes are terms, so that a backend decides what is written where when all is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, final
 
-from ..ir.dims import ONE, ZERO, Dim
-from ..ir.expr import Constant, Expr, Function, Var, type_of
-from ..ir.types import DType
-from ..kernels.groups import Output
-from ..kernels.places import Places, linear
-from ..kernels.reading import Reader, bindings_of, dtype_of, results_of, shape_of
-from .emit import KernelText
-from .indexing import STRIDE
-from .kernel import Form, Layout, Written
-from .scalars import TritonElements
+from ...ir.dims import ONE, ZERO, Dim
+from ...ir.expr import Constant, Expr, Function, Var, type_of
+from ...ir.types import DType
+from ..calling import Form, Layout, Written
+from ..groups import Output
+from ..places import Places, linear
+from ..reading import Reader, bindings_of, dtype_of, results_of, shape_of
+from .arithmetic import TermArithmetic
 from .terms import Access, Term, Terms, widened
+
+STRIDE: Final = "$"
+"""How the names of strides begin in a dim; the operand's position and the axis follow."""
 
 Leaf = Callable[[Var, tuple[Dim, ...]], Any]
 """Gives the element of what a loop gives, at a place."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """A term that is stored: in what, which is called `name` in the text, and how far behind its
+    first element."""
+
+    target: Written
+    name: str
+    at: Dim
+    term: Term
 
 
 @final
@@ -38,6 +52,7 @@ class TermSupplier:
         self._layout: Final = layout
         self._positions: Final = {p: i for i, p in enumerate(function.params)}
         self._leaves: Final = leaves
+        self._names: Final = [p.name for p in function.params]
         self._results: Final = len(results_of(function.body))
         self.reader: Final = Reader(bindings_of(function.body), self)
 
@@ -46,9 +61,9 @@ class TermSupplier:
         """The coordinates of the kernel."""
         return self._places
 
-    def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> TritonElements:
+    def elements(self, dtype: DType, index: tuple[Dim, ...], /) -> TermArithmetic:
         """Return the arithmetic of one call."""
-        return TritonElements(self.terms, dtype, self._new_coordinate)
+        return TermArithmetic(self.terms, dtype, self._new_coordinate)
 
     def holds(self, var: Var, /) -> bool:
         """Return whether a loop gives a variable that is bound inside."""
@@ -106,27 +121,25 @@ class TermSupplier:
         dtype = dtype_of(type_of(atom))
         return value if value.dtype is not None else self.elements(dtype, ()).cast(value, dtype)
 
-    def target(self, kernel: KernelText, output: Output, index: Sequence[Dim]) -> tuple[str, Dim]:
-        """Return the address of what an output is stored in, and how far behind it an element lies:
-        new storage holds the elements row by row."""
+    def store(self, output: Output, index: Sequence[Dim]) -> Store:
+        """Return how the element of an output at a place is stored: new storage holds the elements
+        row by row."""
         ty = type_of(output.value)
         shape, dtype = shape_of(ty), dtype_of(ty)
         if output.overwrites is None:
             assert output.result is not None
-            result = Written(output.result, dtype, shape)
-            return kernel.argument(result, f"{_name(output.value)}_out"), self._row_major(
-                index, shape
-            )
-        number = self._results + output.overwrites
-        written = Written(number, dtype, shape, overwrites=output.overwrites)
-        name = f"{kernel.operand_name(output.overwrites)}_out"
-        at = self._offset(output.overwrites, index, shape)
-        return kernel.argument(written, name), self.places.simplified(at)
+            target = Written(output.result, dtype, shape)
+            name = output.value.name if isinstance(output.value, Var) else "constant"
+            at = linear(index, shape)
+        else:
+            number = self._results + output.overwrites
+            target = Written(number, dtype, shape, overwrites=output.overwrites)
+            name = self._names[output.overwrites]
+            at = self._offset(output.overwrites, index, shape)
+        term = self.element(output.value, index)
+        return Store(target, f"{name}_out", self.places.simplified(at), term)
 
-    def _row_major(self, index: Sequence[Dim], shape: Sequence[Dim]) -> Dim:
-        return self.places.simplified(linear(index, shape))
-
-    def _new_coordinate(self, elements: TritonElements, value: Term, size: Dim) -> Dim:
+    def _new_coordinate(self, elements: TermArithmetic, value: Term, size: Dim) -> Dim:
         if size == ONE:
             return ZERO
         if value.op == "size" and self.places.is_below(value.detail, size):
@@ -137,7 +150,3 @@ class TermSupplier:
             self.places.coordinate(name, size)
             self.terms.bind(name, term, size)
         return Dim.of(name)
-
-
-def _name(value: Expr) -> str:
-    return value.name if isinstance(value, Var) else "constant"

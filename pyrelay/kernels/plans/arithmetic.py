@@ -1,8 +1,19 @@
-"""The arithmetic of bodies, as terms of a kernel and as Triton's text of each.
+"""The arithmetic of bodies, as terms of a kernel.
 
-Half types are computed with as float32. Floats divide with at most 2 ulp of error on a device,
-square roots are rounded correctly; the functions are those of `math`, with the bounds stated there.
-Integers divide as Python's; what torch does with NaN is done here.
+Half types are computed with as float32. Beside `Scalars`' own names, the operations of terms are
+
+    & | ^ << >>                             of integers bit by bit, and of bools
+    quotient, rest                          of unsigned integers
+    integer_floor_divide, integer_remainder of signed ones, as Python's
+    floor_divide, remainder, power          of floats, as torch's
+    integer_power                           of integers; of a negative power the whole part
+    minimum, maximum                        of floats; NaN wins
+    least, most                             of integers
+    square_root, reciprocal_root            rounded correctly, and as the device rounds
+    round_even                              to the nearest whole number, halves to even
+    neg, abs, sign, where, eq, ne, lt ...   of what `Scalars` says
+
+A backend writes each of them; `terms` has the others, which read and convert.
 """
 
 from __future__ import annotations
@@ -11,10 +22,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final, final
 
-from ..ir.declaration.elements import Elements
-from ..ir.dims import Dim
-from ..ir.rounding import nearest
-from ..ir.types import (
+from ...ir.declaration.elements import Elements
+from ...ir.dims import Dim
+from ...ir.rounding import nearest
+from ...ir.types import (
     DType,
     DTypeKind,
     bool_,
@@ -27,41 +38,8 @@ from ..ir.types import (
 )
 from .terms import Term, Terms, is_half, widened
 
-INFIX: Final = {
-    **{op: op for op in ("&", "|", "^", "<<", ">>")},
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "div": "/",
-    "quotient": "//",
-    "rest": "%",
-    "eq": "==",
-    "ne": "!=",
-    "lt": "<",
-    "le": "<=",
-    "gt": ">",
-    "ge": ">=",
-}
-"""Operations that are written between their operands."""
-
-TRITON: Final = {
-    **{op: op for op in ("abs", "log", "sin", "cos", "erf", "floor", "ceil", "where")},
-    "least": "minimum",
-    "most": "maximum",
-}
-"""Operations that are functions of Triton itself; the others are those of `math`."""
-
-FUNCTIONS: Final = frozenset(
-    (
-        *("exp", "expm1", "log1p", "sigmoid", "tanh", "sinh", "cosh", "tan", "atan", "asin"),
-        *("acos", "square_root", "reciprocal_root", "round_even", "sign", "power"),
-        *("integer_power", "floor_divide", "remainder", "integer_floor_divide"),
-        *("integer_remainder", "minimum", "maximum", "times"),
-        *("first_largest", "first_smallest"),
-        *("add_exponential", "relative_to", "add_shifted", "moments", "squares_around"),
-    )
-)
-"""The functions of `math`."""
+_ROOTS: Final = {"sqrt": "square_root", "rsqrt": "reciprocal_root"}
+_LOGICAL: Final = {"and": "&", "or": "|", "xor": "^"}
 
 _CONSTANT_POWERS: Final = 8
 """Whole powers up to this are products."""
@@ -84,7 +62,7 @@ def highest(dtype: DType) -> float:
 
 
 @final
-class TritonElements(Elements):
+class TermArithmetic(Elements):
     """The arithmetic of one body; it gives terms. Numbers are of the dtype of the call where they
     meet no other value."""
 
@@ -92,7 +70,7 @@ class TritonElements(Elements):
         self,
         terms: Terms,
         dtype: DType,
-        new_coordinate: Callable[[TritonElements, Term, Dim], Dim],
+        new_coordinate: Callable[[TermArithmetic, Term, Dim], Dim],
     ) -> None:
         """`new_coordinate` makes a coordinate of an int64 term, for a dim of a size."""
         self._terms: Final = terms
@@ -132,15 +110,6 @@ class TritonElements(Elements):
     def _is_bool(self, *values: Term) -> bool:
         dtypes = [v.dtype for v in values if v.dtype is not None] or [self._dtype]
         return all(d == bool_ for d in dtypes)
-
-    def _real(self, op: str, a: Term) -> Term:
-        """Return a function of floats; of whole numbers it is the identity."""
-        return self._unary(op, a) if self._is_float(a) else a
-
-    def _ordered(self, op: str, a: Term, b: Term) -> Term:
-        if self._is_bool(a, b):  # a bool is one bit, whose sign says it is below 0
-            a, b = self.cast(a, int32), self.cast(b, int32)
-        return self._binary(op, a, b, bool_)
 
     # `Scalars`.
 
@@ -214,105 +183,33 @@ class TritonElements(Elements):
     def sign(self, a: Term, /) -> Term:
         return a if self._is_bool(a) else self._unary("sign", a)
 
-    def exp(self, a: Term, /) -> Term:
-        return self._unary("exp", a)
+    def function(self, name: str, a: Term, /) -> Term:
+        return self._unary(_ROOTS.get(name, name), a)
 
-    def expm1(self, a: Term, /) -> Term:
-        return self._unary("expm1", a)
+    def rounded(self, name: str, a: Term, /) -> Term:
+        if not self._is_float(a):
+            return a
+        return self._unary("round_even" if name == "round" else name, a)
 
-    def log(self, a: Term, /) -> Term:
-        return self._unary("log", a)
+    def compared(self, name: str, a: Term, b: Term, /) -> Term:
+        if name not in ("eq", "ne") and self._is_bool(a, b):
+            a, b = self.cast(a, int32), self.cast(b, int32)  # no sign decides the order of bools
+        return self._binary(name, a, b, bool_)
 
-    def log1p(self, a: Term, /) -> Term:
-        return self._unary("log1p", a)
-
-    def sqrt(self, a: Term, /) -> Term:
-        return self._unary("square_root", a)
-
-    def rsqrt(self, a: Term, /) -> Term:
-        return self._unary("reciprocal_root", a)
-
-    def sin(self, a: Term, /) -> Term:
-        return self._unary("sin", a)
-
-    def cos(self, a: Term, /) -> Term:
-        return self._unary("cos", a)
-
-    def tan(self, a: Term, /) -> Term:
-        return self._unary("tan", a)
-
-    def sinh(self, a: Term, /) -> Term:
-        return self._unary("sinh", a)
-
-    def cosh(self, a: Term, /) -> Term:
-        return self._unary("cosh", a)
-
-    def tanh(self, a: Term, /) -> Term:
-        return self._unary("tanh", a)
-
-    def asin(self, a: Term, /) -> Term:
-        return self._unary("asin", a)
-
-    def acos(self, a: Term, /) -> Term:
-        return self._unary("acos", a)
-
-    def atan(self, a: Term, /) -> Term:
-        return self._unary("atan", a)
-
-    def erf(self, a: Term, /) -> Term:
-        return self._unary("erf", a)
-
-    def sigmoid(self, a: Term, /) -> Term:
-        return self._unary("sigmoid", a)
-
-    def floor(self, a: Term, /) -> Term:
-        return self._real("floor", a)
-
-    def ceil(self, a: Term, /) -> Term:
-        return self._real("ceil", a)
-
-    def round(self, a: Term, /) -> Term:
-        return self._real("round_even", a)
+    def logical(self, name: str, a: Term, b: Term, /) -> Term:
+        return self._binary(_LOGICAL[name], self.cast(a, bool_), self.cast(b, bool_))
 
     def minimum(self, a: Term, b: Term, /) -> Term:
         if self._is_bool(a, b):
             return self._binary("&", a, b)
-        return self._called("minimum", a, b) if self._is_float(a, b) else self._least(a, b)
-
-    def _least(self, a: Term, b: Term) -> Term:
-        return self._binary("least", a, b)
+        is_float = self._is_float(a, b)
+        return self._called("minimum", a, b) if is_float else self._binary("least", a, b)
 
     def maximum(self, a: Term, b: Term, /) -> Term:
         if self._is_bool(a, b):
             return self._binary("|", a, b)
-        return self._called("maximum", a, b) if self._is_float(a, b) else self._binary("most", a, b)
-
-    def eq(self, a: Term, b: Term, /) -> Term:
-        return self._binary("eq", a, b, bool_)
-
-    def ne(self, a: Term, b: Term, /) -> Term:
-        return self._binary("ne", a, b, bool_)
-
-    def lt(self, a: Term, b: Term, /) -> Term:
-        return self._ordered("lt", a, b)
-
-    def le(self, a: Term, b: Term, /) -> Term:
-        return self._ordered("le", a, b)
-
-    def gt(self, a: Term, b: Term, /) -> Term:
-        return self._ordered("gt", a, b)
-
-    def ge(self, a: Term, b: Term, /) -> Term:
-        return self._ordered("ge", a, b)
-
-    def logical_and(self, a: Term, b: Term, /) -> Term:
-        return self._binary("&", self.cast(a, bool_), self.cast(b, bool_))
-
-    def logical_or(self, a: Term, b: Term, /) -> Term:
-        return self._binary("|", self.cast(a, bool_), self.cast(b, bool_))
-
-    def logical_xor(self, a: Term, b: Term, /) -> Term:
-        return self._binary("^", self.cast(a, bool_), self.cast(b, bool_))
+        is_float = self._is_float(a, b)
+        return self._called("maximum", a, b) if is_float else self._binary("most", a, b)
 
     def logical_not(self, a: Term, /) -> Term:
         return self._terms.make("eq", self._typed(a), self.const(0), dtype=bool_)

@@ -1,8 +1,8 @@
-"""What a kernel computes, before it is text: terms, each made once.
+"""The computation of a kernel before it is text: terms, each made once.
 
-A `Term` is one operation on the elements of a kernel. The suppliers of arithmetic (`scalars`) make
-them while bodies are read, so equal elements are one term, and the text (`emit`) computes it once.
-Terms point only at terms made before them.
+A `Term` is one operation on the elements of a kernel. `arithmetic` makes them while bodies are
+read, so equal elements are one term, and the text of a kernel computes it once. Terms point only at
+terms made before them.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, final
 
-from ..diagnostics.source import Span
-from ..ir.dims import Dim
-from ..ir.types import DType, DTypeKind, float32
+from ...diagnostics.source import Span
+from ...ir.dims import Dim
+from ...ir.types import DType, DTypeKind, float32
 
 
 @final
@@ -28,9 +28,9 @@ class Term:
         size      detail: a dim, as an integer
         load      detail: `Access`; operands: where to read, if not everywhere
         value     detail: the position of an operand that is passed by value
-        result    detail: what a loop gives, such as a reduction, by number, and a field of it
+        result    of a loop, such as a reduction; detail: its number, and a field of it
         cast      to `dtype`; detail: a half type whose rounding is wanted, or None
-        others    see `scalars`
+        others    see `arithmetic`
     """
 
     op: str

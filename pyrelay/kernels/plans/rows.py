@@ -1,8 +1,8 @@
-"""What a pass with reductions computes, as terms: the reductions by stages, and what is stored.
+"""The plan of a pass with reductions, as terms: the reductions by stages, and what is stored.
 
 The kept dims of the domain are numbered by one coordinate, the reduced ones by another. A *stage*
 is the reductions that need no result of a later one, and only of those before, or of one of the
-same stage that they are made online with (`online`).
+same stage that they are made online with (`reductions`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from typing import Final, final
 
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Var, type_of
-from ...kernels.groups import Domain, Group, Output, Reduced
-from ...kernels.places import linear
-from ...kernels.reading import shape_of
-from ..indexing import steps_of
-from ..kernel import Layout, NoKernel
-from ..supplier import TermSupplier
-from ..terms import Access, Term
-from .online import Deviations, online_of
-from .reductions import Reduction, combining_dtype, first_of, result_terms
+from ..calling import Layout, NoKernel
+from ..groups import Domain, Group, Output, Reduced
+from ..places import linear, steps_of
+from ..reading import first_of, shape_of
+from .reductions import Deviations, Reduction, combining_dtype, online_of, result_terms
+from .supplier import Store, TermSupplier
+from .terms import Access, Term
 
 KEPT: Final = "%row"
 REDUCED: Final = "%along"
@@ -31,19 +29,17 @@ REDUCED: Final = "%along"
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Stored:
-    """An output: its term, where it is stored in what, whether it has an element for each place of
-    the domain, and after how many stages it is known."""
+    """An output: whether it has an element for each place of the domain, and after how many stages
+    it is known."""
 
-    output: Output
-    index: tuple[Dim, ...]
-    term: Term
+    store: Store
     is_whole: bool
     stage: int
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class RowPlan:
     """What a pass computes, as terms: the reductions of each stage, and what is stored."""
 
     supplier: TermSupplier
@@ -78,21 +74,20 @@ class Plan:
         """Where in operands and results it reads and stores."""
         loads = [t.detail for t in self.supplier.terms.needed(self.roots)]
         read = [access.offset for access in loads if isinstance(access, Access)]
-        return read + [linear(s.index, shape_of(type_of(s.output.value))) for s in self.stored]
+        return read + [s.store.at for s in self.stored]
 
     @property
     def roots(self) -> list[Term]:
         """The terms that are asked for."""
         operands = [r.operand for stage in self.stages for r in stage]
-        return [*operands, *(s.term for s in self.stored)]
+        return [*operands, *(s.store.term for s in self.stored)]
 
 
-def plan_of(group: Group, layout: Layout) -> Plan:
-    """Return what a pass computes, as terms."""
-    domain = group.domain
-    assert domain is not None
-    reader = _RowReader(group, layout, domain)
-    return reader.plan()
+def row_plan(group: Group, layout: Layout) -> RowPlan:
+    """Return the plan of a pass with reductions. Raises NoKernel where a row needs the result of a
+    reduction of another row."""
+    assert group.domain is not None
+    return _RowReader(group, layout, group.domain).plan()
 
 
 @final
@@ -105,16 +100,19 @@ class _RowReader:
         leaves = {r.var: self._result for r in group.reductions}
         self._supplier: Final = TermSupplier(group.function, layout, leaves)
         places = self._supplier.places
-        self._reduced_shape: Final = tuple(domain.shape[i] for i in domain.reduced)
+        reduced = tuple(domain.shape[i] for i in domain.reduced)
         self._kept_size: Final = product(domain.kept)
-        self._reduced_size: Final = product(self._reduced_shape)
+        self._reduced_size: Final = product(reduced)
         self._row: Final = places.coordinate(KEPT, self._kept_size)
-        self._along: Final = places.coordinate(REDUCED, self._reduced_size)
-        self._index: Final = self._domain_index()
+        along = places.coordinate(REDUCED, self._reduced_size)
+        self._index: Final = domain.at(
+            places.relocated((self._row,), (self._kept_size,), domain.kept),
+            places.relocated((along,), (self._reduced_size,), reduced),
+        )
         self._made: Final[dict[Var, Reduction]] = {}
         self._stages: Final[dict[Term, int]] = {}
 
-    def plan(self) -> Plan:
+    def plan(self) -> RowPlan:
         """Return the pass."""
         for reduced in self._group.reductions:
             self._made[reduced.var] = self._reduction(reduced)
@@ -123,10 +121,10 @@ class _RowReader:
         stages = tuple(
             tuple(r for r in self._made.values() if self._stage_of(r) == s) for s in range(count)
         )
-        plan = Plan(self._supplier, self._kept_size, self._reduced_size, False, stages, stored)
+        plan = RowPlan(self._supplier, self._kept_size, self._reduced_size, False, stages, stored)
         return replace(plan, is_column=self._is_column(plan))
 
-    def _is_column(self, plan: Plan) -> bool:
+    def _is_column(self, plan: RowPlan) -> bool:
         """Return whether some operand or result lies along the kept dims, one element behind the
         other; what the dims of the domain say is asked where no access tells."""
         lie: set[str] = set()
@@ -138,14 +136,6 @@ class _RowReader:
             return KEPT in lie
         merged = self._domain.merged
         return bool(merged) and not merged[-1][1]
-
-    def _domain_index(self) -> tuple[Dim, ...]:
-        """Return the place in the domain for coordinates of a kept and a reduced row of places."""
-        places = self._supplier.places
-        kept = iter(places.relocated((self._row,), (self._kept_size,), self._domain.kept))
-        reduced = iter(places.relocated((self._along,), (self._reduced_size,), self._reduced_shape))
-        axes = range(len(self._domain.shape))
-        return tuple(next(reduced if i in self._domain.reduced else kept) for i in axes)
 
     def _place(self, shape: Sequence[Dim], *, is_whole: bool) -> tuple[Dim, ...]:
         places = self._supplier.places
@@ -189,9 +179,8 @@ class _RowReader:
     def _store(self, output: Output) -> Stored:
         shape = shape_of(type_of(output.value))
         is_whole = product(shape) != self._kept_size
-        index = self._place(shape, is_whole=is_whole)
-        term = self._supplier.element(output.value, index)
-        return Stored(output, index, term, is_whole, self._stage(term))
+        store = self._supplier.store(output, self._place(shape, is_whole=is_whole))
+        return Stored(store, is_whole, self._stage(store.term))
 
     def _stage_of(self, reduction: Reduction) -> int:
         return self._stages[reduction.results[0]] - 1

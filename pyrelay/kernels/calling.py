@@ -1,0 +1,178 @@
+"""How kernels are called: the layout of their operands, their arguments, and values of sizes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, TypeAlias, final
+
+from ..ir.dims import Dim
+from ..ir.types import DType, SizeType, TensorType
+
+
+class NoKernel(Exception):  # noqa: N818  the caller decides what it means
+    """A group that a backend makes no kernel of; says why."""
+
+
+class Form(Enum):
+    """The form of an operand, as far as the text of a kernel depends on it."""
+
+    CONTIGUOUS = "a tensor whose elements lie row by row"
+    STRIDED = "a tensor with any strides"
+    NUMBER = "a Python number"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the operands of a group lie in memory: the form of each, and whether places need 64 bits
+    (some tensor has 2**31 elements or more)."""
+
+    operands: tuple[Form, ...]
+    is_wide: bool = False
+    units: tuple[int | None, ...] = ()
+    """For each operand with any strides the dim along which its elements lie one behind the other,
+    if there is one; empty if nothing is known of any."""
+
+    def lies_along(self, operand: int, axis: int) -> bool:
+        """Return whether the elements of an operand with any strides are known to lie one behind
+        the other along a dim."""
+        return bool(self.units) and self.units[operand] == axis
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Read:
+    """The address of an operand of the group, by its position."""
+
+    operand: int
+    dtype: DType
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stride:
+    """The stride, in elements, of one dim of an operand."""
+
+    operand: int
+    axis: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The address of a result of the group, by its position, in new storage; or of the storage of
+    an operand that the group overwrites, numbered after the results. `starts_zero` asks for zeros
+    to add to."""
+
+    result: int
+    dtype: DType
+    shape: tuple[Dim, ...]
+    overwrites: int | None = None
+    starts_zero: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The address of storage that lives while the group runs, by number."""
+
+    number: int
+    dtype: DType
+    shape: tuple[Dim, ...]
+    starts_zero: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Size:
+    """An integer that the sizes of the operands determine."""
+
+    dim: Dim
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An operand that is a Python number, passed by value; its position."""
+
+    operand: int
+    dtype: DType
+
+
+Argument: TypeAlias = Read | Stride | Written | Scratch | Size | Number
+
+
+_LONGEST: Final = 24
+
+
+def size_name(dim: Dim) -> str:
+    """Return a readable name for an integer that is a dim: `N`, `N_4`."""
+    text = str(dim).replace("//", " by ").replace("-", " less ").replace("+", " plus ")
+    words = re.sub(r"\W+", "_", text).strip("_").split("_")
+    if len(dim.terms) == 1 and words[0].isdigit():
+        words = [*words[1:], words[0]]
+    name = "_".join(words)
+    if len(name) > _LONGEST:
+        return "size"
+    return name if name[:1].isalpha() else f"size_{name}"
+
+
+@final
+class Sizes:
+    """The values of the dims in the types of operands, by their shapes."""
+
+    def __init__(self, operands: Iterable[tuple[Any, Any]]) -> None:
+        """`operands` are pairs of type and value."""
+        self._known: Final[dict[Dim, int]] = {}
+        for ty, value in operands:
+            match ty:
+                case SizeType(dim):
+                    self._learn(dim, int(value))
+                case TensorType(shape) if shape:
+                    for dim, size in zip(shape, value.shape, strict=True):
+                        self._learn(dim, size)
+                case _:
+                    pass
+
+    def _learn(self, dim: Dim, size: int) -> None:
+        self._known.setdefault(dim, size)
+        match [term for term in dim.terms if term[0]]:
+            case [((atom,), factor)]:  # as in 4*H + 1
+                offset = dim - Dim.atom(atom) * factor
+                self._known.setdefault(Dim.atom(atom), (size - self.value(offset)) // factor)
+            case _:
+                pass
+
+    def value(self, dim: Dim) -> int:
+        """Return the value of a dim: that of an operand's dim, or computed from its parts or from
+        known factors. Raises KeyError if it is none of these."""
+        try:
+            return dim.value(self._known.get)
+        except KeyError:
+            found = self._value_of_product(dim)
+            if found is None:
+                raise
+            return found
+
+    def _value_of_product(self, dim: Dim) -> int | None:
+        """Return the value of a product of sums whose parts are unknown, as in `(N + M) * D`."""
+        for factor, size in self._known.items():
+            quotient = None if factor.constant is not None else dim.exact_quotient(factor)
+            if quotient is None:
+                continue
+            with suppress(KeyError):
+                return size * self.value(quotient)
+        return None
+
+    def known(self, dims: Iterable[Dim]) -> list[int]:
+        """Return the values of dims, without those that no operand shows: then no kernel needs
+        them, and what has them is not computed."""
+        found: list[int] = []
+        for dim in dims:
+            with suppress(KeyError):
+                found.append(self.value(dim))
+        return found
