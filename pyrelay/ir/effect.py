@@ -1,4 +1,4 @@
-"""What a program may do besides giving its value: an effect for every expression.
+"""Effects: what evaluating an expression may do besides returning its value.
 
 The effect of a function is what calling it may do; it is found by a fixed point over the call
 graph. A function that is not known where it is called (a parameter, a field, a result) may be any
@@ -8,7 +8,7 @@ that escapes: whose mention is not itself a call. Not terminating is not an effe
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from .expr import (
     Call,
@@ -25,11 +25,10 @@ from .expr import (
     RefWrite,
     Var,
 )
+from .memo import remembered
+from .module import Module
 from .op import Effect, Op
 from .traverse import children, pre_order
-
-if TYPE_CHECKING:
-    from .module import Module
 
 _ANY: Final = "any function that escapes"
 _ATOMS: Final = (Var, Constant, GlobalVar, Constructor)
@@ -164,6 +163,12 @@ class Effects:
                 if above.effect | summary.effect != above.effect:
                     above.effect |= summary.effect
                     pending.append(caller)
+
+
+@remembered
+def effects_of(module: Module) -> Effects:
+    """Return the effects of a module."""
+    return Effects(module)
 
 
 def _joined(left: Effect, right: Effect) -> Effect:

@@ -129,7 +129,7 @@ class Call:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Function:
     """A function. `result` is its annotated or inferred result type; `name` a hint for printing."""
 

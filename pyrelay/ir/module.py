@@ -55,7 +55,7 @@ class Attribute(Generic[T]):
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Module:
     """Global functions and data types by name, in order of definition. Never changed in place."""
 

@@ -7,7 +7,6 @@ function returns from its first arm and goes on with the second, so a chain of c
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, final
@@ -32,7 +31,7 @@ from ..ir.expr import (
     is_atom,
     type_of,
 )
-from ..ir.traverse import post_order, spine
+from ..ir.traverse import spine
 from ..ir.types import BOOL, Type, dim_names
 from ..operators.host.sizes import equal_sizes, solved_size
 from . import syntax
@@ -43,11 +42,6 @@ from .patterns import case_pattern, takes_none
 
 _MOST_IN_AN_ARM: Final = 3
 """How many values an arm of a conditional expression computes at most."""
-
-
-def uses_of(function: Function) -> Counter[Var]:
-    """Return how often each variable is mentioned."""
-    return Counter(node for node in post_order(function) if isinstance(node, Var))
 
 
 def printed_function(

@@ -53,7 +53,7 @@ class Surroundings:
     file: File
     names: Identifiers
     kept: AbstractSet[Var]
-    uses: Mapping[Var, int]
+    uses: Mapping[Expr, int]
     tellers: Mapping[str, tuple[Teller, ...]]
     known: dict[Var, ast.expr] = field(default_factory=dict[Var, ast.expr])
     """What a variable is mentioned as: its name, or what it is another name of."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Set as AbstractSet
 
+from ..analysis.bindings import uses
 from ..ir.expr import Var
 from ..ir.module import Module
 from ..ir.traverse import free_globals
-from .body import Surroundings, printed_function, uses_of
+from .body import Surroundings, printed_function
 from .file import File
 from .patterns import with_tuples
 from .sayable import sayable
@@ -33,7 +34,7 @@ def _function(file: File, module: Module, name: str, kept: AbstractSet[Var]) -> 
     told = tellers(function)
     # Static arguments mention by name what tells their sizes.
     kept = kept | {t.var for several in told.values() for t in several}
-    around = Surroundings(file, file.names.inside(), kept, uses_of(function), told)
+    around = Surroundings(file, file.names.inside(), kept, uses(function), told)
     title = file.functions[name]
     printed = printed_function(around, function, title, 0, [file.use("relay")])
     if printed.returns is None and function.result is not None and name in free_globals(function):

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from ..dims import DimVar
-from ..effect import Effects
+from ..effect import Effects, effects_of
 from ..expr import Call, Expr, Function
 from ..traverse import post_order
 from .agreement import Agreement
@@ -56,7 +56,7 @@ class Facts:
     @cached_property
     def effects(self) -> Effects:
         """The effects of the module's functions."""
-        return Effects(self.module)
+        return effects_of(self.module)
 
 
 @final

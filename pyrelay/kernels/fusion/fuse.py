@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
-from ...ir.effect import Effects
+from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
     Assumption,
     Binding,
@@ -58,7 +58,7 @@ def fuse(module: Module) -> Module:
     """Return a module in A-normal form, without transforms, with its tensor code in kernels; their
     names and the remarks of fusion are attached to it (`outlined_of`)."""
     kernels = Functions(KERNEL, module.functions)
-    effects = Effects(module)
+    effects = effects_of(module)
     remarks: list[Remark] = []
     functions = {
         name: function

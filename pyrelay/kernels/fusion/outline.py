@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
 from ...ir.dims import Dim
-from ...ir.effect import Effects
+from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
     Binding,
     Call,
@@ -59,7 +59,7 @@ def outline(module: Module) -> Module:
     outlined = outlined_of(module)
     kernels = frozenset(outlined.kernels)
     regions = Functions(REGION, module.functions)
-    effects = Effects(module)
+    effects = effects_of(module)
     functions = {
         name: function
         if name in kernels or takes_found_sizes_as_equal(module, function)

@@ -11,15 +11,15 @@ program gives do not change.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
+from ...analysis.bindings import definitions
+from ...analysis.call_graph import call_graph, callees, reachable
 from ...analysis.dim_availability import shown, sizes_in, uncovered
 from ...ir.block_builder import BlockBuilder
-from ...ir.components import components
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import (
     Binding,
@@ -30,7 +30,6 @@ from ...ir.expr import (
     Function,
     GlobalVar,
     If,
-    LetBlock,
     Match,
     Tuple,
     TupleGet,
@@ -40,7 +39,7 @@ from ...ir.expr import (
 from ...ir.module import AdtDef, ConstructorDef, Module
 from ...ir.names import Names
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import Steps, post_order, run, spine
+from ...ir.traverse import Steps, run, spine
 from ...ir.types import (
     AdtType,
     FnType,
@@ -65,17 +64,14 @@ MOST: Final = 200
 def accumulate_sums(module: Module, opaque: Opaque = nothing_opaque) -> Module:
     """Return the module, in A-normal form, with sums of recursive functions put off; itself if
     there are none. Where an operator that sums are made with is `opaque`, nothing changes."""
-    escaping = _escaping(module)
-    graph = {
-        name: [g for g in _mentions(f) if g in module.functions]
-        for name, f in module.functions.items()
-    }
+    graph = call_graph(module)
     # Callers first: a sum may go through loops inside a recursion, on the way.
-    for names in reversed(components(graph)):
-        if not any(callee in names for name in names for callee in graph[name]):
+    for names in reversed(graph.groups):
+        if not graph.is_cyclic(names):
             continue
-        group = {name: module.functions[name] for name in _reached(graph, names)}
-        if accumulators := accumulators_of(group, escaping, opaque):
+        reached = reachable(module.functions, names)
+        group = {n: module.functions[n] for n in (reached if len(reached) <= MOST else names)}
+        if accumulators := accumulators_of(group, graph.escaping, opaque):
             module = _Deferral(module, group, accumulators).module()
     return module
 
@@ -91,34 +87,6 @@ class Accumulate(Pass):
     def run(self, module: Module, context: Context) -> Module:
         """Return the module after the pass."""
         return accumulate_sums(module, context.opaque)
-
-
-def _reached(graph: Mapping[str, Sequence[str]], names: Sequence[str]) -> list[str]:
-    """Return functions and all that they call, the functions alone where that is very many."""
-    found = dict.fromkeys(names)
-    pending = list(names)
-    while pending:
-        for callee in graph[pending.pop()]:
-            if callee not in found:
-                found[callee] = None
-                pending.append(callee)
-    return list(found) if len(found) <= MOST else list(names)
-
-
-def _mentions(function: Function) -> dict[str, None]:
-    return {n.name: None for n in post_order(function.body) if isinstance(n, GlobalVar)}
-
-
-def _escaping(module: Module) -> set[str]:
-    """Return the functions that are used as values."""
-    mentions: Counter[str] = Counter()
-    for function in module.functions.values():
-        for node in post_order(function.body):
-            if isinstance(node, GlobalVar):
-                mentions[node.name] += 1
-            elif isinstance(node, Call) and isinstance(node.callee, GlobalVar):
-                mentions[node.callee.name] -= 1
-    return {name for name, count in mentions.items() if count}
 
 
 @final
@@ -153,7 +121,7 @@ class _Deferral:
             if any(self.accumulators_in(holder) for holder in (name, *function.params))
         }
         for name, function in self._module.functions.items():
-            if name not in self.group and any(g in self.group for g in _mentions(function)):
+            if name not in self.group and any(g in self.group for g in callees(function)):
                 functions[name] = _Entrance(module, function, self).walked(function)
         return module.with_functions(functions)
 
@@ -267,10 +235,7 @@ class _Entrance(Rewriter):
         self._deferral: Final = deferral
         self._names: Final = Names(sizes_in(function))
         self._told: Final = frozenset(dim for p in function.params for dim in shown(p.ty))
-        self._defined: Final[dict[Var, Expr]] = {}
-        for node in post_order(function):
-            if isinstance(node, LetBlock):
-                self._defined.update((b.var, b.value) for b in node.bindings)
+        self._defined: Final = definitions(function)
 
     def node(self, expr: Expr, code: BlockBuilder) -> Steps[Expr]:
         """Return what becomes of a call of the group; anything else is walked through."""
@@ -327,7 +292,7 @@ class _Entrance(Rewriter):
         told = self._told.union(shown(type_of(start)))
         shapes = [tuple(_or_nothing(d, told) for d in t.shape) for t in kind.types]
         total = kind.total(collected(terms, kind.types, shapes))
-        defined = self._defined.get(start) if isinstance(start, Var) else None
+        defined = self._defined.get(start)
         if isinstance(defined, Call) and defined.callee is full:
             is_zero = defined.attrs["fill_value"] == 0
         else:

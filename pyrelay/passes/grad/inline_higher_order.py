@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...ir.components import components
+from ...analysis.bindings import definitions, used_as_values
+from ...analysis.call_graph import CallGraph, callees
 from ...ir.expr import (
     Binding,
     Call,
@@ -29,7 +30,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.names import Names
-from ...ir.traverse import children, free_globals, post_order, rewrite
+from ...ir.traverse import free_globals, post_order, rewrite
 from ...ir.types import FnType, as_arguments
 from ..normalise.flavours import with_flavours
 from ..simplify.inline import inline_calls
@@ -46,21 +47,11 @@ if TYPE_CHECKING:
 def with_functions_captured(store: Store, function: Function) -> Function:
     """Return a function in A-normal form in which transforms are passed no functions, where that
     can be; itself if there are none."""
-    taken: dict[Var, Transform] = {}
-    mentions: dict[Var, int] = {}
-    for node in post_order(function):
-        if isinstance(node, LetBlock):
-            taken.update(
-                (b.var, b.value)
-                for b in node.bindings
-                if isinstance(b.value, Transform) and _captured(b.value)
-            )
-        elif isinstance(node, Call) and isinstance(node.callee, Var):
-            mentions[node.callee] = mentions.get(node.callee, 0) - 1
-        for child in children(node):
-            if isinstance(child, Var):
-                mentions[child] = mentions.get(child, 0) + 1
-    taken = {var: t for var, t in taken.items() if not mentions.get(var)}
+    taken = {
+        var: value
+        for var, value in definitions(function).items()
+        if isinstance(value, Transform) and _captured(value) and var not in used_as_values(function)
+    }
     if not taken:
         return function
 
@@ -78,7 +69,7 @@ def with_functions_captured(store: Store, function: Function) -> Function:
     return changed
 
 
-def _flat(bindings: Sequence[Binding], dropped: Container[Var]) -> Iterator[Binding]:
+def _flat(bindings: Sequence[Binding], dropped: Container[Expr]) -> Iterator[Binding]:
     for binding in bindings:
         value = binding.value
         if isinstance(value, LetBlock):
@@ -136,8 +127,8 @@ def returns_functions(function: Function) -> bool:
 def bring_to_callers(store: Store, names: Collection[str]) -> bool:
     """Inline functions into those that call them, local ones where they return functions; tell
     whether that changed any."""
-    graph = {name: free_globals(f) for name, f in store.functions.items()}
-    alone = {n for group in components(graph) if len(group) == 1 for n in group}
+    groups = CallGraph(store.functions).groups
+    alone = {name for group in groups if len(group) == 1 for name in group}
     ready: list[str] = []
     for name in names:
         around = _without_recursion(name, store.functions[name]) if name in alone else None
@@ -155,7 +146,7 @@ def bring_to_callers(store: Store, names: Collection[str]) -> bool:
 def _without_recursion(name: str, function: Function) -> Function | None:
     """Return a function that does not mention itself; None if that cannot be, as where functions
     call each other."""
-    if name not in free_globals(function):
+    if name not in callees(function):
         return function
     kept = _passed_on(name, function)
     if not any(isinstance(type_of(function.params[i]), FnType) for i in kept):

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, final
 
+from ...analysis.bindings import definitions
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim, DimVar
 from ...ir.expr import (
@@ -61,18 +62,17 @@ class Lifter:
     def __init__(self, store: Store, owner: str) -> None:
         self._store: Final = store
         self._owner: Final = owner
-        self._functions: Final[dict[Var, Function]] = {}
-        self._aliases: Final[dict[Var, Expr]] = {}
+        self._functions: Final[dict[Expr, Function]] = {}
+        self._aliases: Final[dict[Expr, Expr]] = {}
         self.known: Final[dict[Var, Known]] = {}
         """The transforms expanded so far, by the variable that is bound to them."""
         self.made: Final[dict[Transform, tuple[tuple[Binding, ...], Function]]] = {}
         """What is bound in place of each of them, and the bindings that must stand before it."""
-        for node in post_order(store.functions[owner]):
-            for binding in node.bindings if isinstance(node, LetBlock) else ():
-                if isinstance(binding.value, Function):
-                    self._functions[binding.var] = binding.value
-                elif isinstance(binding.value, Var | GlobalVar):
-                    self._aliases[binding.var] = binding.value
+        for var, value in definitions(store.functions[owner]).items():
+            if isinstance(value, Function):
+                self._functions[var] = value
+            elif isinstance(value, Var | GlobalVar):
+                self._aliases[var] = value
 
     def expanded(self, var: Var, transform: Transform, known: Known) -> None:
         """Take note of an expanded transform, and make a local function of it."""

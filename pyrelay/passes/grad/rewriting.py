@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...analysis.bindings import uses
 from ...ir.expr import Binding, Call, Expr, Function, LetBlock, Transform, Var, type_of
-from ...ir.traverse import children, post_order, rewrite
+from ...ir.traverse import post_order, rewrite
 
 if TYPE_CHECKING:
     from .lifting import Known, Lifter
@@ -28,7 +29,8 @@ def rewrite_calls(function: Function, lifter: Lifter) -> Function:
     if not made:
         return function
     direct = call_directly(function, lifter)
-    used = _used_variables(direct)
+    assert isinstance(direct, Function)
+    used = uses(direct)
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock):
@@ -59,7 +61,3 @@ def call_directly(expr: Expr, lifter: Lifter) -> Expr:
         return node
 
     return rewrite(expr, change)
-
-
-def _used_variables(expr: Expr) -> set[Var]:
-    return {c for node in post_order(expr) for c in children(node) if isinstance(c, Var)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, final
 
+from ...analysis.call_graph import CallGraph, reachable
 from ...ir.names import Names
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Store:
         self._data.fresh(adt.name)
         for constructor in adt.constructors:
             self._data.fresh(constructor.name)
+
+    def graph(self, name: str) -> CallGraph:
+        """Return the call graph of what a function reaches."""
+        reached = reachable(self.functions, (name,))
+        return CallGraph({n: self.functions[n] for n in reached})
 
     def function_name(self, hint: str) -> str:
         """Return a name for a new function."""

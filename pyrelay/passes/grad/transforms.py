@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.bindings import definitions
+from ...analysis.call_graph import CallGraph, callees, reachable
 from ...diagnostics.catalogue.gradient import (
     DifferentiatesItself,
     GrowingData,
@@ -23,17 +25,14 @@ from ...diagnostics.catalogue.gradient import (
     UnknownFunction,
 )
 from ...diagnostics.diagnostic import CheckError, Problem
-from ...ir.components import components
 from ...ir.expr import (
     Function,
-    LetBlock,
     Rule,
     Transform,
     Var,
     type_of,
 )
 from ...ir.module import Module
-from ...ir.traverse import free_globals, post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
@@ -61,7 +60,7 @@ def expand_transforms(
     even where another one keeps what the backward pass needs. Raises CheckError.
     """
     if entry is not None:
-        reached = _reachable(module.functions, entry)
+        reached = reachable(module.functions, (entry,))
         if len(reached) < len(module.functions):
             kept = {n: f for n, f in module.functions.items() if n in reached}
             module = replace(module, functions=kept)
@@ -157,7 +156,7 @@ class _Expansion:
         wanted = {name for name, f in functions.items() if returns_functions(f)}
         if any(site.rule is Rule.VJP for site in self._waiting):
             wanted |= {site.owner for site in self._waiting}
-        called = {n for f in functions.values() for n in free_globals(f)}
+        called = {n for f in functions.values() for n in callees(f)}
         open_ = [name for name in functions if name in wanted & called - self._brought]
         if not open_ and self._are_local_inlined:
             return False
@@ -171,8 +170,7 @@ class _Expansion:
 
     def _expand_all(self) -> None:
         self._waiting = []
-        graph = {name: free_globals(f) for name, f in self.store.functions.items()}
-        for group in components(graph):
+        for group in CallGraph(self.store.functions).groups:
             for name in group:
                 if has_transforms(self.store.functions[name]):
                     self._expand(name)
@@ -195,7 +193,7 @@ class _Expansion:
 
     def _target(self, owner: str, known: Known, transform: Transform) -> str | None:
         """Return the function that a transform stands for; None if there is none (yet)."""
-        reached = _reachable(self.store.functions, known.name)
+        reached = reachable(self.store.functions, (known.name,))
         if owner in reached:
             place = self.store.functions[owner].span
             self.problems.append(DifferentiatesItself(transform.span, owner, place))
@@ -243,7 +241,7 @@ class _Expansion:
         waiting = {site.owner for site in self._waiting}
         reasons: dict[str, tuple[str, Span | None]] = {}
         for name, function in list(self.store.functions.items()):
-            reached = _reachable(self.store.functions, name)
+            reached = reachable(self.store.functions, (name,))
             if not _is_closed(function) or not waiting & reached.keys():
                 continue
             self._mentioned_before[name] = reached
@@ -268,7 +266,7 @@ class _Expansion:
         versions of their own. One that has none, for one of the reasons, is a problem."""
         functions = self.store.functions
         dropped = {name for name, f in functions.items() if has_transforms(f)}
-        mentions = {name: free_globals(f) for name, f in functions.items()}
+        mentions = {name: callees(f) for name, f in functions.items()}
         while True:
             more = {n for n, used in mentions.items() if not dropped.isdisjoint(used)} - dropped
             if not more:
@@ -283,29 +281,10 @@ class _Expansion:
 
 def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
     """Return the transforms of a function with the variables bound to them, in order."""
-    nodes = list(post_order(function))
-    owners = {
-        binding.value: binding.var
-        for node in nodes
-        if isinstance(node, LetBlock)
-        for binding in node.bindings
-        if isinstance(binding.value, Transform)
-    }
-    for node in nodes:
-        if isinstance(node, Transform):
-            yield owners[node], node
-
-
-def _reachable(functions: Mapping[str, Function], name: str) -> dict[str, None]:
-    """Return a function and all that it mentions, directly or through others."""
-    found: dict[str, None] = {}
-    pending = [name]
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found[name] = None
-            pending += reversed(free_globals(functions[name]))
-    return found
+    for var, value in definitions(function).items():
+        if isinstance(value, Transform):
+            assert isinstance(var, Var)
+            yield var, value
 
 
 def _is_closed(function: Function) -> bool:

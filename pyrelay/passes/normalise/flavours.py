@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.components import components
-from ...ir.effect import Effects, flavour_of
+from ...ir.effect import effects_of, flavour_of
 from ...ir.expr import (
     Binding,
     Call,
@@ -26,28 +27,20 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.op import Effect, Op
-from ...ir.traverse import Steps, children, post_order, rebuild, run, spine
+from ...ir.rewriter import Rewriter
+from ...ir.traverse import Steps, children, post_order
 from ...ir.types import FnType, RefType, subtypes
 from ...ir.verify import Stage
 from ...operators.table import BY_NAME
 from ..base import Context, Pass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ...ir.module import Module
 
 
 def with_flavours(module: Module) -> Module:
-    """Return the module with let blocks regrouped by effect; itself if they are already so."""
-    effects = Effects(module)
-
-    def regrouped(function: Function) -> Function:
-        built = run(_Regroup(effects, _mentions(function)).walk(function))
-        assert isinstance(built, Function)
-        return built
-
-    return module.map_functions(regrouped)
+    """Return the module with let blocks regrouped by effect; itself if that changes nothing."""
+    return module.map_functions(lambda function: _Regroup(module, function).walked(function))
 
 
 @final
@@ -85,70 +78,36 @@ def _only_computes(node: Expr) -> bool:
 
 
 @final
-class _Regroup:
+class _Regroup(Rewriter):
     """One walk over a function."""
 
-    def __init__(self, effects: Effects, mentions: Mapping[Var, Sequence[Var]]) -> None:
-        self._effects: Final = effects
-        self._mentions: Final = mentions
+    def __init__(self, module: Module, function: Function) -> None:
+        super().__init__(module)
+        self._effects: Final = effects_of(module)
+        self._mentions: Final = _mentions(function)
 
-    def walk(self, expr: Expr) -> Steps[Expr]:
-        """Return the expression with the let blocks inside regrouped."""
-        if not isinstance(expr, LetBlock):
-            inside: list[Expr] = []
-            for child in children(expr):
-                walked = (yield self.walk(child)) if children(child) else child
-                inside.append(walked)
-            return rebuild(expr, inside)
-        blocks, body = spine(expr)
-        groups = yield self._groups(blocks)
-        result: Expr = yield self.walk(body)
-        if result is body and _is_same(blocks, groups):
-            return expr
-        for flavour, bindings in reversed(groups):
-            span = bindings[0].value.span
-            result = LetBlock(tuple(bindings), result, flavour, ty=expr.ty, span=span)
-        return result
+    def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
+        """Add a binding to the block of its flavour."""
+        value = yield self.node(binding.value, code)
+        code.flavour = flavour_of(self._effects.of(binding.value))
+        code.bind(binding.var, value)
 
-    def _groups(self, blocks: list[LetBlock]) -> Steps[list[tuple[Flavour, list[Binding]]]]:
-        groups: list[tuple[Flavour, list[Binding]]] = []
-        for block in blocks:
-            for flavour, members in self._parts(block):
-                if flavour is Flavour.REC or not groups or groups[-1][0] is not flavour:
-                    groups.append((flavour, []))
-                for member in members:
-                    value = yield self.walk(member.value)
-                    bound = member if value is member.value else Binding(member.var, value)
-                    groups[-1][1].append(bound)
-        return groups
-
-    def _parts(self, block: LetBlock) -> list[tuple[Flavour, list[Binding]]]:
-        """Return the bindings of a block with the flavour each has alone, or as a group."""
-        if block.flavour is not Flavour.REC:
-            return [(flavour_of(self._effects.of(b.value)), [b]) for b in block.bindings]
-        bound = {b.var: b for b in block.bindings}
-        graph = {var: self._mentions[var] for var in bound}
-        parts: list[tuple[Flavour, list[Binding]]] = []
+    def recursive(self, block: LetBlock, code: BlockBuilder) -> Steps[None]:
+        """Add the functions of a block in groups that call each other, callees first."""
+        values: dict[Var, Expr] = {}
+        for binding in block.bindings:
+            values[binding.var] = yield self.node(binding.value, code)
+        graph = {var: self._mentions[var] for var in values}
         for group in components(graph):
-            alone = len(group) == 1 and group[0] not in graph[group[0]]
-            flavour = Flavour.PURE if alone else Flavour.REC
-            parts.append((flavour, [bound[var] for var in group]))
-        return parts
-
-
-def _is_same(
-    blocks: Sequence[LetBlock], groups: Sequence[tuple[Flavour, Sequence[Binding]]]
-) -> bool:
-    return len(blocks) == len(groups) and all(
-        block.flavour is flavour
-        and len(block.bindings) == len(bindings)
-        and all(a is b for a, b in zip(block.bindings, bindings, strict=True))
-        for block, (flavour, bindings) in zip(blocks, groups, strict=True)
-    )
+            if len(group) > 1 or group[0] in graph[group[0]]:
+                code.bind_rec([Binding(var, values[var]) for var in group])
+            else:
+                code.flavour = Flavour.PURE
+                code.bind(group[0], values[group[0]])
 
 
 def _mentions(function: Function) -> dict[Var, list[Var]]:
-    """Give, for each function of a rec block, those of its block that it mentions, in order."""
+    """Return the functions of the same rec block that each function of one mentions, in order."""
     home: dict[Var, LetBlock] = {}
     inside: dict[LetBlock, Var] = {}
     found: dict[Var, dict[Var, None]] = {}

@@ -1,7 +1,7 @@
 """Updates of models in place, where nobody can tell.
 
 A program updates a model by writing new parameters into its cell (pyrelay/runtime/README.md). Where
-nothing reads the old ones afterwards (`held`), the tensors themselves are written: all the steps
+nothing aliases the old ones afterwards, the tensors themselves are written: all the steps
 `param - lr * grad` of one write become one `descend_in_place`. A gradient that is a product of
 matrices, which that of every linear layer is, is then not computed at all: its factors are
 multiplied into the parameter.
@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, final
 
+from ...analysis.aliasing import RefAliasing
+from ...analysis.bindings import definitions, uses
 from ...ir.expr import (
     Binding,
     Call,
@@ -31,14 +33,14 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.module import Module
-from ...ir.traverse import post_order, rewrite
-from ...ir.types import UNIT, TensorType, TupleType, Type
+from ...ir.traverse import rewrite
+from ...ir.types import UNIT, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place
 from ...operators.composite.optim import sgd_step
 from ...operators.matrices.products import matmul
 from ..base import Context, Opaque, Pass, nothing_opaque
-from .ref_aliasing import RefAliasing
+from .low_rank_gradients import factors_of
 
 _Path = tuple[int, ...]
 
@@ -94,14 +96,15 @@ class _Finder:
 
     def __init__(self, module: Module, opaque: Opaque) -> None:
         self._opaque: Final = opaque
-        self._defined: Final[dict[Var, Expr]] = {}
-        self._uses: Final[Counter[Var]] = Counter()
-        writes: list[RefWrite] = []
-        for function in module.functions.values():
-            for node in post_order(function):
-                self._note(node, writes)
         self.descents: Final[dict[RefWrite, _Descent]] = {}
-        made = {w: d for w in writes if (d := self._descent(w)) is not None}
+        writes: list[RefWrite] = []
+        made: dict[RefWrite, _Descent] = {}
+        for function in module.functions.values():
+            values = definitions(function)
+            own = [v for v in values.values() if isinstance(v, RefWrite)]
+            writes += own
+            found = _Descents(values, uses(function), opaque)
+            made.update((w, d) for w in own if (d := found.of(w)) is not None)
         types = frozenset(_content(w) for w in made)
         if not types:
             return
@@ -113,67 +116,6 @@ class _Finder:
         for write, descent in made.items():
             if _content(write) not in held.lost:
                 self.descents[write] = self._without_products(held, descent)
-
-    def _note(self, node: Expr, writes: list[RefWrite]) -> None:
-        match node:
-            case Var():
-                self._uses[node] += 1
-            case LetBlock(bindings):
-                self._defined.update((b.var, b.value) for b in bindings)
-            case RefWrite():
-                writes.append(node)
-            case _:
-                pass
-
-    def _descent(self, write: RefWrite) -> _Descent | None:
-        """Return a write as a descent; None if it writes anything else."""
-        steps: list[_Step] = []
-        rates: set[float] = set()
-        spare: set[Var] = set()
-        pending: list[tuple[Expr, _Path]] = [(write.value, ())]
-        while pending:
-            atom, path = pending.pop()
-            if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
-                continue  # a parameter that stays
-            if not isinstance(atom, Var) or self._uses[atom] != 1:
-                return None
-            spare.add(atom)
-            match self._defined.get(atom):
-                case Tuple(fields):
-                    pending += reversed([(f, (*path, i)) for i, f in enumerate(fields)])
-                case Call(callee, (Var() as param, Var() as grad, Constant(float() as lr))) if (
-                    callee is sgd_step and self._is_read(param, path, write.ref)
-                ):
-                    if param.ty != grad.ty:
-                        return None
-                    rates.add(lr)
-                    steps.append(_Step(param, grad, self._factors(grad)))
-                case _:
-                    return None
-        if len(rates) != 1:
-            return None
-        return _Descent(tuple(steps), rates.pop(), frozenset(spare))
-
-    def _is_read(self, param: Var, path: _Path, ref: Expr) -> bool:
-        """Return whether a variable is what a cell held at a path."""
-        atom: Expr = param
-        for index in reversed(path):
-            found = self._defined.get(atom) if isinstance(atom, Var) else None
-            if not isinstance(found, TupleGet) or found.index != index:
-                return False
-            atom = found.value
-        read = self._defined.get(atom) if isinstance(atom, Var) else None
-        return isinstance(read, RefRead) and read.ref is ref
-
-    def _factors(self, grad: Var) -> tuple[Var, Var] | None:
-        match self._defined.get(grad):
-            case Call(callee, (Var() as left, Var() as right)) if (
-                callee is matmul and not self._opaque(matmul)
-            ):
-                ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
-                return (left, right) if ranks == [2, 2] and self._uses[grad] == 1 else None
-            case _:
-                return None
 
     def _take_part(self, held: RefAliasing, write: RefWrite, descent: _Descent) -> None:
         """Note what a descent reads when the write is made, and lose what must not be among it."""
@@ -194,6 +136,59 @@ class _Finder:
             steps.append(step)
             spare.add(step.grad)
         return replace(descent, steps=tuple(steps), spare=frozenset(spare))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Descents:
+    """Finds the writes of one function that are steps of gradient descent."""
+
+    defined: Mapping[Expr, Expr]
+    uses: Counter[Expr]
+    opaque: Opaque
+
+    def of(self, write: RefWrite) -> _Descent | None:
+        """Return a write as a descent; None if it writes anything else."""
+        steps: list[_Step] = []
+        rates: set[float] = set()
+        spare: set[Var] = set()
+        pending: list[tuple[Expr, _Path]] = [(write.value, ())]
+        while pending:
+            atom, path = pending.pop()
+            if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
+                continue  # a parameter that stays
+            if not isinstance(atom, Var) or self.uses[atom] != 1:
+                return None
+            spare.add(atom)
+            match self.defined.get(atom):
+                case Tuple(fields):
+                    pending += reversed([(f, (*path, i)) for i, f in enumerate(fields)])
+                case Call(callee, (Var() as param, Var() as grad, Constant(float() as lr))) if (
+                    callee is sgd_step and self._is_read(param, path, write.ref)
+                ):
+                    if param.ty != grad.ty:
+                        return None
+                    rates.add(lr)
+                    factors = (
+                        None if self.opaque(matmul) else factors_of(grad, self.defined, self.uses)
+                    )
+                    steps.append(_Step(param, grad, factors))
+                case _:
+                    return None
+        if len(rates) != 1:
+            return None
+        return _Descent(tuple(steps), rates.pop(), frozenset(spare))
+
+    def _is_read(self, param: Var, path: _Path, ref: Expr) -> bool:
+        """Return whether a variable was read from a reference, at a path into its contents."""
+        atom: Expr = param
+        for index in reversed(path):
+            found = self.defined.get(atom)
+            if not isinstance(found, TupleGet) or found.index != index:
+                return False
+            atom = found.value
+        read = self.defined.get(atom)
+        return isinstance(read, RefRead) and read.ref is ref
 
 
 def _content(write: RefWrite) -> Type:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeAlias, final
 
+from ...analysis.bindings import definitions, uses
 from ...ir.declaration.storage import makes_storage
 from ...ir.expr import (
     Binding,
@@ -29,7 +30,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Op, View
-from ...ir.traverse import post_order
+from ...ir.traverse import spine
 from ...ir.types import FnType, TensorType, TupleType, Type, is_float
 from ...ir.verify import Stage
 from ...operators.matrices.products import matmul
@@ -63,7 +64,7 @@ def factor_gradients(module: Module, entry: str, path: tuple[int, ...]) -> Modul
     shared = Counter(results.root(leaf) for leaf in leaves)
     products: dict[Var, tuple[Var, Var]] = {}
     for leaf in results.leaves(atom):
-        factors = results.factors(leaf)
+        factors = factors_of(leaf, results.made, results.uses) if leaf else None
         roots = [results.root(f) for f in factors or ()]
         if leaf and factors and None not in roots and not any(shared[root] for root in roots):
             products[leaf] = factors
@@ -92,17 +93,14 @@ class _Results:
     """What a function gives, and how its straight line makes it."""
 
     def __init__(self, function: Function) -> None:
-        self._uses: Final = Counter(n for n in post_order(function.body) if isinstance(n, Var))
-        self._made: Final[dict[Var, Expr]] = {}
-        body = function.body
-        while isinstance(body, LetBlock):
-            self._made.update((b.var, b.value) for b in body.bindings)
-            body = body.body
-        self.last: Final = body if isinstance(body, Var) else None
+        self.uses: Final = uses(function)
+        self.made: Final = definitions(function)
+        last = spine(function.body)[1]
+        self.last: Final = last if isinstance(last, Var) else None
 
     def field(self, atom: Var | None, index: int) -> Var | None:
         """Return the variable that is a field of a tuple that the function makes."""
-        value = self._made.get(atom) if atom is not None else None
+        value = None if atom is None else self.made.get(atom)
         found = value.fields[index] if isinstance(value, Tuple) else None
         return found if isinstance(found, Var) else None
 
@@ -115,8 +113,8 @@ class _Results:
             if not isinstance(current, Var):
                 found.append(None)
                 continue
-            value = self._made.get(current)
-            if isinstance(value, Tuple) and self._uses[current] == 1:
+            value = self.made.get(current)
+            if isinstance(value, Tuple) and self.uses[current] == 1:
                 pending += reversed(value.fields)
             else:
                 found.append(current)
@@ -125,7 +123,7 @@ class _Results:
     def root(self, leaf: Var | None) -> Root | None:
         """Return what made the storage of a value that is surely a tensor; None if unknown."""
         while leaf is not None and _is_tensor(leaf.ty):
-            match self._made.get(leaf):
+            match self.made.get(leaf):
                 case Call(Op(lowering=View()), (Var() as source, *_)):
                     leaf = source
                 case TupleGet(Var() as source, index) if self._makes_storage(source):
@@ -135,22 +133,21 @@ class _Results:
         return None
 
     def _makes_storage(self, var: Var) -> bool:
-        match self._made.get(var):
+        match self.made.get(var):
             case Call(Op() as op):
                 return makes_storage(op)
             case _:
                 return False
 
-    def factors(self, leaf: Var | None) -> tuple[Var, Var] | None:
-        """Return the two matrices whose product a variable is, if it is needed for nothing else."""
-        if leaf is None or self._uses[leaf] != 1:
+
+def factors_of(leaf: Var, made: Mapping[Expr, Expr], uses: Counter[Expr]) -> tuple[Var, Var] | None:
+    """Return the two matrices whose product a variable is, if it is needed for nothing else."""
+    match made.get(leaf):
+        case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
+            ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
+            return (left, right) if ranks == [2, 2] and uses[leaf] == 1 else None
+        case _:
             return None
-        match self._made.get(leaf):
-            case Call(callee, (Var() as left, Var() as right)) if callee is matmul:
-                ranks = [t.rank if isinstance(t, TensorType) else 0 for t in (left.ty, right.ty)]
-                return (left, right) if ranks == [2, 2] else None
-            case _:
-                return None
 
 
 def _is_tensor(ty: Type | None) -> bool:

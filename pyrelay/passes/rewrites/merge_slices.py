@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.bindings import definitions, uses
 from ...ir.dims import ZERO, Dim
 from ...ir.expr import (
     Binding,
@@ -36,7 +37,7 @@ from ...ir.expr import (
 )
 from ...ir.module import Module
 from ...ir.op import Effect, Op, Pointwise
-from ...ir.traverse import post_order, rewrite
+from ...ir.traverse import rewrite
 from ...ir.types import UNIT, TensorType, TupleType, Type
 from ...ir.verify import Stage
 from ...operators.builder import bind_attrs
@@ -79,19 +80,16 @@ class MergeSlices(Pass):
 
 
 def _body(function: Function, opaque: Opaque) -> Expr:
-    uses: Counter[Var] = Counter()
-    slices = 0
-    for node in post_order(function.body):
-        if isinstance(node, Var):
-            uses[node] += 1
-        slices += isinstance(node, Call) and node.callee is index
+    values = definitions(function).values()
+    slices = sum(isinstance(value, Call) and value.callee is index for value in values)
     if slices < 2:
         return function.body
+    counts = uses(function).copy()
 
     def change(node: Expr) -> Expr:
         if not isinstance(node, LetBlock) or node.flavour is Flavour.REC:
             return node
-        bindings = _Block(node.bindings, uses, opaque).joined()
+        bindings = _Block(node.bindings, counts, opaque).joined()
         return node if bindings is node.bindings else replace(node, bindings=bindings)
 
     return rewrite(function.body, change)
@@ -126,7 +124,7 @@ class _Change:
 class _Block:
     """The bindings of one block, and which of the variables are pieces of others."""
 
-    def __init__(self, bindings: tuple[Binding, ...], uses: Counter[Var], opaque: Opaque) -> None:
+    def __init__(self, bindings: tuple[Binding, ...], uses: Counter[Expr], opaque: Opaque) -> None:
         self._bindings: tuple[Binding, ...] = bindings
         self._uses: Final = uses
         self._opaque: Final = opaque

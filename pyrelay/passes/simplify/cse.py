@@ -7,23 +7,18 @@ constants count by their bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, final
 
-from ...ir.effect import Effects
+from ...ir.block_builder import BlockBuilder
+from ...ir.effect import effects_of
 from ...ir.expr import (
     Binding,
     Call,
-    Clause,
     Constant,
     Constructor,
     Expr,
-    Flavour,
-    Function,
     GlobalVar,
-    If,
-    LetBlock,
-    Match,
     TensorData,
     Tuple,
     TupleGet,
@@ -31,7 +26,8 @@ from ...ir.expr import (
 )
 from ...ir.nested import map_nested
 from ...ir.op import Effect, Op
-from ...ir.traverse import Steps, children, rebuild, run, spine
+from ...ir.rewriter import Rewriter
+from ...ir.traverse import Steps
 from ...ir.verify import Stage
 from ..base import Context, Pass
 
@@ -45,14 +41,7 @@ _Key: TypeAlias = tuple[Any, ...]
 
 def share(module: Module) -> Module:
     """Return a module in A-normal form with equal pure values computed once; itself if all are."""
-    effects = Effects(module)
-
-    def shared(function: Function) -> Function:
-        built = run(_Share(effects).function(function))
-        assert isinstance(built, Function)
-        return built
-
-    return module.map_functions(shared)
+    return module.map_functions(lambda function: _Share(module).walked(function))
 
 
 @final
@@ -69,80 +58,35 @@ class ShareSubexpressions(Pass):
 
 
 @final
-class _Share:
+class _Share(Rewriter):
     """One walk over a global function, in order of evaluation."""
 
-    def __init__(self, effects: Effects) -> None:
-        self._effects: Final = effects
+    def __init__(self, module: Module) -> None:
+        super().__init__(module)
+        self._effects: Final = effects_of(module)
         self._known: Final[dict[_Key, Var]] = {}
-        self._same: Final[dict[Expr, Expr]] = {}
 
-    def function(self, function: Function) -> Steps[Expr]:
-        """Return a function with its body shared."""
-        return rebuild(function, ((yield self._body(function.body)),))
-
-    def _body(self, expr: Expr) -> Steps[Expr]:
+    def body(self, expr: Expr) -> Steps[Expr]:
         """Return a body of its own scope: what is computed in it is forgotten after it."""
-        added: list[_Key] = []
-        blocks, end = spine(expr)
-        kept: list[tuple[LetBlock, list[Binding]]] = []
-        for block in blocks:
-            bindings = yield self._bindings(block, added)
-            kept.append((block, bindings))
-        result = yield self._node(end)
-        for key in added:
-            del self._known[key]
-        for block, bindings in reversed(kept):
-            if bindings == list(block.bindings):
-                result = rebuild(block, (*(b.value for b in bindings), result))
-            elif bindings:
-                result = replace(block, bindings=tuple(bindings), body=result)
+        count = len(self._known)
+        result = yield super().body(expr)
+        while len(self._known) > count:
+            self._known.popitem()
         return result
 
-    def _bindings(self, block: LetBlock, added: list[_Key]) -> Steps[list[Binding]]:
-        kept: list[Binding] = []
-        for binding in block.bindings:
-            value = yield self._node(binding.value)
-            key = None if block.flavour is Flavour.REC else self._key(binding.value, value)
-            if key in self._known:
-                self._same[binding.var] = self._known[key]
-                continue
-            if key is not None:
-                self._known[key] = binding.var
-                added.append(key)
-            kept.append(binding if value is binding.value else Binding(binding.var, value))
-        return kept
-
-    def _node(self, expr: Expr) -> Steps[Expr]:
-        """Return a node with operands that are known under another name replaced."""
-        match expr:
-            case Function():
-                return (yield self.function(expr))
-            case If(condition, then, otherwise):
-                then = yield self._body(then)
-                otherwise = yield self._body(otherwise)
-                return rebuild(expr, (self._atom(condition), then, otherwise))
-            case Match(value, clauses):
-                inside: list[Expr] = [self._atom(value)]
-                for clause in clauses:
-                    inside += yield self._clause(clause)
-                return rebuild(expr, inside)
-            case Var():
-                return self._atom(expr)
-            case _:
-                return rebuild(expr, tuple(map(self._atom, children(expr))))
-
-    def _clause(self, clause: Clause) -> Steps[list[Expr]]:
-        guard: list[Expr] = []
-        if clause.guard is not None:
-            guard.append((yield self._body(clause.guard)))
-        return [*guard, (yield self._body(clause.body))]
-
-    def _atom(self, atom: Expr) -> Expr:
-        return self._same.get(atom, atom)
+    def binding(self, binding: Binding, code: BlockBuilder) -> Steps[None]:
+        """Add a binding, unless its value is known under another name."""
+        value = yield self.node(binding.value, code)
+        key = self._key(binding.value, value)
+        if key in self._known:
+            self.atoms[binding.var] = self._known[key]
+            return
+        if key is not None:
+            self._known[key] = binding.var
+        code.bind(binding.var, value)
 
     def _key(self, old: Expr, new: Expr) -> _Key | None:
-        """Return what tells a value from others, or None if it must be computed where it stands."""
+        """Return the identity of a value; None if it must be computed where it stands."""
         match new:
             case TupleGet(value, index):
                 return ("get", _operand(value), index)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.call_graph import callees
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...ir.dims import Dim
-from ...ir.effect import Effects
+from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
     Binding,
     Clause,
@@ -30,7 +31,7 @@ from ...ir.expr import (
     is_atom,
 )
 from ...ir.op import Effect
-from ...ir.traverse import Steps, children, free_globals, post_order, rebuild, run, spine
+from ...ir.traverse import Steps, children, post_order, rebuild, run, spine
 from ...ir.types import UNIT
 from ...ir.verify import Stage
 from ..base import Context, Pass
@@ -46,17 +47,16 @@ def remove_dead(module: Module, entry: str | None = None) -> Module:
 
     With `entry`, functions that it does not reach go too.
     """
-    effects = Effects(module)
+    effects = effects_of(module)
     functions: dict[str, Function] = {}
     pending = list(module.functions) if entry is None else [entry]
     while pending:
         name = pending.pop()
         if name in functions or name not in module.functions:
             continue
-        function = module.functions[name]
-        functions[name] = _Walk(effects, function).function()
+        functions[name] = _Walk(effects, module.functions[name]).function()
         if entry is not None:
-            pending += free_globals(functions[name])
+            pending += callees(functions[name])
     kept = {n: functions[n] for n in module.functions if n in functions}
     same = len(kept) == len(module.functions)
     if same and all(kept[n] is f for n, f in module.functions.items()):

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
+from ...analysis.call_graph import call_graph
 from ...analysis.dim_availability import shown, uncovered
 from ...analysis.free_names import names_in, summarise
 from ...analysis.matching import Matching
 from ...analysis.retype import Retyping, types_in
 from ...ir.block_builder import BlockBuilder
-from ...ir.components import components
 from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,
@@ -55,7 +55,7 @@ def inline(module: Module, entry: str) -> Module:
     """
     plan = _Plan(module)
     plan.choose(entry)
-    absorbed = {name for name in plan.inlined if plan.mentions[name] == 1}
+    absorbed = {name for name in plan.inlined if plan.graph.mentions.all[name] == 1}
     return _inlined(plan, [name for name in module.functions if name not in absorbed])
 
 
@@ -100,32 +100,14 @@ class _Plan:
         self.module: Final = module
         self.makers: Final = makers
         """Whether local functions that return functions are inlined, whatever their size."""
-        self.mentions: Final = dict.fromkeys(module.functions, 0)
+        self.graph: Final = call_graph(module)
         self.inlined: Final[dict[str, _Callee]] = {}
 
     def choose(self, entry: str) -> None:
         """Choose the functions that are small or mentioned once, and do not reach themselves."""
-        functions = self.module.functions
-        called = dict.fromkeys(functions, 0)
-        graph: dict[str, dict[str, None]] = {}
-        for caller, function in functions.items():
-            nodes = list(_nodes(function))
-            for node in nodes:
-                if isinstance(node, Call) and isinstance(node.callee, GlobalVar):
-                    called[node.callee.name] += 1
-            inside = (child for node in nodes for child in children(node))
-            mentioned = [child.name for child in inside if isinstance(child, GlobalVar)]
-            for name in mentioned:
-                self.mentions[name] += 1
-            graph[caller] = dict.fromkeys(mentioned)
-        recursive = {
-            n
-            for g in components({n: tuple(g) for n, g in graph.items()})
-            for n in g
-            if len(g) > 1 or n in graph[n]
-        }
-        for name, function in functions.items():
-            once = self.mentions[name] == called[name] == 1
+        mentions, recursive = self.graph.mentions, self.graph.recursive
+        for name, function in self.module.functions.items():
+            once = mentions.all[name] == mentions.calls[name] == 1
             if name not in recursive and name != entry and (once or _is_small(function)):
                 self.inlined[name] = _Callee(name, function, once)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final
 
+from ...analysis.call_graph import reachable
 from ...config import may_compile
 from ...diagnostics.catalogue.call import WouldCompile, WrongCall
 from ...diagnostics.catalogue.signatures import WrongArguments
@@ -317,13 +318,7 @@ class ModuleFunction:
 
 def reached(module: Module, entry: str) -> Module:
     """Return the module with the functions that an entry reaches, in the order of the module."""
-    found = {entry}
-    pending = [entry]
-    while pending:
-        for name in free_globals(module.functions[pending.pop()]):
-            if name in module.functions and name not in found:
-                found.add(name)
-                pending.append(name)
+    found = reachable(module.functions, (entry,))
     functions = {n: f for n, f in module.functions.items() if n in found}
     return Module(functions, module.adts, module.strict_dtypes)
 

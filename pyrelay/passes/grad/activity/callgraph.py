@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, final
 
-from ....ir.components import components
 from ....ir.expr import Call, Var
-from ....ir.traverse import free_globals, run
+from ....ir.traverse import run
 from ....ir.types import as_arguments
 from ..bodies import Body, Reader, Source, Step, callee_name
 
@@ -91,18 +90,10 @@ class CallGraph:
                 yield step, callee
 
     def _find_groups(self, root: str) -> None:
-        graph: dict[str, tuple[str, ...]] = {}
-        pending = [root]
-        while pending:
-            name = pending.pop()
-            if name in graph:
-                continue
-            graph[name] = free_globals(self._store.functions[name])
-            pending += reversed(graph[name])
-        for group in components(graph):
-            alone = len(group) == 1 and group[0] not in graph[group[0]]
+        graph = self._store.graph(root)
+        for group in graph.groups:
             for name in group:
-                self._groups.setdefault(name, () if alone else tuple(group))
+                self._groups.setdefault(name, tuple(group) if graph.is_cyclic(group) else ())
 
     def _find_threaded(self, group: tuple[str, ...]) -> None:
         if not self.group(group[0]):

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
-from ....ir.components import components
 from ....ir.dims import ZERO
 from ....ir.expr import Expr, GlobalVar, RefCreate, RefRead, RefWrite, type_of
 from ....ir.module import AdtDef, ConstructorDef
-from ....ir.traverse import free_globals, post_order
+from ....ir.traverse import post_order
 from ....ir.types import (
     INT,
     AdtType,
@@ -100,15 +99,9 @@ class CellUse:
         return self.touched(expr) in cells
 
     def _find(self, root: str) -> None:
-        graph: dict[str, tuple[str, ...]] = {}
-        pending = [root]
-        while pending:
-            name = pending.pop()
-            if name not in graph:
-                graph[name] = free_globals(self._store.functions[name])
-                pending += reversed(graph[name])
-        for group in components(graph):
-            inside = (self._own(n) | self._known(graph[n]) for n in group)
+        graph = self._store.graph(root)
+        for group in graph.groups:
+            inside = (self._own(n) | self._known(graph.callees[n]) for n in group)
             cells = NO_CELLS.union(*inside)
             self._of.update(dict.fromkeys(group, cells))
 

@@ -1,20 +1,20 @@
-"""Which old contents of cells can still be read once the cells are written.
+"""Aliasing: which old contents of references can be read once the references are written.
 
-A value read from a cell of parameters, and all that may share storage with it, is *held* by a
-variable. Cells are told apart by type only. The contents of the cells of a type stay to themselves
-if nothing holds them after a write to such a cell, or passes them on to where that is not seen.
+A variable *aliases* the contents of a reference to parameters if its value was read from there, or
+may share storage with what was. References are distinguished by type only. Contents of a type are
+unaliased unless a variable aliases them after a write to such a reference, or they escape.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Final, final
 
-from ...ir.declaration.storage import makes_storage
-from ...ir.effect import Effects
-from ...ir.expr import (
+from ..ir.declaration.storage import makes_storage
+from ..ir.effect import effects_of
+from ..ir.expr import (
     Call,
     Expr,
     Function,
@@ -30,11 +30,10 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.module import Module
-from ...ir.op import Effect, Op
-from ...ir.traverse import Steps, children, run, spine
-from ...ir.types import Type
-from ..base import Opaque
+from ..ir.module import Module
+from ..ir.op import Effect, Op
+from ..ir.traverse import Steps, children, run, spine
+from ..ir.types import Type
 
 _NOTHING: Final[frozenset[Type]] = frozenset()
 
@@ -51,7 +50,7 @@ class RefAliasing:
         self,
         module: Module,
         types: frozenset[Type],
-        opaque: Opaque,
+        opaque: Callable[[Op], bool],
         in_place: Container[Expr] = (),
     ) -> None:
         self.lost: Final[set[Type]] = set()
@@ -60,7 +59,7 @@ class RefAliasing:
         self._types: Final = types
         self._opaque: Final = opaque
         self._in_place: Final = in_place
-        self._effects: Final = Effects(module)
+        self._effects: Final = effects_of(module)
         self._held: Final[dict[Var, frozenset[Type]]] = {}
         self._bound: Final[dict[Var, int]] = {}
         self._last: Final[dict[Var, int]] = {}
