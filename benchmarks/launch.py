@@ -24,7 +24,6 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage
 from pyrelay.kernels.fusion.segments import in_segments
-from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.pipeline import REGIONS
 from pyrelay.lower_triton.backend import INTERPRETED
@@ -79,9 +78,10 @@ def stand_in() -> None:
     launch.interprets = tape.interprets = lambda: False
 
 
-def module_of(text: str) -> Module:
-    """Return the module of a text, as regions are cut from it."""
-    return with_flavours(to_anf(infer(parse_module(text))))
+def in_regions(text: str) -> Module:
+    """Return the module of a text in kernels and regions."""
+    module = with_flavours(to_anf(infer(parse_module(text))))
+    return run_passes(module, Stage.FLAVOURED, REGIONS.passes, Context(entry="main"))[0]
 
 
 def microseconds(call: Callable[[], Any]) -> float:
@@ -94,10 +94,9 @@ def kernel_with(operands: int) -> Callable[[], Any]:
     """Return the call of a kernel with so many operands and one result."""
     names = [f"%x{i}" for i in range(operands)]
     params = ", ".join(f"{n}: Tensor[(N, 8), float32]" for n in names)
-    (function,) = module_of(
-        f"def @main[N: Dim]({params}) {{ {' + '.join(names)} }}"
-    ).functions.values()
-    call = KernelCall(function, partial(lower, group_of(function)), CPU)
+    cut = in_regions(f"def @main[N: Dim]({params}) {{ {' + '.join(names)} }}")
+    (group,) = outlined_of(cut).groups.values()
+    call = KernelCall(group.function, partial(lower, group), CPU)
     given = [torch.zeros(16, 8) for _ in names]
     return lambda: call(*given)
 
@@ -110,7 +109,7 @@ def region_of(kernels: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
         "def @main[N: Dim](%x: Tensor[(N, 8), float32], %w: Tensor[(8, 8), float32]) {"
         f" let %v0 = %x; {steps} matmul(%v{kernels - 1}, %w) }}"
     )
-    cut = run_passes(module_of(text), Stage.FLAVOURED, REGIONS.passes, Context(entry="main"))[0]
+    cut = in_regions(text)
     launched = in_segments(cut)
     given = Kernels(INTERPRETED, cut, launched, CPU)
     compile_module(launched, "main", CPU, instead=given)

@@ -1,4 +1,4 @@
-"""The dims of a sum of products of two operands, by what has them.
+"""Sums of products, and the dims of those of two operands by what has them.
 
 Each dim is one of four: of both operands and the result (the batch), of one operand and the result
 (rows of the result, or its columns), or of both operands alone (what is summed). The operand whose
@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import Final, TypeAlias, final
 
 from ..ir.dims import Dim, product
-
-if TYPE_CHECKING:
-    from .groups import Product
+from ..ir.expr import Call, Expr, Var
 
 Structure: TypeAlias = tuple[tuple[str, Dim], ...]
 """For each dim of a result, which sort it is of, and its size."""
@@ -24,6 +22,26 @@ BATCH: Final = "batch"
 ROW: Final = "row"
 COLUMN: Final = "column"
 """The sorts of the dims of a result."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A sum of products: each operand and the result have a letter for each dim, and what is not
+    in the result is summed. `sizes` gives the size for a letter."""
+
+    var: Var
+    call: Call
+    operands: tuple[Expr, ...]
+    subscripts: tuple[str, ...]
+    result: str
+    sizes: Mapping[str, Dim]
+
+    @property
+    def summed(self) -> str:
+        """The letters that are summed over, in order of mention."""
+        seen = dict.fromkeys("".join(self.subscripts))
+        return "".join(letter for letter in seen if letter not in self.result)
 
 
 @final

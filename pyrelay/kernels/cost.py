@@ -97,9 +97,9 @@ def _read(group: Group, reader: Reader, record: Recording) -> Dim:
             return _read_products(group, reader, record)
         case Kind.SCATTER:
             assert group.scattered is not None
-            call, lowering = group.scattered.call, group.scattered.lowering
-            read_scatter(call, lowering, reader, record)
-            return product(shape_of(type_of(call.args[lowering.over])))
+            found = group.scattered
+            read_scatter(found, reader, record)
+            return product(shape_of(type_of(found.call.args[found.lowering.over])))
         case other:
             assert_never(other)
 

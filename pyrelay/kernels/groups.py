@@ -1,37 +1,27 @@
-"""Groups: what a kernel function computes, as data that text is made from.
+"""Groups: the loops of kernel functions, as data that fusion makes and backends read.
 
-A *kernel function* is a closed global function without branches over operators that are said
-element by element (`reading`), reductions, sums of products or one scatter, and `overwrite`.
-Its parameters are what it reads; what it gives is stored. `group_of` finds out what kind of loop
-it is; everything that differs between kinds is in the `Group`.
+A *kernel function* is a closed global function without branches over operators that have a meaning
+element by element (`reading`), reductions, sums of products or one scatter, and `overwrite`. Its
+parameters are what it reads, its results are stored. The `Group` has the kind of its loop, and
+everything that differs between kinds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, final
 
-from ..ir.declaration.lowering import (
-    Contraction,
-    Elementwise,
-    MadeOf,
-    Pointwise,
-    Reduction,
-    Scatter,
-    inside,
-)
+from ..ir.declaration.lowering import Contraction, MadeOf, Reduction, Scatter, inside
 from ..ir.dims import ONE, Dim, product
-from ..ir.expr import Call, Expr, Function, Var, is_unit, type_of
+from ..ir.expr import Call, Expr, Function, Var, type_of
 from ..ir.op import Op
-from ..ir.traverse import children
 from ..ir.types import DType, TupleType
-from ..operators.composite.descent import overwrite
 from ..operators.shared.reducing import reduced_axes
-from .contraction_axes import COLUMN, ROW, Structure, sorts_of
+from .contraction_axes import COLUMN, ROW, Product, Structure, sorts_of
 from .places import Places
-from .reading import bindings_of, dtype_of, results_of, shape_of, straight_line
+from .reading import dtype_of, shape_of
 
 Space: TypeAlias = tuple[DType, Structure]
 """What sums of products in one kernel have in common: their dtype, and the places they are over."""
@@ -133,26 +123,6 @@ class Reduced:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Product:
-    """A sum of products: each operand and the result have a letter for each dim, and what is not
-    in the result is summed. `sizes` gives the size for a letter."""
-
-    var: Var
-    call: Call
-    operands: tuple[Expr, ...]
-    subscripts: tuple[str, ...]
-    result: str
-    sizes: Mapping[str, Dim]
-
-    @property
-    def summed(self) -> str:
-        """The letters that are summed over, in order of mention."""
-        seen = dict.fromkeys("".join(self.subscripts))
-        return "".join(letter for letter in seen if letter not in self.result)
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class Scattered:
     """A scatter: `var` starts as operand `base` of the call, or as zeros, and `lowering.body` gives
     where to add what, for each place of operand `over`."""
@@ -160,6 +130,10 @@ class Scattered:
     var: Var
     call: Call
     lowering: Scatter
+
+
+Special: TypeAlias = Reduced | Product | Scattered
+"""A value of a kernel that is not given element by element."""
 
 
 @final
@@ -207,78 +181,19 @@ class Group:
         return frozenset(inner)
 
 
-class NoGroup(Exception):  # noqa: N818  the answer of a question that fusion asks
-    """A function is no kernel of any kind; says why."""
-
-
-def stores(function: Function) -> bool:
-    """Return whether a kernel function gives or overwrites anything."""
-    return bool(_outputs(function))
-
-
-def group_of(function: Function) -> Group:
-    """Return the group that a function without branches is. Raises NoGroup."""
-    outputs = _outputs(function)
-    if not outputs:
-        raise NoGroup("nothing is stored")
-    bindings, _ = straight_line(function.body)
-    special = [p for b in bindings if (p := _special(b.var, b.value)) is not None]
-    reductions = tuple(p for p in special if isinstance(p, Reduced))
-    others = [p for p in special if not isinstance(p, Reduced)]
-    products = tuple(p for p in special if isinstance(p, Product))
-    if len(others) > max(1, len(products)) or (others and reductions and not products):
-        raise NoGroup("there are two loops in it")
-    match others:
-        case [Product(), *_]:
-            return _contraction(function, outputs, products, reductions)
-        case [Scattered() as found]:
-            if [o.value for o in outputs] != [found.var]:
-                raise NoGroup("a scatter gives one value and nothing else")
-            return Group(Kind.SCATTER, function, outputs, scattered=found)
-        case _ if reductions:
-            return _rows(function, outputs, reductions)
-        case _:
-            counts = {product(shape_of(type_of(o.value))) for o in outputs}
-            kind = Kind.POINTWISE if len(counts) == 1 else Kind.UPDATES
-            return Group(kind, function, outputs)
-
-
-def _outputs(function: Function) -> tuple[Output, ...]:
-    """Return what a kernel function stores: overwritten parameters in order, then its results."""
-    found: list[Output] = []
-    for value in bindings_of(function.body).values():
-        match value:
-            case Call(callee, (target, stored)) if callee is overwrite:
-                if target not in function.params:
-                    raise NoGroup("only parameters are overwritten")
-                found.append(Output(stored, None, function.params.index(target)))
-            case _:
-                pass
-    results = results_of(function.body)
-    found += (Output(r, i, None) for i, r in enumerate(results) if not is_unit(r))
-    return tuple(found)
-
-
-def _special(var: Var, value: Expr) -> Reduced | Product | Scattered | None:
-    """Return what a binding is, if it is not said element by element. Raises NoGroup."""
-    if not isinstance(value, Call) or not isinstance(value.callee, Op):
-        return None
-    match inside(value.callee.lowering):
+def special_of(var: Var, call: Call) -> Special | None:
+    """Return the reduction, sum of products or scatter that a call of an operator is; None for any
+    other call."""
+    assert isinstance(call.callee, Op)
+    match inside(call.callee.lowering):
         case Reduction():
-            return reduced_of(var, value)
+            return reduced_of(var, call)
         case Contraction():
-            found = product_of(var, value)
-            if found is None:
-                raise NoGroup(f"`{value.callee.name}` is no sum of products here")
-            return found
+            return product_of(var, call)
         case Scatter() as lowering:
-            return Scattered(var, value, lowering)
-        case Pointwise() | Elementwise():
-            return None
-        case _ if value.callee is overwrite:
-            return None
+            return Scattered(var, call, lowering)
         case _:
-            raise NoGroup(f"`{value.callee.name}` is called, not fused")
+            return None
 
 
 def reduced_of(var: Var, call: Call) -> Reduced:
@@ -324,36 +239,6 @@ def space_of(found: Product) -> Space | None:
     return None if isinstance(sorts, str) else (dtype_of(type_of(found.var)), sorts.structure)
 
 
-def _contraction(
-    function: Function,
-    outputs: tuple[Output, ...],
-    products: tuple[Product, ...],
-    reductions: Sequence[Reduced],
-) -> Group:
-    """Return a pass with sums of products, and with reductions of these or beside them. Raises
-    NoGroup."""
-    first = products[0]
-    shape = shape_of(type_of(first.var))
-    space = space_of(first)
-    if len(products) > 1 and (space is None or any(space_of(p) != space for p in products)):
-        raise NoGroup("there are two loops in it")
-    if not reductions:
-        _need_one_count(outputs, shape)
-        return Group(Kind.CONTRACTION, function, outputs, products=products)
-    inner = _depends(function, {p.var for p in products} | {r.var for r in reductions})
-    for domain in () if space is None else domains_of(space, shape):
-        beside = tuple(
-            r
-            for r in reductions
-            if r.operand not in inner and any(lies_beside(r.domain, p, domain) for p in products)
-        )
-        across = tuple(r for r in reductions if r not in beside)
-        if all(r.domain.merged == domain.merged for r in across):
-            _need_covered(outputs, domain)
-            return Group(Kind.CONTRACTION, function, outputs, domain, across, products, beside)
-    raise NoGroup("its reductions go over different dims")
-
-
 def domains_of(space: Space, shape: Sequence[Dim]) -> tuple[Domain, Domain]:
     """Return the places of the result of a sum of products with its columns reduced, or its
     rows."""
@@ -371,31 +256,3 @@ def lies_beside(own: Domain, found: Product, domain: Domain) -> bool:
         return False
     kept, reduced = product(own.kept), product(tuple(own.shape[i] for i in own.reduced))
     return kept == product(domain.kept) and reduced == sorts.summed.count and kept != ONE
-
-
-def _depends(function: Function, on: Collection[Var]) -> set[Expr]:
-    """Return what is bound in a function and made of some of its variables, these included."""
-    found: set[Expr] = set(on)
-    for binding in straight_line(function.body)[0]:
-        if not found.isdisjoint(children(binding.value)) or binding.value in found:
-            found.add(binding.var)
-    return found
-
-
-def _rows(function: Function, outputs: tuple[Output, ...], reductions: Sequence[Reduced]) -> Group:
-    """Return a pass with reductions; the domain is that of the first. Raises NoGroup."""
-    domain = reductions[0].domain
-    if any(r.domain.merged != domain.merged for r in reductions):
-        raise NoGroup("its reductions go over different dims")
-    _need_covered(outputs, domain)
-    return Group(Kind.ROWS, function, outputs, domain=domain, reductions=tuple(reductions))
-
-
-def _need_covered(outputs: Sequence[Output], domain: Domain) -> None:
-    if not all(domain.covers(shape_of(type_of(o.value))) for o in outputs):
-        raise NoGroup("an output has neither the places of the domain nor the kept ones")
-
-
-def _need_one_count(outputs: Sequence[Output], shape: tuple[Dim, ...]) -> None:
-    if any(product(shape_of(type_of(o.value))) != product(shape) for o in outputs):
-        raise NoGroup("its outputs do not have the places of its loop")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from ..ir.declaration.elements import Elements, Place
-from ..ir.declaration.lowering import Scatter
 from ..ir.dims import Dim
-from ..ir.expr import Call, Constant, Var, type_of
+from ..ir.expr import Constant, Var, type_of
 from ..ir.types import DType
+from .groups import Scattered
 from .places import Places
 from .reading import Reader, dtype_of, shape_of
 
@@ -133,8 +133,9 @@ FOUND: Final = "?"
 """How the names of coordinates begin that only the run knows."""
 
 
-def read_scatter(call: Call, lowering: Scatter, reader: Reader, record: Recording) -> None:
+def read_scatter(found: Scattered, reader: Reader, record: Recording) -> None:
     """Read what a scatter adds at one place, where it does, and what it adds to."""
+    call, lowering = found.call, found.lowering
     over = shape_of(type_of(call.args[lowering.over]))
     place = Place(record.places.index("i", over), over)
     elements = record.elements(dtype_of(type_of(call)), place.index)

@@ -17,7 +17,6 @@ import torch
 from pyrelay.ir.expr import Function
 from pyrelay.ir.module import Module
 from pyrelay.kernels.calling import Form, Layout
-from pyrelay.kernels.groups import group_of
 from pyrelay.lower_triton.kernel import Kernel
 from pyrelay.lower_triton.launching.launch import KernelCall
 from pyrelay.runtime.compile.evaluator import evaluate
@@ -27,6 +26,7 @@ from tests.kernels.guards import Guards
 from tests.tolerances import assert_kernel
 from tests.unit.kernels.kernels import kernel as kernel_of
 from tests.unit.kernels.kernels import lower
+from tests.unit.kernels.recognised import group_of
 
 IS_INTERPRETED: Final = os.environ.get("TRITON_INTERPRET") == "1"
 CPU: Final = torch.device("cpu")

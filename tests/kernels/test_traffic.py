@@ -19,7 +19,7 @@ from pyrelay.ir.expr import Function, type_of
 from pyrelay.ir.types import DType, SizeType, TensorType, Type, is_float
 from pyrelay.kernels.calling import Form, Layout
 from pyrelay.kernels.cost import cost_of
-from pyrelay.kernels.groups import Kind, group_of
+from pyrelay.kernels.groups import Kind
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.plans.rows import row_plan
 from pyrelay.lower_torch.constants import torch_dtype
@@ -31,6 +31,7 @@ from tests.kernels.row_functions import NAMES, functions_of
 from tests.kernels.running import ACCESSES, CPU
 from tests.unit.kernels import steps
 from tests.unit.kernels.kernels import lower
+from tests.unit.kernels.recognised import group_of
 
 MEASURED: Final = (Kind.POINTWISE, Kind.ROWS, Kind.UPDATES)
 MORE: Final = 1.1

@@ -18,7 +18,6 @@ from pyrelay.ir.verify import Stage, VerifyError, verify
 from pyrelay.kernels.elementwise import is_said
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
-from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
 from pyrelay.operators.composite import descent
@@ -28,6 +27,7 @@ from tests.ops.checks import assert_equal, samples
 from tests.ops.fused import inputs
 from tests.ops.materials import shape_names
 from tests.ops.programs import call_program
+from tests.unit.kernels.recognised import checked
 from tests.unit.kernels.supplied import read_results
 
 EVERY = [op for op in (*ALL, *GENERATED) if inside(op.lowering) is not None]
@@ -73,8 +73,8 @@ def test_a_program_in_kernels_has_its_value(op: Op) -> None:
         verify(written, Stage.DERIVED)
         fused = fuse(written)
         verify(fused, Stage.REGIONS)
-        for name in outlined_of(fused).kernels:
-            assert group_of(fused.functions[name]).outputs
+        for group in outlined_of(fused).groups.values():
+            assert checked(group).outputs
         found = evaluate(fused, "main", args)
         expected = evaluate(module, "main", args)
         assert_equal(found, expected, rtol=1e-4, atol=1e-5, dtype=False)

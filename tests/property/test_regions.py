@@ -14,13 +14,14 @@ from pyrelay.kernels.cost import cost_of, size_of
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.fusion.outline import outline
-from pyrelay.kernels.groups import Group, group_of
+from pyrelay.kernels.groups import Group
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.passes.simplify.simplify import simplify
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.property.test_gradients import FIRST, derived
 from tests.strategies import Program, programs
 from tests.tolerances import assert_program
+from tests.unit.kernels.recognised import checked
 
 
 def check(program: Program, module: Module, entry: str = "main") -> None:
@@ -33,8 +34,8 @@ def check(program: Program, module: Module, entry: str = "main") -> None:
     fused = fuse(written)
     verify(fused, Stage.REGIONS)
     assert_program(evaluate(fused, entry, program.arguments()), expected)
-    for name in outlined_of(fused).kernels:
-        check_traffic(group_of(fused.functions[name]), program)
+    for group in outlined_of(fused).groups.values():
+        check_traffic(checked(group), program)
     outlined = outline(fused)
     verify(outlined, Stage.REGIONS)
     assert_program(evaluate(outlined, entry, program.arguments()), expected)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
-from ...ir.declaration.lowering import Scatter, inside
+from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Var, type_of
-from ...ir.op import Op
-from ..groups import Domain, reduced_of
+from ..contraction_axes import Product
+from ..groups import Domain, Reduced, Scattered
 from ..reading import Reader, first_of, shape_of
 from ..recording import Recording, read_scatter
 from .nodes import Item, Role
-
-if TYPE_CHECKING:
-    from ...ir.dims import Dim
-
 
 FUNCTION_COST: Final = 8
 """How many operations an exponential or the like counts for."""
@@ -38,11 +34,10 @@ class Look:
 
 def own_domain(item: Item) -> Domain:
     """Return the places that a value goes over if it is alone."""
-    match item.role, item.value:
-        case Role.REDUCTION, Call() as call:
-            found = reduced_of(item.var, call)
-            return Domain(shape_of(type_of(found.operand)), found.axes)
-        case Role.OVERWRITE, Call(args=(target, _)):
+    match item.special, item.value:
+        case Reduced() as found, _:
+            return found.domain
+        case _, Call(args=(target, _)) if item.role is Role.OVERWRITE:
             return Domain(shape_of(type_of(target)), ())
         case _:
             return Domain(shape_of(first_of(type_of(item.var))), ())
@@ -72,18 +67,16 @@ def _read_element(
     """Read what the element of a value is made of at a place of a domain; of a sum of products or a
     scatter, what an element of each operand is made of."""
     places = record.places
-    match item.role, item.value:
-        case Role.REDUCTION, Call(args=(operand, *_)):
+    match item.special, item.value:
+        case Reduced(operand=operand), _:
             reader.element(operand, domain.place(places, index, shape_of(type_of(operand))))
-        case Role.OVERWRITE, Call(args=(_, value)):
-            reader.element(value, domain.place(places, index, shape_of(type_of(value))))
-        case Role.PRODUCT, Call(args=args):
-            for number, operand in enumerate(args):
+        case Product(operands=operands), _:
+            for number, operand in enumerate(operands):
                 reader.element(operand, places.index(f"o{number}_", shape_of(type_of(operand))))
-        case Role.SCATTER, Call(Op() as op) as call:
-            lowering = inside(op.lowering)
-            assert isinstance(lowering, Scatter)
-            read_scatter(call, lowering, reader, record)
+        case Scattered() as found, _:
+            read_scatter(found, reader, record)
+        case _, Call(args=(_, value)) if item.role is Role.OVERWRITE:
+            reader.element(value, domain.place(places, index, shape_of(type_of(value))))
         case _:
             shape = shape_of(first_of(type_of(item.var)))
             reader.element(item.var, domain.place(places, index, shape))

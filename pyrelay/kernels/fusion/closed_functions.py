@@ -50,6 +50,8 @@ class Closed:
     """The variables that hold what it gives."""
     sizes: tuple[Binding, ...]
     """Sizes that it needs and that no argument shows; bound before the call."""
+    copies: Mapping[Expr, Expr]
+    """For each variable of its code, and each parameter's argument, the function's own one."""
 
 
 @final
@@ -135,7 +137,7 @@ def close(
     fields = tuple(copies[r] for r in results)
     taken = tuple(p for p in params if isinstance(p, Var))
     function = _function(taken, code, fields, assumptions, span)
-    return Closed(function, tuple(args), tuple(results), tuple(sizes))
+    return Closed(function, tuple(args), tuple(results), tuple(sizes), copies)
 
 
 def _function(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from ...ir.dims import ONE, Dim, product
 from ...ir.expr import Call, Expr, If, Match, RefCreate, RefWrite, type_of
 from ...ir.op import Op
-from ..contraction_axes import sorts_of
-from ..groups import Domain, Kind, Product, Space, domains_of, lies_beside, product_of, space_of
+from ..contraction_axes import Product, sorts_of
+from ..groups import Domain, Kind, Space, domains_of, lies_beside, space_of
 from ..reading import shape_of
 from .nodes import Item, Role
 
@@ -120,6 +120,7 @@ def take_sum(item: Item, cluster: Cluster) -> None:
         for leaf in cluster.reads:
             cluster.reads[leaf] &= product(shape_of(type_of(leaf))) == kept
         cluster.kind, cluster.domain = Kind.CONTRACTION, domain
+        cluster.beside.update(m.var for m in cluster.members if m.role is Role.REDUCTION)
 
 
 def reduced_domain(cluster: Cluster, own: Domain, *, of_sums: bool) -> Domain | str:
@@ -216,7 +217,5 @@ def space_of_item(item: Item) -> Space | None:
 
 
 def _product(item: Item) -> Product:
-    assert isinstance(item.value, Call)
-    found = product_of(item.var, item.value)
-    assert found is not None
-    return found
+    assert isinstance(item.special, Product)
+    return item.special

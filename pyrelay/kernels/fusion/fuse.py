@@ -8,7 +8,7 @@ evaluator calls a kernel function like any other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, final
 
 from ...ir.effect import Effects, effects_of
@@ -34,14 +34,14 @@ from ...ir.traverse import children, rebuild, spine
 from ...ir.verify import Stage
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
-from ..groups import group_of, stores
+from ..groups import Group
 from ..outlined import Outlined, with_outlined
 from ..remarks import Remark
 from .closed_functions import Closed, Functions, call_of
 from .found_sizes import takes_found_sizes_as_equal
 from .grouping import Grouping
 from .kernel_functions import Extraction
-from .nodes import Item, Role, has_bodies, mentioned, role_of
+from .nodes import Item, Role, has_bodies, item_of, mentioned
 from .partial_updates import computes, updates_a_part
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ KERNEL: Final = "kernel."
 def fuse(module: Module) -> Module:
     """Return a module in A-normal form, without transforms, with its tensor code in kernels; their
     names and the remarks of fusion are attached to it (`outlined_of`)."""
-    kernels = Functions(KERNEL, module.functions)
+    kernels = _Kernels(module)
     effects = effects_of(module)
     remarks: list[Remark] = []
     functions = {
@@ -66,9 +66,24 @@ def fuse(module: Module) -> Module:
         else _Fuse(module, function, kernels, effects, remarks).walked(function)
         for name, function in module.functions.items()
     }
-    made = with_flavours(module.with_functions({**functions, **kernels.functions}))
-    groups = {name: group_of(made.functions[name]) for name in kernels.functions}
+    made = with_flavours(module.with_functions({**functions, **kernels.functions.functions}))
+    groups = {n: replace(g, function=made.functions[n]) for n, g in kernels.groups.items()}
     return with_outlined(made, Outlined(groups, remarks=tuple(remarks)))
+
+
+@final
+class _Kernels:
+    """The kernel functions of a module, and their groups."""
+
+    def __init__(self, module: Module) -> None:
+        self.functions: Final = Functions(KERNEL, module.functions)
+        self.groups: Final[dict[str, Group]] = {}
+
+    def name(self, group: Group) -> str:
+        """Return the name of a group's function, which is new unless an equal one is there."""
+        name = self.functions.name(group.function)
+        self.groups.setdefault(name, group)
+        return name
 
 
 @final
@@ -93,7 +108,7 @@ class _Fuse(Rewriter):
         self,
         module: Module,
         function: Function,
-        kernels: Functions,
+        kernels: _Kernels,
         effects: Effects,
         remarks: list[Remark],
     ) -> None:
@@ -123,12 +138,12 @@ class _Fuse(Rewriter):
                     self.atoms[binding.var] = same
                     continue
                 value = _with_named_constants(value, items)
-                role = role_of(binding.var, value)
+                item = item_of(binding.var, value)
                 if updates_a_part(value, computed):
-                    role = Role.OPAQUE
+                    item = Item(binding.var, value, Role.OPAQUE)
                 elif computes(value):
                     computed.add(binding.var)
-                items.append(Item(binding.var, value, role))
+                items.append(item)
         self._flush(items, code)
         return (yield self.node(end, code))
 
@@ -191,7 +206,7 @@ class _Emission:
         grouping: Grouping,
         needed: Sequence[Var],
         assumptions: Sequence[Assumption],
-        kernels: Functions,
+        kernels: _Kernels,
         code: BlockBuilder,
     ) -> None:
         self._grouping: Final = grouping
@@ -215,18 +230,18 @@ class _Emission:
                     self._show_before(item)
                 self._bind(Binding(item.var, item.value))
                 continue
-            self._call(self._extraction.kernel(cluster))
+            self._call(*self._extraction.kernel(cluster))
         for var in self._needed:
             self._show(var)
 
-    def _call(self, kernel: Closed) -> None:
+    def _call(self, kernel: Closed, group: Group) -> None:
         """Bind the call of a kernel, unless only the sizes of what it computes are used."""
-        if not stores(kernel.function):
+        if not group.outputs:
             return
         for arg in kernel.args:
             if isinstance(arg, Var) and arg not in {b.var for b in kernel.sizes}:
                 self._show(arg)
-        for binding in call_of(self._kernels.name(kernel.function), kernel):
+        for binding in call_of(self._kernels.name(group), kernel):
             self._bind(binding)
 
     def _show_before(self, item: Item) -> None:

@@ -31,6 +31,8 @@ class Cluster:
     """The sums of products."""
     space: Space | None = None
     """What they are over."""
+    beside: set[Var] = field(default_factory=set[Var])
+    """The reductions that go along in the loop of a sum of products, of what it is made of."""
     whole_reads: set[Var] = field(default_factory=set[Var])
     """What is read for a value with an element for each place, not for each kept one."""
     has_whole: bool = False
@@ -75,6 +77,7 @@ class Cluster:
         for leaf, own in other.reads.items():
             self.reads[leaf] = self.reads.get(leaf, True) and own
         self.writes |= other.writes
+        self.beside |= other.beside
         self.whole_reads |= other.whole_reads
         self.has_whole |= other.has_whole
         self.is_staged |= other.is_staged

@@ -336,18 +336,11 @@ class Grouping:
         if item.role is Role.PRODUCT:
             take_sum(item, cluster)
         elif item.role is Role.REDUCTION:
-            cluster.is_staged |= any(self.home_of(leaf) is cluster for leaf in look.own)
-        cluster.is_needed |= self.uses[item.var].outside
-        if cluster.kind is Kind.POINTWISE and item.role is Role.REDUCTION:
-            cluster.kind, cluster.domain = Kind.ROWS, look.domain
-        elif item.role is Role.REDUCTION and cluster.kind is Kind.CONTRACTION:
-            made = any(self.home_of(leaf) is cluster for leaf in look.own)
-            reduced = reduced_domain(cluster, own_domain(item), of_sums=made)
-            assert isinstance(reduced, Domain)
-            cluster.domain = reduced
+            self._take_reduction(item, cluster, look)
         elif cluster.domain.is_whole(own_domain(item).shape) and item.role in _PLACED:
             cluster.has_whole = True
             cluster.whole_reads.update(look.own)
+        cluster.is_needed |= self.uses[item.var].outside
         self.home[item.var] = cluster
         count, key = product(look.domain.shape), _space(item, look.domain)
         loops = loops_of(item, look.domain)
@@ -360,6 +353,18 @@ class Grouping:
                 self._siblings[leaf, key] = cluster
         if item.role is Role.OVERWRITE:
             self._overwrites(_target(item), cluster)
+
+    def _take_reduction(self, item: Item, cluster: Cluster, look: Look) -> None:
+        """Note that a group gets a reduction, which may decide its kind and its places."""
+        made = any(self.home_of(leaf) is cluster for leaf in look.own)
+        cluster.is_staged |= made
+        if cluster.kind is Kind.POINTWISE:
+            cluster.kind, cluster.domain = Kind.ROWS, look.domain
+        elif cluster.kind is Kind.CONTRACTION:
+            reduced = reduced_domain(cluster, own_domain(item), of_sums=made)
+            assert isinstance(reduced, Domain)
+            cluster.domain = reduced
+            cluster.beside.update(() if made else (item.var,))
 
     def _overwrites(self, target: Var, cluster: Cluster) -> None:
         """Note that a parameter changes: whoever read it stays before, whoever reads it comes
@@ -401,9 +406,9 @@ class Grouping:
             cluster.order = self._orders
             if cluster.kind is not Kind.POINTWISE:
                 continue
-            calls = cluster.calls + (0 if gathered is None else gathered.calls)
-            if gathered is not None and calls <= MOST_CALLS:
-                cluster.kind = Kind.UPDATES
+            if gathered is not None and cluster.calls + gathered.calls <= MOST_CALLS:
+                is_one = _count(gathered) == _count(cluster) and gathered.kind is Kind.POINTWISE
+                cluster.kind = Kind.POINTWISE if is_one else Kind.UPDATES
                 cluster.absorb(gathered)
             gathered = cluster
 
@@ -415,6 +420,10 @@ class Grouping:
 
 _TRIED: Final = 4
 """How many groups of each sort are looked at for a value."""
+
+
+def _count(cluster: Cluster) -> Dim:
+    return product(cluster.domain.shape)
 
 
 _PLACED: Final = (Role.ELEMENT, Role.OVERWRITE)

@@ -1,4 +1,4 @@
-"""Groups as functions: the code of each is taken out of the body it stands in.
+"""Groups as functions and data: the code of each is taken out of the body it stands in.
 
 What floats (`grouping`) is computed in each kernel function that uses it.
 """
@@ -6,7 +6,8 @@ What floats (`grouping`) is computed in each kernel function that uses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, final
+from dataclasses import replace
+from typing import Final, assert_never, final
 
 from ...ir.dims import DimOp
 from ...ir.expr import (
@@ -18,14 +19,14 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.traverse import children
-from ..reading import Reader, shape_of
+from ..contraction_axes import Product
+from ..groups import Group, Kind, Output, Reduced, Scattered, Special
+from ..reading import Reader, bindings_of, shape_of
 from ..recording import Recording
 from .closed_functions import Closed, close
-from .nodes import Role
-
-if TYPE_CHECKING:
-    from .fusion_groups import Cluster
-    from .grouping import Grouping
+from .fusion_groups import Cluster
+from .grouping import Grouping
+from .nodes import Item, Role
 
 
 @final
@@ -62,8 +63,8 @@ class Extraction:
             base = bound.value
         self._stored.setdefault(base, []).append(leaf)
 
-    def kernel(self, cluster: Cluster) -> Closed:
-        """Return the kernel function of a group."""
+    def kernel(self, cluster: Cluster) -> tuple[Closed, Group]:
+        """Return the kernel function of a group, and the group as data."""
         members = sorted(cluster.members, key=lambda m: self._grouping.position[m.var])
         results = [v for m in members for v in self._stored.get(m.var, ())]
         wanted = [*(m.var for m in members), *results]
@@ -72,7 +73,8 @@ class Extraction:
         if any(self._is_view_of(v, direct) for v in inputs):
             inputs, inner = self._code(cluster, wanted, direct)
         bindings = [Binding(v, self._grouping.bindings[v]) for v in inner]
-        return close(bindings, inputs, results, self._assumptions, members[0].value.span)
+        closed = close(bindings, inputs, results, self._assumptions, members[0].value.span)
+        return closed, _group(cluster, members, closed)
 
     def _code(
         self, cluster: Cluster, wanted: Sequence[Var], direct: frozenset[Var]
@@ -147,3 +149,57 @@ class Extraction:
                 return False
             var = operand
         return True
+
+
+def _group(cluster: Cluster, members: Sequence[Item], closed: Closed) -> Group:
+    """Return a group over the variables of its function."""
+    function, copies = closed.function, closed.copies
+    values = bindings_of(function.body)
+    outputs: list[Output] = []
+    special: list[Special] = []
+    beside: list[Reduced] = []
+    for member in members:
+        var = copies[member.var]
+        assert isinstance(var, Var)
+        call = values[var]
+        if not isinstance(call, Call):
+            continue
+        if member.role is Role.OVERWRITE:
+            target, stored = call.args
+            position = next(i for i, p in enumerate(function.params) if p is target)
+            outputs.append(Output(stored, None, position))
+        elif member.special is not None:
+            special.append(_renamed(member.special, var, call))
+            if member.var in cluster.beside and isinstance(special[-1], Reduced):
+                beside.append(special[-1])
+    outputs += (Output(copies[r], i, None) for i, r in enumerate(closed.results))
+    reductions = tuple(s for s in special if isinstance(s, Reduced) and s not in beside)
+    domain = None
+    if cluster.kind is Kind.ROWS:
+        domain = reductions[0].domain
+    elif cluster.kind is Kind.CONTRACTION and (reductions or beside):
+        domain = cluster.domain
+    assert cluster.kind is not None
+    return Group(
+        cluster.kind,
+        function,
+        tuple(outputs),
+        domain,
+        reductions,
+        tuple(s for s in special if isinstance(s, Product)),
+        tuple(beside),
+        next((s for s in special if isinstance(s, Scattered)), None),
+    )
+
+
+def _renamed(special: Special, var: Var, call: Call) -> Special:
+    """Return a loop with the variable and the call that a function has of it."""
+    match special:
+        case Reduced():
+            return replace(special, var=var, call=call, operand=call.args[0])
+        case Product():
+            return replace(special, var=var, call=call, operands=call.args)
+        case Scattered():
+            return replace(special, var=var, call=call)
+        case _:
+            assert_never(special)

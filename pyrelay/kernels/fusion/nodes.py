@@ -18,7 +18,6 @@ from ...ir.declaration.lowering import (
 )
 from ...ir.dims import Dim, product
 from ...ir.expr import (
-    Binding,
     Call,
     Constant,
     Expr,
@@ -36,7 +35,7 @@ from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
 from ...operators.composite.descent import overwrite
 from ...operators.primitive.compare import cast
 from ..elementwise import is_said
-from ..groups import product_of
+from ..groups import Special, product_of, special_of
 from ..reading import shape_of
 
 
@@ -60,11 +59,21 @@ COMPUTED: Final = (Role.ELEMENT, Role.REDUCTION, Role.PRODUCT, Role.SCATTER, Rol
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """A binding and its role."""
+    """A binding, its role, and the loop that it is, if it is none over elements."""
 
     var: Var
     value: Expr
     role: Role
+    special: Special | None = None
+
+
+def item_of(var: Var, value: Expr) -> Item:
+    """Return a binding in A-normal form with its role."""
+    role = role_of(var, value)
+    if role not in (Role.REDUCTION, Role.PRODUCT, Role.SCATTER):
+        return Item(var, value, role)
+    assert isinstance(value, Call)
+    return Item(var, value, role, special_of(var, value))
 
 
 def role_of(var: Var, value: Expr) -> Role:
@@ -231,11 +240,6 @@ def size_in_bytes(ty: Type) -> int:
 
 def _bytes(ty: Type) -> int:
     return ty.dtype.bits // 8 if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else 8
-
-
-def binding(item: Item) -> Binding:
-    """Return the binding that an item is."""
-    return Binding(item.var, item.value)
 
 
 def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:

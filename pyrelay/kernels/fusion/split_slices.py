@@ -33,12 +33,13 @@ from ...operators.primitive.index import index
 from ...passes.base import Context, Pass
 from ...passes.simplify.cse import share
 from ...passes.simplify.dce import remove_dead
-from ..groups import product_of, reduced_of
+from ..contraction_axes import Product
+from ..groups import Reduced
 from ..reading import Reader, Unreadable, shape_of
 from ..recording import Recording
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
-from .nodes import Role, mentioned, role_of
+from .nodes import Role, item_of, mentioned, role_of
 
 if TYPE_CHECKING:
     from ...ir.block_builder import BlockBuilder
@@ -274,22 +275,20 @@ def _axes(var: Var, call: Call, axis: int) -> tuple[int | None, ...]:
     """Give, for each operand of a call, the dim that becomes dim `axis` of its result, or None for
     one that all of the result shares; nothing where slices cannot be taken of operands."""
     rank = len(shape_of(type_of(var))) if not isinstance(var.ty, TupleType) else 0
-    match role_of(var, call):
-        case Role.PRODUCT:
-            found = product_of(var, call)
-            assert found is not None
+    item = item_of(var, call)
+    match item.special:
+        case Product() as found:
             letter = found.result[axis]
             pairs = zip(found.subscripts, call.args, strict=True)
             return tuple(_own(letters.find(letter), arg) for letters, arg in pairs)
-        case Role.REDUCTION if rank:
-            reduced = reduced_of(var, call)
+        case Reduced() as reduced if rank:
             count = len(shape_of(type_of(reduced.operand)))
             kept = [i for i in range(count) if i not in reduced.axes]
             place = axis if count == rank else kept[axis]
             return (place, *(None for _ in call.args[1:]))
-        case Role.ELEMENT if isinstance(call.callee, Op) and isinstance(
-            inside(call.callee.lowering), Pointwise
-        ):
+        case None if item.role is Role.ELEMENT and isinstance(call.callee, Op):
+            if not isinstance(inside(call.callee.lowering), Pointwise):
+                return ()
             return tuple(_own(axis - rank + _rank(arg), arg) for arg in call.args)
         case _:
             return ()

@@ -18,8 +18,8 @@ from ...ir.types import TupleType
 from ...operators.builder import Builder, Value
 from ...operators.primitive import reduce, view
 from ...operators.shared.precision import widened
-from ..contraction_axes import sorts_of
-from ..groups import Product, product_of
+from ..contraction_axes import Product, sorts_of
+from ..groups import product_of
 from ..reading import Reader, Unreadable, shape_of
 from ..recording import Recording
 from .nodes import estimate

@@ -11,7 +11,6 @@ from pyrelay.ir.module import Module
 from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.calling import Layout
-from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.pipeline import REGIONS
 from pyrelay.lower_triton import lower as triton
 from pyrelay.lower_triton.kernel import Lowered, Target
@@ -19,6 +18,7 @@ from pyrelay.passes.base import Context
 from pyrelay.passes.manager import run_passes
 from pyrelay.passes.normalise.flavours import with_flavours
 from pyrelay.text.parser import parse_module
+from tests.unit.kernels.recognised import group_of
 
 
 def module(text: str) -> Module:

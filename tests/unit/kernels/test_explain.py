@@ -9,12 +9,12 @@ from pyrelay.decorators import RelayFunction
 from pyrelay.ir.expr import Call, GlobalVar
 from pyrelay.ir.traverse import post_order
 from pyrelay.ir.types import UNIT
-from pyrelay.kernels.groups import group_of
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
 from pyrelay.text.parser import parse_module
 from tests.golden import Golden
 from tests.unit.kernels import steps
+from tests.unit.kernels.recognised import checked
 
 N, M = Dim("N"), Dim("M")
 PROGRAMS = ("lenet_step", "mlp_step", "lstm_step", "block_grad", "tree_state")
@@ -49,8 +49,8 @@ def test_a_whole_training_step_is_one_region() -> None:
     calls = [b.var.ty == UNIT for b in inside if isinstance(b.value, Call)]
     assert calls == sorted(calls)
     assert sum(calls) == 3
-    for name in outlined_of(cut).kernels:
-        group_of(cut.functions[name])
+    for group in outlined_of(cut).groups.values():
+        checked(group)
 
 
 @relay

@@ -14,13 +14,14 @@ from pyrelay.ir.traverse import post_order
 from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
-from pyrelay.kernels.groups import Group, Kind, group_of
+from pyrelay.kernels.groups import Group, Kind
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.remarks import Separated
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.values.values import Cell
 from pyrelay.text.printer import to_text
 from tests.unit.kernels.kernels import module
+from tests.unit.kernels.recognised import checked
 
 
 def fused(text: str) -> Module:
@@ -43,8 +44,8 @@ def called(found: Module) -> list[str]:
 
 def groups(found: Module) -> list[Group]:
     """Return the groups that `main` calls, in order."""
-    functions = found.functions
-    return [group_of(functions[n]) for n in called(found) if n.startswith("kernel.")]
+    made = outlined_of(found).groups
+    return [checked(made[n]) for n in called(found) if n.startswith("kernel.")]
 
 
 def kinds(found: Module) -> list[Kind]:

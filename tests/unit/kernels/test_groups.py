@@ -7,11 +7,12 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import type_of
-from pyrelay.kernels.groups import Domain, Group, Kind, NoGroup, group_of
+from pyrelay.kernels.groups import Domain, Group, Kind
 from pyrelay.kernels.places import Places
 from pyrelay.kernels.reading import shape_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import kernel, module
+from tests.unit.kernels.recognised import NoGroup, group_of
 
 N = Dim.of("N")
 SOFTMAX = """def @main[N: Dim](%x: Tensor[(N, 8), float32]) {
