@@ -26,19 +26,20 @@ from ..ir.expr import Expr, Function, TupleGet, Var
 from ..ir.module import AdtDef
 from ..ir.names import Names
 from ..ir.placeholder import placeholder
-from ..ir.traverse import Steps
+from ..ir.traverse import Steps, substitute
 from ..ir.types import Type
 from ..operators.captured import CapturedInteger, CapturedNumber
 from .data.data import DataConstructor, DataTypes
 from .data.methods import CALLED, Method, choice, kind_of, method
 from .data.unions import Union, is_data_class
 from .models.models import Instance, ModelSpec, RecursiveModel, Sites, build_spec
-from .models.optimizer_places import Updaters, Updates
-from .models.optimizers import OptimizerGuard, OptimizerRule, OptimizerUse, Recipe
+from .models.optimizer_places import Place as ModelPlace
+from .models.optimizer_places import Updates
+from .models.optimizers import OptimizerGuard, OptimizerUse, Recipe
 from .names.environment import Bound, Environment, Holder, Static, Unbound
 from .names.flow import annotated_names
 from .names.scope import MISSING, Guard, Place, Scope, is_frozen, nearest
-from .source.definition import Definition, Kind, Meaning, ModelUse, StaticValue
+from .source.definition import Definition, Kind, Meaning, StaticValue
 from .source.signature import Signature, read_signature
 from .types.annotation import AnnotationReader
 
@@ -59,7 +60,6 @@ class Program:
         self,
         requirements: Callable[[Program, Definition], Requirements],
         translate: Callable[[Program, Instance], None],
-        updaters: Updaters,
         varying: Collection[Place] = (),
         *,
         is_debugged: bool = False,
@@ -69,9 +69,8 @@ class Program:
         self.has_breakpoint = False
         self._varying: Final = varying
         self._captured: Final[dict[Place, CapturedNumber | CapturedInteger]] = {}
-        self.updaters: Final = updaters
-        """What an earlier translation found to update the models."""
         self.updates: Final = Updates()
+        self._later: Final[dict[Var, _Later]] = {}
         self.started: Final[dict[OptimizerUse, None]] = {}
         """The optimisers whose learning rate is in the program, in models that it makes."""
         self._optimizers: Final[dict[OptimizerUse, None]] = {}
@@ -133,6 +132,26 @@ class Program:
         found = OptimizerUse(recipe.rule, optimizer, recipe.lr)
         self._optimizers[found] = None
         return found
+
+    def later(
+        self,
+        places: tuple[ModelPlace, ...],
+        span: Span,
+        make: Callable[[OptimizerUse | None], Expr],
+    ) -> Var:
+        """Return what stands for an expression that is made once all is translated, of the
+        optimiser of the models that come from some places."""
+        var = Var("later", span=span)
+        self._later[var] = _Later(places, make)
+        return var
+
+    def resolve_later(self) -> dict[str, Function]:
+        """Return the functions, with the expressions that depend on the optimisers of models."""
+        made: dict[Var, Expr] = {}
+        for var, each in self._later.items():
+            found = self.updates.optimizers(each.places)
+            made[var] = each.make(found[0] if found else None)
+        return {n: replace(f, body=substitute(f.body, made)) for n, f in self.functions.items()}
 
     def report(self, problem: Problem) -> None:
         """Add a mistake."""
@@ -274,7 +293,7 @@ def _written_name(instance: Instance) -> str:
     name = instance.definition.name
     if instance.statics:
         name += f"[{', '.join(f'{n}={v!r}' for n, v in instance.statics)}]"
-    parts = (*(m.instance for _, m in instance.models), *instance.implicit)
+    parts = (*(m for _, m in instance.models), *instance.implicit)
     trained = instance.training or any(p.training for p in parts)
     return f"{name}.train" if trained else name
 
@@ -288,8 +307,17 @@ class ModelVar:
     var: Var
     part: Literal["params", "state", "model"]
     instance: Instance
-    rule: OptimizerRule | None = None
-    """What the optimiser of an explicit model computes."""
+    place: ModelPlace | None = None
+    """Where an explicit model comes from, which determines its optimiser."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Later:
+    """An expression that depends on the optimiser of the models from some places."""
+
+    places: tuple[ModelPlace, ...]
+    make: Callable[[OptimizerUse | None], Expr]
 
 
 @final
@@ -368,7 +396,7 @@ class Context:
     theirs before any line."""
     defined: set[Span] = field(default_factory=set[Span])
     """The local functions of the source."""
-    computed: dict[Expr, ModelUse] = field(default_factory=dict[Expr, ModelUse])
+    computed: dict[Expr, Instance] = field(default_factory=dict[Expr, Instance])
     """What arithmetic on records of a model's parameters gives: such records again."""
 
     @property

@@ -19,7 +19,7 @@ from ..diagnostics.catalogue.sites import OtherModel
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
 from .context import Context, ModelParts, Program, Requirements, field_of
-from .models.models import Instance, PassedModel, SubSite
+from .models.models import Instance, SubSite
 from .models.optimizers import OptimizerUse, is_optimizer
 from .source.definition import Definition, Kind, StaticValue, meaning
 
@@ -140,7 +140,7 @@ def function_operands(
     definition: Definition,
     span: Span,
     given: Mapping[str, Any],
-    models: tuple[tuple[str, PassedModel], ...] = (),
+    models: tuple[tuple[str, Instance], ...] = (),
 ) -> tuple[str, tuple[Expr, ...]]:
     """Return the name of the translation that a mention of a definition means, and the operands for
     the models it needs."""

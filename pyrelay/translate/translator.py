@@ -18,7 +18,7 @@ from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
 from ..ir.traverse import Steps, let, replace_params, run
-from ..ir.types import Type
+from ..ir.types import UNKNOWN, Type
 from ..prelude.library import link
 from . import entries
 from .calls.expressions import expression
@@ -36,15 +36,14 @@ from .models.implicit_models import find_requirements
 from .models.models import (
     Instance,
     ModelSpec,
-    PassedModel,
     Sites,
+    memory_type,
     model_type,
     params_type,
     state_type,
 )
-from .models.optimizer_places import ParameterPlace, Updaters
+from .models.optimizer_places import ParameterPlace
 from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
-from .models.passed_models import use_of
 from .models.tied_shapes import tied
 from .names.alias_check import list_names, writes_items
 from .names.environment import Bound, Holder, Static, Unbound
@@ -118,24 +117,21 @@ def translate(
         else:
             plain[parameter] = value
     given = _Given(definition, plain, implicit, models, varying, passed)
-    program, instance, specs = _translated(given, Updaters(), is_debugged=is_debugging())
+    program, instance, specs = _translated(given, is_debugged=is_debugging())
     if program.has_breakpoint and not program.is_debugged:
-        program, instance, specs = _translated(given, Updaters(), is_debugged=True)
+        program, instance, specs = _translated(given, is_debugged=True)
     name = program.function_name(instance)
-    updaters = program.updates.found(name, program.report)
+    places = {n: ParameterPlace(name, n) for n, _ in instance.models}
+    program.updates.settle(places.values(), program.report)
     if program.problems:
         raise CheckError(*program.problems)
-    if updaters != Updaters():
-        debugged = program.is_debugged
-        program, instance, specs = _translated(given, updaters, is_debugged=debugged)
-        name = program.function_name(instance)
-        assert program.updates.found(name, program.report) == updaters
-    functions = _typed(program, specs)
+    found = {n: program.updates.optimizers([p])[0] for n, p in places.items()}
+    functions = _typed(program, program.resolve_later(), specs)
     name, functions, signature = _put_around(program, entry, given, types, name, functions)
-    places = {n: numbers_in(t) for n, t in types.items()}
+    inside = {n: numbers_in(t) for n, t in types.items()}
     numbers = FunctionNumbers(
-        tuple(filled(p.numbers, places) for p in signature.values),
-        filled(signature.numbers, places),
+        tuple(filled(p.numbers, inside) for p in signature.values),
+        filled(signature.numbers, inside),
     )
     leading = (instance,) if definition.kind is Kind.MODEL else instance.implicit
     return Translation(
@@ -145,7 +141,7 @@ def translate(
         tuple(specs[i] for i in leading),
         {n: program.spec(i) for n, i in program.exports.items()},
         program.guards,
-        updaters.passed,
+        {n: o for n, o in found.items() if o is not None},
         {o.source: o.lr for o in program.started if isinstance(o.source, str)},
         program.data.types,
         numbers,
@@ -200,11 +196,11 @@ class _Given:
 
 
 def _translated(
-    given: _Given, updaters: Updaters, *, is_debugged: bool
+    given: _Given, *, is_debugged: bool
 ) -> tuple[Program, Instance, dict[Instance, ModelSpec]]:
-    """Translate everything, for what is known to update the models. Raises CheckError."""
+    """Translate everything. Raises CheckError."""
     program = Program(
-        find_requirements, _translate_instance, updaters, given.varying, is_debugged=is_debugged
+        find_requirements, _translate_instance, given.varying, is_debugged=is_debugged
     )
     try:
         instance = _entry_instance(program, given)
@@ -215,7 +211,7 @@ def _translated(
     except CheckError as error:
         raise CheckError(*program.problems, *error.diagnostics) from None
     if program.problems:
-        functions = {} if program.guesses else _typed(program, specs)
+        functions = {} if program.guesses else _typed(program, program.resolve_later(), specs)
         raise TranslationError(program.problems, link(Module(functions, dict(program.adts))))
     return program, instance, specs
 
@@ -243,15 +239,14 @@ def _entry_instance(program: Program, given: _Given) -> Instance:
         use = uses.get(model, ModelUse(model, statics=tuple(mentioned.items())))
         completed = complete_statics(program, model, dict(use.statics), span)
         found.append(Instance(model, completed, use.training, frozen=use.frozen))
-    explicit: list[tuple[str, PassedModel]] = []
+    explicit: list[tuple[str, Instance]] = []
     passed = list(given.models)
     for parameter in signature.values:
         if parameter.of is not None:
             use = passed.pop(0) if passed else None
             instance = _model_instance(program, parameter, use)
-            optimizer = program.updaters.passed.get(parameter.name)
             if instance is not None:
-                explicit.append((parameter.name, PassedModel(instance, optimizer)))
+                explicit.append((parameter.name, instance))
     own = uses.get(definition)
     statics = _stand_ins(signature) | dict(own.statics if own else ()) | dict(given.statics)
     return Instance(
@@ -395,18 +390,15 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             cx.assigned[parameter.name] = None
         else:
             var = Var(parameter.name, span=parameter.span)
-            model = passed.get(parameter.name)
-            instance = model.instance if model else _model_instance(cx.program, parameter, None)
+            known = passed.get(parameter.name)
+            instance = known or _model_instance(cx.program, parameter, None)
             if instance is not None and parameter.params is not None:
                 cx.program.model_vars.append(ModelVar(name, var, "params", instance))
-                cx.env.set(parameter.name, Bound(atom=var, record=use_of(instance, None)))
+                cx.env.set(parameter.name, Bound(atom=var, record=instance))
             elif instance is not None:
-                optimizer = model.optimizer if model else None
-                rule = optimizer.rule if optimizer else None
-                cx.program.model_vars.append(ModelVar(name, var, "model", instance, rule))
-                use = use_of(instance, optimizer)
                 place = ParameterPlace(name, parameter.name)
-                cx.env.set(parameter.name, Bound(atom=var, model=use, places=(place,)))
+                cx.program.model_vars.append(ModelVar(name, var, "model", instance, place))
+                cx.env.set(parameter.name, Bound(atom=var, model=instance, places=(place,)))
         found.append(var)
     return found
 
@@ -421,23 +413,28 @@ def _tied_records(cx: Context) -> list[Binding]:
     ]
 
 
-def _typed(program: Program, specs: Mapping[Instance, ModelSpec]) -> dict[str, Function]:
+def _typed(
+    program: Program, functions: Mapping[str, Function], specs: Mapping[Instance, ModelSpec]
+) -> dict[str, Function]:
     """Return the functions with the types of all parameters that hold models filled in."""
     changed: dict[str, dict[Var, Var]] = {}
     for each in program.model_vars:
-        var = replace(each.var, ty=_type_of(each, specs[each.instance]))
+        var = replace(each.var, ty=_type_of(program, each, specs[each.instance]))
         changed.setdefault(each.function, {})[each.var] = var
-    return {n: replace_params(f, changed.get(n, {})) for n, f in program.functions.items()}
+    return {n: replace_params(f, changed.get(n, {})) for n, f in functions.items()}
 
 
-def _type_of(variable: ModelVar, spec: ModelSpec) -> Type:
+def _type_of(program: Program, variable: ModelVar, spec: ModelSpec) -> Type:
     match variable.part:
         case "params":
             return params_type(spec)
         case "state":
             return state_type(spec)
         case "model":
-            return model_type(spec, variable.rule)
+            assert variable.place is not None
+            # A function that is passed models with several optimisers uses no memory.
+            rules = {o.rule if o else None for o in program.updates.optimizers([variable.place])}
+            return model_type(spec, memory_type(spec, *rules) if len(rules) == 1 else UNKNOWN)
 
 
 def _mention_passed(program: Program, instance: Instance, given: _Given) -> None:

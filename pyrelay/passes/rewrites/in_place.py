@@ -156,7 +156,11 @@ class _Descents:
         while pending:
             atom, path = pending.pop()
             if isinstance(atom, Var) and self._is_read(atom, path, write.ref):
-                continue  # a parameter that stays
+                if self.uses[atom] == 1:
+                    spare.add(atom)
+                continue  # a parameter that stays, or the memory of an optimiser
+            if isinstance(atom, Tuple) and not atom.fields:
+                continue  # a model without memory
             if not isinstance(atom, Var) or self.uses[atom] != 1:
                 return None
             spare.add(atom)

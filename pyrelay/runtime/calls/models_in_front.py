@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.diagnostic import CheckError
 from ...ir.expr import Call, Expr, Function, GlobalVar, RefCreate, Tuple, Var
-from ...ir.types import RefType, TupleType, Type
+from ...ir.types import RefType, TupleType
 from ...translate.source.definition import Definition
 from ...translate.translator import Translation
 from ..models.model import Model
@@ -66,7 +66,8 @@ def with_models_in_front(
     for index, value in enumerate(values):
         if index in numbers:
             params, state = front[numbers[index]]
-            cell = RefCreate(params, span=value.span)
+            content = Tuple((params, Tuple((), span=value.span)), span=value.span)
+            cell = RefCreate(content, span=value.span)
             args.append(Tuple((cell, state), span=value.span))
         else:
             rest.append(replace(value))
@@ -87,16 +88,13 @@ def with_models_in_front(
 
 def _parts_of(model: Var, definition: Definition) -> tuple[Var, Var]:
     """Return variables for the parameters and the state of a model that is passed."""
-    cell, state = _fields(model.ty)
+    assert isinstance(model.ty, TupleType)
+    cell, state = model.ty.fields
     assert isinstance(cell, RefType)
+    assert isinstance(cell.value, TupleType)
+    params, _ = cell.value.fields
     name, span = definition.name, model.span
-    return Var(f"{name}_params", cell.value, span=span), Var(f"{name}_state", state, span=span)
-
-
-def _fields(ty: Type | None) -> tuple[Type, Type]:
-    assert isinstance(ty, TupleType)
-    cell, state = ty.fields
-    return cell, state
+    return Var(f"{name}_params", params, span=span), Var(f"{name}_state", state, span=span)
 
 
 def _expect_no_optimizer(translation: Translation, found: Passed) -> None:

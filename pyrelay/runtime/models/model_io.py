@@ -63,8 +63,7 @@ def host_values(
         if not isinstance(value, Model):
             host.append(value.tree if isinstance(value, TensorRecord) else value)
             continue
-        use = updated.get(index)
-        lent, returned = _model(value) if use is None else _updated(value, use, args.optimizers)
+        lent, returned = _model(value, updated.get(index), args.optimizers)
         host.append(lent)
         after.append(returned)
 
@@ -74,33 +73,25 @@ def host_values(
     return host, finish
 
 
-def _model(model: Model) -> tuple[Any, Returned]:
-    """Return the value of an explicit model, and what gives back the call's updates."""
-    state, cells = model.state_cells()
-    lent = model.params_tree()
-    cell = Cell(lent)
-
-    def returned() -> Iterable[Change]:
-        if cell.value is not lent:
-            yield from model.storing_params(tensors(cell.value))
-        yield from model.storing_state(cells)
-
-    return (cell, state), returned
-
-
-def _updated(
-    model: Model, use: OptimizerUse, optimizers: Mapping[str, Optimizer]
+def _model(
+    model: Model, use: OptimizerUse | None, optimizers: Mapping[str, Optimizer]
 ) -> tuple[Any, Returned]:
-    """Return the value of an explicit model with its optimiser's memory, and what gives back
-    both."""
-    optimizer = _optimizer(use, optimizers)
+    """Return the value of an explicit model with the memory of its optimiser, and the changes that
+    give back what the call has left of both."""
+    optimizer = None if use is None else _optimizer(use, optimizers)
     state, cells = model.state_cells()
-    memory = fresh_memory(model, use.rule, use.lr) if optimizer is None else optimizer.lend(model)
-    cell = Cell((model.params_tree(), memory))
+    memory: tuple[Any, ...] = ()
+    if optimizer is not None:
+        memory = optimizer.lend(model)
+    elif use is not None:
+        memory = fresh_memory(model, use.rule, use.lr)
+    lent = model.params_tree()
+    cell = Cell((lent, memory))
 
     def returned() -> Iterable[Change]:
         params, memory = cell.value
-        yield from model.storing_params(tensors(params))
+        if params is not lent:
+            yield from model.storing_params(tensors(params))
         yield from model.storing_state(cells)
         if optimizer is not None:
             yield from optimizer.taking_back(model, memory)

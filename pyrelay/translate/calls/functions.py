@@ -16,11 +16,12 @@ from ...ir.traverse import Steps
 from ...ir.types import Type
 from ..context import Context, ModelParts, field_of
 from ..instances import function_operands
+from ..models.models import Instance
 from ..models.optimizers import STAND_IN, OptimizerUse
-from ..models.passed_models import model_arguments, pass_on, use_instance
+from ..models.passed_models import model_arguments, pass_on
 from ..names.environment import Bound, LocalFunction, Static
 from ..names.mentions import lift, mention
-from ..source.definition import Definition, DerivedFunction, ModelUse
+from ..source.definition import Definition, DerivedFunction
 from ..source.signature import Signature
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
@@ -150,12 +151,10 @@ def annotated_definition(
     return found if isinstance(found, Definition) else None
 
 
-def explicit_parts(cx: Context, name: str, use: ModelUse, span: Span) -> ModelParts:
+def explicit_parts(cx: Context, name: str, model: Instance, span: Span) -> ModelParts:
     """Return the parts of an explicit model: the parameters read from its cell, and its state."""
-    params: Expr = RefRead(model_field(cx, name, 0, span), span=span)
-    if use.optimizer is not None:
-        params = field_of(params, 0, span)
-    return ModelParts(params, model_field(cx, name, 1, span), use_instance(cx, use, span))
+    params = field_of(RefRead(model_field(cx, name, 0, span), span=span), 0, span)
+    return ModelParts(params, model_field(cx, name, 1, span), model)
 
 
 def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
@@ -167,11 +166,11 @@ def model_field(cx: Context, name: str, index: int, span: Span) -> Expr:
     return field_of(entry.atom, index, span)
 
 
-def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+def model_call(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps[Expr]:
     """Translate a call of an explicit model, `model(x)`."""
     span = cx.span(node)
-    parts = explicit_parts(cx, name, use, span)
-    signature = cx.program.signature(use.definition)
+    parts = explicit_parts(cx, name, model, span)
+    signature = cx.program.signature(model.definition)
     bound = match_call(cx, node, name, signature)
     if bound is None:
         return placeholder(span)
@@ -180,10 +179,10 @@ def model_call(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[E
     return (yield _apply(cx, node, GlobalVar(function, span=span), hidden, bound, signature))
 
 
-def model_function(cx: Context, name: str, use: ModelUse, span: Span) -> Function:
+def model_function(cx: Context, name: str, model: Instance, span: Span) -> Function:
     """Return an explicit model as a function value, which reads its parameters when called."""
-    parts = explicit_parts(cx, name, use, span)
-    signature = cx.program.signature(use.definition)
+    parts = explicit_parts(cx, name, model, span)
+    signature = cx.program.signature(model.definition)
     callee = GlobalVar(cx.program.function_name(parts.instance), span=span)
     params = tuple(Var(p.name, span=span) for p in signature.values)
     call = Call(callee, (parts.params, parts.state, *params), span=span)

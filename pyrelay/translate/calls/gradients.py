@@ -272,12 +272,9 @@ def _whole(
 
 def _anew(cx: Context, node: ast.expr, model: ModelParts, span: Span) -> Expr:
     """Return an explicit model whose cell is a new one, with the parameters given."""
-    entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
-    content = model.params
     assert isinstance(node, ast.Name)
-    if isinstance(entry, Bound) and entry.model is not None and entry.model.optimizer is not None:
-        memory = field_of(RefRead(model_field(cx, node.id, 0, span), span=span), 1, span)
-        content = Tuple((content, memory), span=span)
+    memory = field_of(RefRead(model_field(cx, node.id, 0, span), span=span), 1, span)
+    content = Tuple((model.params, memory), span=span)
     return Tuple((RefCreate(content, span=span), model.state), span=span)
 
 

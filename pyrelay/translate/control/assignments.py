@@ -46,6 +46,7 @@ from ..lists.list_append import (
 )
 from ..models.creation import created, created_place
 from ..models.model_calls import pure_function
+from ..models.models import Instance
 from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.records import arithmetic, record_at, records_of
 from ..models.updates import makes_optimizer, renew
@@ -55,7 +56,7 @@ from ..names.atoms import again, atom
 from ..names.closures import note_lambdas
 from ..names.environment import Bound, Holder, Static
 from ..names.static import static_value
-from ..source.definition import ModelUse, meaning
+from ..source.definition import meaning
 from ..types.declared_types import declared_type
 from .blocks import Code
 
@@ -181,7 +182,7 @@ def _carry_over(cx: Context, value: ast.expr, entry: Bound) -> Bound:
     )
 
 
-def _model_of(cx: Context, value: ast.expr) -> ModelUse | None:
+def _model_of(cx: Context, value: ast.expr) -> Instance | None:
     """Return the model that an expression makes, if it is a call of `create_model`."""
     if not isinstance(value, ast.Call):
         return None
@@ -195,7 +196,7 @@ def _assign_each(
 ) -> Steps[None]:
     """Translate `a, b = b, a`: all values first, then the names."""
     origins = [origin(cx, v, t) for t, v in zip(targets, values, strict=True)]
-    records: list[ModelUse | None] = []
+    records: list[Instance | None] = []
     found: list[Expr] = []
     for target, value in zip(targets, values, strict=True):
         if isinstance(target, ast.Name) and target.id in cx.grown:
@@ -407,7 +408,7 @@ def _loaded(target: ast.Subscript) -> ast.Subscript:
     return ast.Subscript(target.value, target.slice, ast.Load())
 
 
-def _note_records(cx: Context, target: ast.expr, records: Sequence[ModelUse | None]) -> None:
+def _note_records(cx: Context, target: ast.expr, records: Sequence[Instance | None]) -> None:
     targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     for element, record in zip(targets, records, strict=False):
         entry = cx.env.find(element.id) if isinstance(element, ast.Name) else None

@@ -19,28 +19,27 @@ from ...operators.composite.model import KEY_INIT, initial
 from ..calls.attributes import attribute_value, static_argument
 from ..context import Context
 from ..instances import complete_statics
-from ..names.atoms import atom, into
+from ..names.atoms import again, atom, into
 from ..names.scope import nearest
 from ..names.static import static_value
-from ..source.definition import Definition, Kind, ModelUse, meaning
-from .models import ModelSpec, SubModelSpec, ValueSpec
+from ..source.definition import Definition, Kind, meaning
+from .models import Instance, ModelSpec, SubModelSpec, ValueSpec
 from .optimizer_places import CreatedPlace
-from .passed_models import use_instance
 from .tied_shapes import tied
-from .updates import started
+from .updates import fresh_memory
 
 
 def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
     """Translate `relay.create_model(net, seed=0, ...)` to the cell of its parameters, its state."""
-    use = created(cx, node)
+    model = created(cx, node)
     span = cx.span(node)
-    if use is None:
+    if model is None:
         return cx.refuse(UnknownModel(span))
     seed_node = _argument(node, 1, "seed")
     seed: Any = 0
     if seed_node is not None:
         seed = yield attribute_value(cx, seed_node, initial.attributes[1], "create_model")
-    spec = cx.program.spec(use_instance(cx, use, span))
+    spec = cx.program.spec(model)
 
     def start(path: str, value: ValueSpec) -> Expr:
         init = KEY_INIT if value.holder is Holder.KEY else value.init.name.lower()
@@ -53,12 +52,16 @@ def create_model(cx: Context, node: ast.Call) -> Steps[Expr]:
     bindings: list[Binding] = []
     params: Expr = run(_tree(spec, "", start, span, state=False))
     state: Expr = run(_tree(spec, "", start, span, state=True))
-    sizes = _sizes(cx, node, use.definition)
+    sizes = _sizes(cx, node, model.definition)
+    params = atom(params, "params", into(bindings))
     if sizes:
-        params = atom(params, "params", into(bindings))
         state = atom(state, "state", into(bindings))
-        bindings.append(Binding(Var("sizes", span=span), tied(cx, use, params, state, sizes)))
-    content = params if use.optimizer is None else started(cx, spec, params, use.optimizer, span)
+        bindings.append(Binding(Var("sizes", span=span), tied(cx, model, params, state, sizes)))
+    places = (created_place(cx, node),)
+    memory = cx.program.later(
+        places, span, lambda found: fresh_memory(cx, spec, again(params), found, span)
+    )
+    content = Tuple((params, memory), span=span)
     return let(bindings, Tuple((RefCreate(content, span=span), state), span=span))
 
 
@@ -97,7 +100,7 @@ def _sizes(cx: Context, node: ast.Call, definition: Definition) -> dict[str, Dim
     return found
 
 
-def created(cx: Context, node: ast.Call) -> ModelUse | None:
+def created(cx: Context, node: ast.Call) -> Instance | None:
     """Return the model that a call of `create_model` makes: new models are in training mode."""
     known = static_value(cx, node.args[0]) if node.args else None
     definition = None if known is None else meaning(known.value)
@@ -118,10 +121,8 @@ def created(cx: Context, node: ast.Call) -> ModelUse | None:
                 )
             )
     statics = complete_statics(cx.program, definition, given, cx.span(node))
-    place = created_place(cx, node)
-    cx.program.updates.create(place)
-    optimizer = cx.program.updaters.created.get(place)
-    return ModelUse(definition, training=True, statics=statics, optimizer=optimizer)
+    cx.program.updates.create(created_place(cx, node))
+    return Instance(definition, statics, training=True)
 
 
 def created_place(cx: Context, node: ast.Call) -> CreatedPlace:

@@ -34,7 +34,7 @@ from ..instances import complete_statics, function_operands
 from ..names.environment import Bound, LocalFunction
 from ..names.scope import nearest
 from ..names.static import static_value
-from ..source.definition import Definition, Kind, ModelUse, meaning
+from ..source.definition import Definition, Kind, meaning
 from ..subset.migration_hints import OF_VALUES
 from .models import Instance, ModelSpec, SubModelSpec, no_state
 from .passed_models import model_named
@@ -47,11 +47,11 @@ def export_model(cx: Context, node: ast.Call) -> Expr:
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(cx.span(node))
-    use = model_named(cx, bound["model"])
-    if use is None or not isinstance(bound["model"], ast.Name):
+    model = model_named(cx, bound["model"])
+    if model is None or not isinstance(bound["model"], ast.Name):
         return placeholder(cx.span(node))
     span = cx.span(node)
-    parts = explicit_parts(cx, bound["model"].id, use, span)
+    parts = explicit_parts(cx, bound["model"].id, model, span)
     spec = cx.program.spec(parts.instance)
     state = run(_read_state(spec, parts.state, span))
     name = exported_type(cx, parts.instance)
@@ -83,14 +83,14 @@ def exported_type(cx: Context, instance: Instance) -> str:
     return name
 
 
-def bind(cx: Context, node: ast.Call, name: str, use: ModelUse) -> Steps[Expr]:
+def bind(cx: Context, node: ast.Call, name: str, model: Instance) -> Steps[Expr]:
     """Translate `model.bind(f)`: the function `f` with this model supplied."""
     span = cx.span(node)
     callee = Callee("bind", (Slot("f", required=True),), "bind(f)")
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(span)
-    parts = explicit_parts(cx, name, use, span)
+    parts = explicit_parts(cx, name, model, span)
     function, hidden, _ = yield supplied(cx, bound["f"], [parts])
     return partial(cx, bound["f"], function, hidden, span)
 
@@ -207,13 +207,13 @@ def pure_function(cx: Context, name: str, value: ast.expr) -> LocalFunction | No
     return LocalFunction(name, ("params", *names), {}, None)
 
 
-def model_attribute(cx: Context, node: ast.Attribute, name: str, use: ModelUse) -> Expr:
+def model_attribute(cx: Context, node: ast.Attribute, name: str, model: Instance) -> Expr:
     """Return an attribute of an explicit model: its parameters."""
     span = cx.span(node)
     if node.attr == "params":
         params = Var("params", span=span)
-        found = Binding(params, explicit_parts(cx, name, use, span).params)
-        shapes = Binding(Var("shapes", span=span), tied(cx, use, params))
+        found = Binding(params, explicit_parts(cx, name, model, span).params)
+        shapes = Binding(Var("shapes", span=span), tied(cx, model, params))
         return let([found, shapes], params)
     near = nearest(node.attr, ("params", "bind"))
     instead = OF_VALUES.get(node.attr)

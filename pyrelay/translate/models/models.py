@@ -17,10 +17,10 @@ from ...diagnostics.source import Span
 from ...ir.expr import Tuple
 from ...ir.op import Holder, Init
 from ...ir.traverse import Steps, run
-from ...ir.types import INT, UNKNOWN, RefType, TupleType, Type, float64, tensor_type
+from ...ir.types import INT, UNIT, UNKNOWN, RefType, TupleType, Type, float64, tensor_type
 from ...operators.primitive.random import KEY
 from ..source.definition import Definition, StaticValue
-from .optimizers import OptimizerRule, OptimizerUse
+from .optimizers import OptimizerRule
 
 
 @final
@@ -36,18 +36,9 @@ class Instance:
     definition: Definition
     statics: tuple[tuple[str, StaticValue], ...] = ()
     training: bool = False
-    models: tuple[tuple[str, PassedModel], ...] = ()
+    models: tuple[tuple[str, Instance], ...] = ()
     implicit: tuple[Instance, ...] = ()
     frozen: frozenset[str] = frozenset()
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PassedModel:
-    """What is passed for a parameter `Model[net]`, and the optimiser that updates it anywhere."""
-
-    instance: Instance
-    optimizer: OptimizerUse | None = None
 
 
 @final
@@ -239,15 +230,19 @@ def state_type(spec: ModelSpec) -> Type:
     return run(_tree_type(spec, state=True))
 
 
-def model_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
-    """Return the type of an explicit `Model[net]`: a cell with the parameters, and the state. Where
-    an optimiser updates it, the cell has what that remembers beside the parameters."""
-    content = params_type(spec)
-    if rule is not None:
-        moments = tuple(params_type(spec) for _ in range(rule.moments))
-        counts = run(_tree_type(spec, state=False, leaf=INT))
-        content = TupleType((content, TupleType((LR, counts, TupleType(moments)))))
-    return TupleType((RefType(content), state_type(spec)))
+def model_type(spec: ModelSpec, memory: Type) -> Type:
+    """Return the type of an explicit `Model[net]`: a reference to its parameters and to the memory
+    of its optimiser, and the state."""
+    return TupleType((RefType(TupleType((params_type(spec), memory))), state_type(spec)))
+
+
+def memory_type(spec: ModelSpec, rule: OptimizerRule | None) -> Type:
+    """Return the type of what an optimiser remembers of a model; unit where there is none."""
+    if rule is None:
+        return UNIT
+    moments = tuple(params_type(spec) for _ in range(rule.moments))
+    counts = run(_tree_type(spec, state=False, leaf=INT))
+    return TupleType((LR, counts, TupleType(moments)))
 
 
 def _tree_type(spec: ModelSpec, *, state: bool, leaf: Type = UNKNOWN) -> Steps[Type]:

@@ -1,14 +1,14 @@
-"""Which optimiser updates which model: found while a program is translated, for the next time.
+"""Which optimiser updates which model.
 
-What updates a model decides what the model is made of, wherever it comes from and passes through. A
-first translation notes the places that models come from, where they are passed on, and what updates
-them; the translation that counts starts from what this one found.
+What updates a model decides the type of the memory beside its parameters, wherever it comes from
+and passes through. Translation notes the places that models come from, where they are passed on,
+and what updates them; from these follows the optimiser of each place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias, final
 
@@ -44,18 +44,6 @@ Place: TypeAlias = ParameterPlace | CreatedPlace
 
 @final
 @dataclass(frozen=True, slots=True)
-class Updaters:
-    """The optimisers of models: of those passed to the entry, by parameter, and of those that the
-    program makes."""
-
-    passed: Mapping[str, OptimizerUse] = field(default_factory=dict[str, OptimizerUse])
-    created: Mapping[CreatedPlace, OptimizerUse] = field(
-        default_factory=dict["CreatedPlace", OptimizerUse]
-    )
-
-
-@final
-@dataclass(frozen=True, slots=True)
 class _Update:
     """A call of `update_model_params`: the optimiser, and where it and the model are named."""
 
@@ -72,6 +60,7 @@ class Updates:
         self._updated: Final[dict[Place, list[_Update]]] = {}
         self._onward: Final[dict[Place, dict[Place, None]]] = {}
         self._created: Final[dict[CreatedPlace, None]] = {}
+        self._found: Final[dict[Place, dict[OptimizerUse | None, None]]] = {}
 
     def create(self, place: CreatedPlace) -> None:
         """Note that a model is made."""
@@ -96,37 +85,41 @@ class Updates:
             self.pass_on([place], following)
             self.pass_on([following], place)
 
-    def found(self, entry: str, report: Callable[[Problem], None]) -> Updaters:
-        """Return the optimiser of each model; a second one is reported."""
-        starts = [p for p in (*self._onward, *self._updated) if isinstance(p, ParameterPlace)]
-        names = dict.fromkeys(p.name for p in starts if p.function == entry)
-        reached: dict[Place, None] = {}
-        passed = {n: self._optimizer(ParameterPlace(entry, n), reached, report) for n in names}
-        created = {p: self._optimizer(p, reached, report) for p in self._created}
+    def settle(self, entry: Iterable[ParameterPlace], report: Callable[[Problem], None]) -> None:
+        """Find the optimisers of the models at all places, from those that are passed to the entry
+        or made; a second one for a model is reported."""
+        for start in (*entry, *self._created):
+            reached = self._reached(start)
+            optimizer = self._optimizer(reached, report)
+            for place in reached:
+                self._found.setdefault(place, {})[optimizer] = None
         for place, updates in self._updated.items():
-            if place not in reached:
+            if place not in self._found:
                 report(UnknownCaller(updates[0].model))
-        return Updaters(
-            {n: o for n, o in passed.items() if o is not None},
-            {p: o for p, o in created.items() if o is not None},
-        )
 
-    def _optimizer(
-        self, start: Place, reached: dict[Place, None], report: Callable[[Problem], None]
-    ) -> OptimizerUse | None:
+    def optimizers(self, places: Iterable[Place]) -> tuple[OptimizerUse | None, ...]:
+        """Return the optimisers of the models that may be at some places, with None among them
+        where there is a model that no optimiser updates."""
+        found: dict[OptimizerUse | None, None] = {}
+        for place in places:
+            found |= self._found.get(place, {})
+        return tuple(found)
+
+    def _reached(self, start: Place) -> dict[Place, None]:
         seen: dict[Place, None] = {}
         pending = [start]
-        first: _Update | None = None
         while pending:
             place = pending.pop()
-            if place in seen:
-                continue
-            seen[place] = None
-            for update in self._updated.get(place, ()):
-                if first is None:
-                    first = update
-                elif update.optimizer != first.optimizer:
-                    report(SecondOptimizer(update.span, first.span))
-            pending += reversed(self._onward.get(place, {}))
-        reached |= seen
-        return None if first is None else first.optimizer
+            if place not in seen:
+                seen[place] = None
+                pending += reversed(self._onward.get(place, {}))
+        return seen
+
+    def _optimizer(
+        self, places: Iterable[Place], report: Callable[[Problem], None]
+    ) -> OptimizerUse | None:
+        updates = [u for place in places for u in self._updated.get(place, ())]
+        for update in updates:
+            if update.optimizer != updates[0].optimizer:
+                report(SecondOptimizer(update.span, updates[0].span))
+        return updates[0].optimizer if updates else None

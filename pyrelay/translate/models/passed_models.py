@@ -6,37 +6,31 @@ import ast
 from collections.abc import Mapping
 
 from ...diagnostics.catalogue.sites import UnknownModel
-from ...diagnostics.source import Span
 from ..context import Context
-from ..instances import complete_statics
 from ..names.environment import Bound
-from ..source.definition import ModelUse
 from ..source.signature import Signature
-from .models import Instance, PassedModel
+from .models import Instance
 from .optimizer_places import ParameterPlace, Place
-from .optimizers import OptimizerUse
 
 
 def model_arguments(
     cx: Context, bound: Mapping[str, ast.expr], signature: Signature
-) -> tuple[tuple[str, PassedModel], ...]:
+) -> tuple[tuple[str, Instance], ...]:
     """Return which models are passed for the parameters that are models."""
-    found: list[tuple[str, PassedModel]] = []
+    found: list[tuple[str, Instance]] = []
     for parameter in signature.parameters:
         if parameter.model is not None and parameter.name in bound:
-            use = model_named(cx, bound[parameter.name])
-            if use is not None:
-                instance = use_instance(cx, use, parameter.span)
-                found.append((parameter.name, PassedModel(instance, use.optimizer)))
+            model = model_named(cx, bound[parameter.name])
         elif parameter.params is not None and parameter.name in bound:
-            use = record_named(cx, bound[parameter.name])
-            if use is not None:
-                instance = use_instance(cx, use, parameter.span)
-                found.append((parameter.name, PassedModel(instance)))
+            model = record_named(cx, bound[parameter.name])
+        else:
+            continue
+        if model is not None:
+            found.append((parameter.name, model))
     return tuple(found)
 
 
-def record_named(cx: Context, node: ast.expr) -> ModelUse | None:
+def record_named(cx: Context, node: ast.expr) -> Instance | None:
     """Return the model of whose parameters an argument is a record, where its name says so; else
     it is one with the static arguments that are the defaults."""
     match node:
@@ -54,14 +48,14 @@ def pass_on(
     cx: Context,
     bound: Mapping[str, ast.expr],
     function: str,
-    models: tuple[tuple[str, PassedModel], ...],
+    models: tuple[tuple[str, Instance], ...],
 ) -> None:
     """Note that models are passed for parameters of a function, which is named as translated."""
     for name, _ in models:
         cx.program.updates.pass_on(places_of(cx, bound[name]), ParameterPlace(function, name))
 
 
-def model_named(cx: Context, node: ast.expr) -> ModelUse | None:
+def model_named(cx: Context, node: ast.expr) -> Instance | None:
     """Return the model that a name stands for; None when it is none, which is reported."""
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     if isinstance(entry, Bound) and entry.model is not None:
@@ -75,16 +69,3 @@ def places_of(cx: Context, node: ast.expr) -> tuple[Place, ...]:
     """Return where the model that a name stands for comes from."""
     entry = cx.env.find(node.id) if isinstance(node, ast.Name) else None
     return entry.places if isinstance(entry, Bound) else ()
-
-
-def use_of(instance: Instance, optimizer: OptimizerUse | None) -> ModelUse:
-    """Return the use of an explicit model that a function is translated for."""
-    return ModelUse(
-        instance.definition, instance.training, instance.statics, optimizer, instance.frozen
-    )
-
-
-def use_instance(cx: Context, use: ModelUse, span: Span) -> Instance:
-    """Return the translation of a model that a use means."""
-    statics = complete_statics(cx.program, use.definition, dict(use.statics), span)
-    return Instance(use.definition, statics, use.training, frozen=use.frozen)

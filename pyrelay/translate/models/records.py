@@ -26,9 +26,10 @@ from ..context import Context
 from ..names.atoms import again, atom, into
 from ..names.environment import Bound
 from ..names.static import static_value
-from ..source.definition import Definition, ModelUse, meaning
+from ..source.definition import Definition, meaning
 from ..types.number_places import Numbers, Recorded, parts_of
-from .passed_models import record_named, use_instance
+from .models import Instance
+from .passed_models import record_named
 from .updates import map_params, sgd_tree
 
 _SGD: Final = Callee(
@@ -40,17 +41,17 @@ _SGD: Final = Callee(
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
-def record_of(cx: Context, node: ast.expr) -> ModelUse | None:
+def record_of(cx: Context, node: ast.expr) -> Instance | None:
     """Return the model of whose parameters an expression is a record, as far as the text tells."""
     return _record_of_call(cx, node) if isinstance(node, ast.Call) else record_named(cx, node)
 
 
-def record_at(cx: Context, node: ast.expr, value: Expr) -> ModelUse | None:
+def record_at(cx: Context, node: ast.expr, value: Expr) -> Instance | None:
     """Return the model of whose parameters a translated expression is a record."""
     return cx.computed.get(value) or record_of(cx, node)
 
 
-def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
+def _record_of_call(cx: Context, node: ast.Call) -> Instance | None:
     known = static_value(cx, node.func)
     match None if known is None else meaning(known.value):
         case Definition() as callee:
@@ -59,28 +60,28 @@ def _record_of_call(cx: Context, node: ast.Call) -> ModelUse | None:
             return record_of(cx, node.args[0]) if node.args else None
         case Intrinsic.TREE_MAP:
             found = (record_of(cx, a) for a in node.args[1:])
-            return next((u for u in found if u is not None), None)
+            return next((o for o in found if o is not None), None)
         case Intrinsic.GRAD:
             return _model_at(cx, node)
         case _:
             return None
 
 
-def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> ModelUse | None:
+def _record_given(cx: Context, node: ast.Call, numbers: Numbers) -> Instance | None:
     """Return the model of whose parameters the result of a call, annotated as a record, is one:
     the one that an argument has."""
     if not isinstance(numbers, Recorded):
         return None
     wanted = annotated_definition(numbers.of)
     found = (record_named(cx, a) for a in (*node.args, *(k.value for k in node.keywords)))
-    return next((use for use in found if use is not None and use.definition is wanted), None)
+    return next((o for o in found if o is not None and o.definition is wanted), None)
 
 
-def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]:
+def records_of(cx: Context, node: ast.expr, count: int) -> list[Instance | None]:
     """Give, for each field of a tuple that an expression gives, the model it is a record of."""
     if isinstance(node, ast.Tuple):
         return [record_of(cx, e) for e in node.elts]
-    found: list[ModelUse | None] = [None] * count
+    found: list[Instance | None] = [None] * count
     if not isinstance(node, ast.Call):
         return found
     known = static_value(cx, node.func)
@@ -95,7 +96,7 @@ def records_of(cx: Context, node: ast.expr, count: int) -> list[ModelUse | None]
     return found
 
 
-def _model_at(cx: Context, node: ast.Call) -> ModelUse | None:
+def _model_at(cx: Context, node: ast.Call) -> Instance | None:
     """Return the model that a transform differentiates in, if it is one."""
     first = node.args[0] if node.args else None
     entry = cx.env.find(first.id) if isinstance(first, ast.Name) else None
@@ -109,12 +110,12 @@ def sgd(cx: Context, node: ast.Call) -> Steps[Expr]:
         return placeholder(cx.span(node))
     params = yield cx.expression(bound["params"])
     grads = yield cx.expression(bound["grads"])
-    use = record_at(cx, bound["params"], params) or record_at(cx, bound["grads"], grads)
+    owner = record_at(cx, bound["params"], params) or record_at(cx, bound["grads"], grads)
     rate = yield cx.expression(bound["lr"])
     span = cx.span(node)
-    if use is None:
+    if owner is None:
         return Call(descend, (params, grads, rate), {}, span=span)
-    spec = cx.program.spec(use_instance(cx, use, span))
+    spec = cx.program.spec(owner)
     return sgd_tree(spec, params, grads, rate, span)
 
 
@@ -129,9 +130,9 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
         return placeholder(span)
     function = yield cx.expression(node.args[0])
     trees = yield cx.expressions(node.args[1:])
-    uses = [record_at(cx, a, t) for a, t in zip(node.args[1:], trees, strict=True)]
-    use = next((u for u in uses if u is not None), None)
-    if use is None:
+    owners = [record_at(cx, a, t) for a, t in zip(node.args[1:], trees, strict=True)]
+    owner = next((o for o in owners if o is not None), None)
+    if owner is None:
         return Call(map_leaves, (function, Tuple(trees, span=span)), {}, span=span)
     bindings: list[Binding] = []
     callee = atom(function, "f", into(bindings))
@@ -139,13 +140,13 @@ def tree_map(cx: Context, node: ast.Call) -> Steps[Expr]:
     def leaf(*values: Expr) -> Expr:
         return Call(callee, values, span=span)
 
-    return _mapped(cx, node, use, trees, leaf, bindings)
+    return _mapped(cx, node, owner, trees, leaf, bindings)
 
 
 def _mapped(
     cx: Context,
     node: ast.expr,
-    use: ModelUse,
+    owner: Instance,
     trees: Sequence[Expr],
     leaf: Callable[..., Expr],
     bindings: list[Binding],
@@ -153,11 +154,11 @@ def _mapped(
     """Return the record of what `leaf` gives for the tensors of records at one place, behind the
     bindings."""
     span = cx.span(node)
-    spec = cx.program.spec(use_instance(cx, use, span))
+    spec = cx.program.spec(owner)
     records = tuple(atom(t, "tree", into(bindings)) for t in trees)
     mapped = run(map_params(spec, records, leaf, span))
     found = let(bindings, mapped)
-    cx.computed[found] = use
+    cx.computed[found] = owner
     return found
 
 
@@ -173,21 +174,21 @@ def arithmetic(cx: Context, node: ast.BinOp, left: Expr, right: Expr) -> Expr | 
             f"are `{name}.params`"
         )
         return cx.refuse(Unsupported(cx.span(node), f"arithmetic on the model `{name}`", instead))
-    uses = [record_at(cx, side, value) for side, value in sides]
-    use = uses[0] or uses[1]
-    if use is None or not isinstance(node.op, _ARITHMETIC):
+    owners = [record_at(cx, side, value) for side, value in sides]
+    owner = owners[0] or owners[1]
+    if owner is None or not isinstance(node.op, _ARITHMETIC):
         return None
     op, span = BINARY[type(node.op)], cx.span(node)
     bindings: list[Binding] = []
     values = [atom(value, "operand", into(bindings)) for _, value in sides]
-    trees = [v for v, u in zip(values, uses, strict=True) if u is not None]
+    trees = [v for v, u in zip(values, owners, strict=True) if u is not None]
 
     def leaf(*given: Expr) -> Expr:
         rest = iter(given)
-        both = (again(v) if u is None else next(rest) for v, u in zip(values, uses, strict=True))
+        both = (again(v) if u is None else next(rest) for v, u in zip(values, owners, strict=True))
         return Call(op, tuple(both), {}, span=span)
 
-    return _mapped(cx, node, use, trees, leaf, bindings)
+    return _mapped(cx, node, owner, trees, leaf, bindings)
 
 
 def _is_model(cx: Context, node: ast.expr) -> bool:
@@ -197,17 +198,17 @@ def _is_model(cx: Context, node: ast.expr) -> bool:
 
 def negation(cx: Context, node: ast.UnaryOp, operand: Expr) -> Expr | None:
     """Return `-grads`, of each tensor; None where the operand is no record."""
-    use = record_at(cx, node.operand, operand)
-    if use is None or not isinstance(node.op, ast.USub):
+    owner = record_at(cx, node.operand, operand)
+    if owner is None or not isinstance(node.op, ast.USub):
         return None
     op, span = UNARY[type(node.op)], cx.span(node)
-    return _mapped(cx, node, use, [operand], lambda v: Call(op, (v,), {}, span=span), [])
+    return _mapped(cx, node, owner, [operand], lambda v: Call(op, (v,), {}, span=span), [])
 
 
-def norm(cx: Context, node: ast.Call, tree: Expr, use: ModelUse) -> Expr:
+def norm(cx: Context, node: ast.Call, tree: Expr, owner: Instance) -> Expr:
     """Return `grads.norm()`: the Euclidean norm of all tensors together."""
     span = cx.span(node)
-    spec = cx.program.spec(use_instance(cx, use, span))
+    spec = cx.program.spec(owner)
     bindings: list[Binding] = []
     norms: list[Expr] = []
 

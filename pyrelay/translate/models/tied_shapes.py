@@ -8,13 +8,12 @@ from ...ir.dims import Dim
 from ...ir.expr import Call, Expr, Function, GlobalVar, Var
 from ...ir.types import Substitution
 from ..context import Context
-from ..source.definition import ModelUse
-from .passed_models import use_instance
+from .models import Instance
 
 
 def tied(
     cx: Context,
-    use: ModelUse,
+    instance: Instance,
     params: Expr,
     state: Expr | None = None,
     sizes: Mapping[str, Dim] | None = None,
@@ -22,8 +21,7 @@ def tied(
     """Return a function that calls the model with these parameters, at the sizes given. It is never
     called itself: it ties the shapes of the parameters, as any call of the model would."""
     span = params.span
-    instance = use_instance(cx, use, span)
-    signature = cx.program.signature(use.definition)
+    signature = cx.program.signature(instance.definition)
     known = dict(sizes or {})
     replace = Substitution(known, {})
     values = tuple(Var(p.name, replace(p.ty), span=span) for p in signature.values)

@@ -1,7 +1,7 @@
 """`relay.update_model_params` in compiled code: by plain descent, or by an optimiser.
 
-The cell of a model that an optimiser updates holds `(params, memory)`, with `memory` the tuple
-`(lr, counts, moments)`, so that an update is one write: whole, or not made.
+The reference of a model holds `(params, memory)`, so that an update is one write: whole, or not
+made. `memory` is the tuple `(lr, counts, moments)` where an optimiser updates the model, else unit.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..control.blocks import Code
 from ..names.atoms import again, atom, into
 from ..names.environment import Bound
 from ..names.static import static_value
-from ..source.definition import ModelUse, meaning
-from .models import LR, ModelSpec, SubModelSpec
+from ..source.definition import meaning
+from .models import LR, Instance, ModelSpec, SubModelSpec
 from .optimizers import AdamRule, Maker, OptimizerRule, OptimizerUse, SGDRule
-from .passed_models import model_named, places_of, use_instance
+from .passed_models import model_named, places_of
 
 _UPDATE: Final = Callee(
     "update_model_params",
@@ -88,8 +88,8 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     bound = match_arguments(cx, node, _UPDATE)
     if bound is None or not require(cx, node, _UPDATE, bound):
         return placeholder(span)
-    use = model_named(cx, bound["model"])
-    if use is None or not isinstance(bound["model"], ast.Name):
+    model = model_named(cx, bound["model"])
+    if model is None or not isinstance(bound["model"], ast.Name):
         return placeholder(span)
     optimizer, is_known = _optimizer(cx, bound)
     if optimizer is None and is_known and "lr" not in bound:
@@ -98,22 +98,20 @@ def update_model_params(cx: Context, node: ast.Call) -> Steps[Expr]:
     if not is_known:
         return placeholder(span)
     name = bound["model"].id
-    spec = cx.program.spec(use_instance(cx, use, span))
-    whole = RefRead(model_field(cx, name, 0, span), span=span)
-    grads = yield cx.expression(bound["grads"])
-    rate = (yield cx.expression(bound["lr"])) if "lr" in bound else None
+    spec = cx.program.spec(model)
     bindings: list[Binding] = []
+    read = RefRead(model_field(cx, name, 0, span), span=span)
+    content = atom(read, "content", into(bindings))
+    grads = atom((yield cx.expression(bound["grads"])), "grads", into(bindings))
+    rate = (yield cx.expression(bound["lr"])) if "lr" in bound else None
     if optimizer is None:
         assert rate is not None
-        new = _descended(spec, use, (whole, grads, rate), bindings, span)
+        params = sgd_tree(spec, field_of(content, 0, span), grads, rate, span)
+        new: Expr = Tuple((params, field_of(again(content), 1, span)), span=span)
     else:
-        named, model = cx.span(bound["optimizer"]), cx.span(bound["model"])
-        cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, model)
-        if use.optimizer is None:
-            # What updates the model is now found; the next translation knows it from the start.
-            return placeholder(span)
-        step = _Step(optimizer.rule, spec, span, bindings)
-        new = step.taken(whole, grads, rate)
+        named, place = cx.span(bound["optimizer"]), cx.span(bound["model"])
+        cx.program.updates.update(places_of(cx, bound["model"]), optimizer, named, place)
+        new = _Step(optimizer.rule, spec, span, bindings).taken(content, grads, rate)
     return let(bindings, RefWrite(model_field(cx, name, 0, span), new, span=span))
 
 
@@ -125,22 +123,6 @@ def _optimizer(cx: Context, bound: dict[str, ast.expr]) -> tuple[OptimizerUse | 
         return None, True
     found = optimizer_named(cx, node)
     return found, found is not None
-
-
-def _descended(
-    spec: ModelSpec,
-    use: ModelUse,
-    operands: tuple[Expr, Expr, Expr],
-    bindings: list[Binding],
-    span: Span,
-) -> Expr:
-    """Return the content of a model's cell after a step of plain descent."""
-    whole, grads, rate = operands
-    if use.optimizer is None:
-        return sgd_tree(spec, whole, grads, rate, span)
-    content = atom(whole, "content", into(bindings))
-    stepped = sgd_tree(spec, field_of(content, 0, span), grads, rate, span)
-    return Tuple((stepped, field_of(content, 1, span)), span=span)
 
 
 class _Step:
@@ -155,20 +137,18 @@ class _Step:
         self._bindings: Final = bindings
         self._bind: Final = into(bindings)
 
-    def taken(self, whole: Expr, grads: Expr, rate: Expr | None) -> Expr:
-        """Return the new content of the cell whose content is `whole`."""
+    def taken(self, content: Expr, grads: Expr, rate: Expr | None) -> Expr:
+        """Return the new parameters and memory of a model, given both as they are."""
         span = self._span
-        content = atom(whole, "content", self._bind)
-        tree = atom(grads, "grads", self._bind)
         given = None if rate is None else atom(rate, "lr", self._bind)
         params = atom(field_of(content, 0, span), "params", self._bind)
-        memory = atom(field_of(content, 1, span), "memory", self._bind)
+        memory = atom(field_of(again(content), 1, span), "memory", self._bind)
         kept = atom(field_of(memory, 0, span), "lr", self._bind)
         counts = atom(field_of(memory, 1, span), "counts", self._bind)
         moments = atom(field_of(memory, 2, span), "moments", self._bind)
         count = self._rule.moments
         trees = [atom(field_of(moments, i, span), "moment", self._bind) for i in range(count)]
-        records = (params, tree, counts, *trees)
+        records = (params, grads, counts, *trees)
         results = self._stepped(records, kept if given is None else given)
         new = [self._field(results, i) for i in range(2 + count)]
         memory = Tuple((kept, new[0], Tuple(tuple(new[2:]), span=span)), span=span)
@@ -221,23 +201,22 @@ class _Step:
         return run(map_params(self._spec, (), lambda: next(rest)[index], self._span))
 
 
-def started(
-    cx: Context, spec: ModelSpec, params: Expr, optimizer: OptimizerUse, span: Span
+def fresh_memory(
+    cx: Context, spec: ModelSpec, params: Expr, optimizer: OptimizerUse | None, span: Span
 ) -> Expr:
-    """Return the content of a model's cell before the first step of an optimiser."""
+    """Return the memory of a model before the first step of its optimiser, if it has one."""
+    if optimizer is None:
+        return Tuple((), span=span)
     cx.program.started[optimizer] = None
-    bindings: list[Binding] = []
-    tree = atom(params, "params", into(bindings))
 
     def zeros(param: Expr) -> Expr:
         return Call(zeros_like, (param,), {}, span=span)
 
     count = optimizer.rule.moments
-    moments = tuple(run(map_params(spec, (tree,), zeros, span)) for _ in range(count))
+    moments = tuple(run(map_params(spec, (params,), zeros, span)) for _ in range(count))
     counts = run(map_params(spec, (), lambda: Constant(0, INT, span=span), span))
     start = (Constant(optimizer.lr, LR, span=span), counts)
-    memory = Tuple((*start, Tuple(moments, span=span)), span=span)
-    return let(bindings, Tuple((tree, memory), span=span))
+    return Tuple((*start, Tuple(moments, span=span)), span=span)
 
 
 def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
@@ -248,13 +227,28 @@ def renew(cx: Context, optimizer: OptimizerUse, code: Code, span: Span) -> None:
         entry = cx.env.find(name)
         if not isinstance(entry, Bound) or entry.model is None or entry.atom is None:
             continue
-        if entry.model.optimizer != optimizer or entry.atom in seen:
-            continue
-        seen[entry.atom] = None
-        params = field_of(RefRead(model_field(cx, name, 0, span), span=span), 0, span)
-        spec = cx.program.spec(use_instance(cx, entry.model, span))
-        content = started(cx, spec, params, optimizer, span)
-        code.bind(Var("_", span=span), RefWrite(model_field(cx, name, 0, span), content, span=span))
+        if entry.atom not in seen:
+            seen[entry.atom] = None
+            write = _renewed(cx, entry.atom, entry.model, optimizer, span)
+            code.bind(Var("_", span=span), cx.program.later(entry.places, span, write))
+
+
+def _renewed(
+    cx: Context, atom: Expr, model: Instance, optimizer: OptimizerUse, span: Span
+) -> Callable[[OptimizerUse | None], Expr]:
+    """Return what writes fresh memory to a model, if it is this optimiser that updates it."""
+
+    def write(found: OptimizerUse | None) -> Expr:
+        if found != optimizer:
+            return Tuple((), span=span)
+        params = Var("params", span=span)
+        read = field_of(RefRead(field_of(again(atom), 0, span), span=span), 0, span)
+        memory = fresh_memory(cx, cx.program.spec(model), params, optimizer, span)
+        content = Tuple((params, memory), span=span)
+        write = RefWrite(field_of(again(atom), 0, span), content, span=span)
+        return let([Binding(params, read)], write)
+
+    return write
 
 
 def makes_optimizer(cx: Context, node: ast.expr) -> bool:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from ...diagnostics.source import Span
 from ...ir.expr import Expr
 from ...ir.types import Type
+from ..models.models import Instance
 from ..models.optimizer_places import Place
-from ..source.definition import ModelUse
 
 if TYPE_CHECKING:
     from ..data.data import DataConstructor
@@ -64,10 +64,10 @@ class Bound:
 
     atom: Expr | None = None
     static: Static | None = None
-    model: ModelUse | None = None
+    model: Instance | None = None
     places: tuple[Place, ...] = ()
     """Where the model may come from."""
-    record: ModelUse | None = None
+    record: Instance | None = None
     """The model of whose parameters the value is a record (or of their gradients)."""
     function: LocalFunction | None = None
     holder: Holder | None = None

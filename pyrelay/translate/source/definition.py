@@ -224,13 +224,12 @@ _NONE: Final = inspect.Signature.empty
 @final
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """Which model a name stands for, in which mode, and with which static arguments; `optimizer` is
-    what updates it anywhere in the program, `frozen` the names of the parameters that stay."""
+    """Which model a program gets, in which mode, and with which static arguments; `frozen` are the
+    names of the parameters that stay."""
 
     definition: Definition
     training: bool = False
     statics: tuple[tuple[str, StaticValue], ...] = ()
-    optimizer: OptimizerUse | None = None
     frozen: frozenset[str] = frozenset()
 
 

@@ -1,11 +1,12 @@
-"""What updates a model decides what the model is made of, wherever it comes from."""
+"""What updates a model decides the type of its memory, wherever the model comes from."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pyrelay import Dim, Float, Model, Optimizer, Tensor, relay, relay_model
-from pyrelay.ir.types import RefType, TupleType, Type
+from pyrelay.infer import infer
+from pyrelay.ir.types import UNIT, UNKNOWN, RefType, TupleType, Type
 from pyrelay.translate.models.optimizers import AdamRule, OptimizerUse, SGDRule
 from pyrelay.translate.source.definition import ModelUse, meaning
 from pyrelay.translate.translator import Translation, translate
@@ -60,31 +61,29 @@ def optimizer_for(name: str) -> dict[str, Any]:
     return {name: OptimizerUse(AdamRule(), name, 0.1)}
 
 
-def content(translation: Translation, parameter: str) -> Type:
-    """Return the type of the content of a model's cell."""
-    function = translation.module.functions[translation.entry]
-    ty = next(p.ty for p in function.params if p.name == parameter)
+def memory(translation: Translation, parameter: str, function: str | None = None) -> Type:
+    """Return the type of the memory of a model."""
+    found = translation.module.functions[function or translation.entry]
+    ty = next(p.ty for p in found.params if p.name == parameter)
     assert isinstance(ty, TupleType)
     assert isinstance(ty.fields[0], RefType)
-    return ty.fields[0].value
+    content = ty.fields[0].value
+    assert isinstance(content, TupleType)
+    return content.fields[1]
 
 
-def moments(translation: Translation, parameter: str) -> int:
-    """Return how many moments the cell of a model has room for."""
-    whole = content(translation, parameter)
-    assert isinstance(whole, TupleType)
-    memory = whole.fields[1]
-    assert isinstance(memory, TupleType)
-    trees = memory.fields[2]
+def moments(translation: Translation, parameter: str, function: str | None = None) -> int:
+    """Return how many moments the memory of a model has."""
+    found = memory(translation, parameter, function)
+    assert isinstance(found, TupleType)
+    trees = found.fields[2]
     assert isinstance(trees, TupleType)
     return len(trees.fields)
 
 
-def test_plain_descent_keeps_bare_parameters() -> None:
+def test_plain_descent_needs_no_memory() -> None:
     found = translate(descend.__relay__)
-    whole = content(found, "model")
-    assert isinstance(whole, TupleType)
-    assert len(whole.fields) == 2  # weight and bias
+    assert memory(found, "model") == UNIT
     assert found.optimizers == {}
 
 
@@ -94,19 +93,20 @@ def test_a_model_has_room_for_what_its_optimizer_remembers() -> None:
     rules = {name: use.rule for name, use in found.optimizers.items()}
     assert rules == {"a": AdamRule(), "b": SGDRule(momentum=0.9)}
     assert (moments(found, "a"), moments(found, "b")) == (2, 1)
-    whole = content(found, "c")
-    assert isinstance(whole, TupleType)
-    assert not any(isinstance(f, TupleType) for f in whole.fields)
+    assert memory(found, "c") == UNIT
 
 
-def test_a_function_is_translated_for_each_rule_that_reaches_it() -> None:
+def test_a_function_that_updates_is_translated_for_each_rule() -> None:
     found = translate(both.__relay__, optimizer_for("optimizer"))
-    names = list(found.module.functions)
-    assert [n.split("[")[0].split("_")[0] for n in names].count("look") == 3
-    assert {n for n in names if n.startswith("step")} == {
-        "step[optimizer=adam]",
-        "step[optimizer=sgd]",
-    }
+    steps = {n: moments(found, "model", n) for n in found.module.functions if n.startswith("step")}
+    assert steps == {"step[optimizer=adam]": 2, "step[optimizer=sgd]": 1}
+
+
+def test_a_function_that_updates_nothing_is_polymorphic_in_the_memory() -> None:
+    found = translate(both.__relay__, optimizer_for("optimizer"))
+    assert [n for n in found.module.functions if n.startswith("look")] == ["look"]
+    assert memory(found, "model", "look") == UNKNOWN
+    assert infer(found.module).functions["look"].type_params
 
 
 def test_a_learning_rate_is_guarded_only_where_the_program_holds_it() -> None:
