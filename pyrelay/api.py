@@ -22,6 +22,8 @@ from .ir.op import Op
 from .ir.types import DType
 from .lower_torch.constants import torch_dtype
 from .prelude.values import List
+from .runtime.border.devices import device_named
+from .runtime.border.results import ref as ref
 from .runtime.calls.api_checks import (
     expect_fitting,
     expect_gradients,
@@ -32,12 +34,10 @@ from .runtime.calls.api_checks import (
     expect_sizes,
     gradients_of,
 )
-from .runtime.calls.arguments import describe
 from .runtime.calls.bound import PureFunction, place_of, runner_of
 from .runtime.calls.function import RelayModel
 from .runtime.compile.programs import eval_program
-from .runtime.interop.export import Exported
-from .runtime.interop.loading import load_bytes
+from .runtime.interop.export import Exported, load_bytes
 from .runtime.models.create import create
 from .runtime.models.model import Model
 from .runtime.models.optim import Optimizer, descend
@@ -45,9 +45,8 @@ from .runtime.models.records import Grads, Params
 from .runtime.texts.text_module import ModuleFunction, RelayModule
 from .runtime.texts.text_module import parse as parse
 from .runtime.values.constant import const as const
-from .runtime.values.devices import device_named
-from .runtime.values.reference import ref as ref
 from .runtime.values.structure import map_tensors, tensors
+from .runtime.values.text import describe
 from .translate.data.unions import is_data_class
 from .translate.source.definition import meaning
 

@@ -381,7 +381,7 @@ def _is_number(value: Any) -> bool:
 
 def _show(value: Any) -> str:
     """Return a value as text, like `repr`, at any depth."""
-    from .runtime.values.written import value_text  # brings in torch
+    from .runtime.values.text import value_text  # brings in torch
 
     return value_text(value)
 

@@ -58,7 +58,7 @@ def test_a_function_has_at_most_60_lines(path: Path) -> None:
 def test_nothing_is_left_for_later(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     left = {"TODO", "FIXME", "XXX", "HACK", "NotImplementedError"}
-    if path.name == "add_cases.py":  # it writes cases for the user to fill in
+    if path.parts[-2:] == ("cli", "fix.py"):  # it writes cases for the user to fill in
         left.remove("NotImplementedError")
     assert re.findall(rf"\b({'|'.join(left)})\b", text) == []
 

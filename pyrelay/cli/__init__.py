@@ -1,6 +1,6 @@
 """The command line: check, show and run programs, apply passes, describe this installation.
 
-Each command is a function in a file of its own that gives the exit status: 0 when all is well, 1
+Each command is a function that returns the exit status: 0 when all is well, 1
 when the user's program has mistakes, 2 when the command could not be carried out.
 """
 
@@ -17,7 +17,7 @@ from .load import LoadError
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command and give its exit status."""
+    """Run one command and return its exit status."""
     args = _parser().parse_args(arguments)
     try:
         return _run(args)
@@ -46,7 +46,7 @@ def _run(args: argparse.Namespace) -> int:
 
             return show(args.target, args.stage)
         case "explain":
-            from .explain import explain, explain_code, is_code
+            from .show import explain, explain_code, is_code
 
             if is_code(str(args.file)) and not args.file.exists():
                 return explain_code(str(args.file))

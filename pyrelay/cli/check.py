@@ -25,8 +25,7 @@ from ..diagnostics.source import Span
 from ..diagnostics.wording import counted
 from ..translate.source.definition import Definition
 from .annotate import annotated
-from .load import LoadError, forget, functions, load
-from .texts import is_text, load_text
+from .load import LoadError, forget, functions, is_text, load, load_text
 
 _Key: TypeAlias = tuple[str, str, tuple[str, int, int] | None]
 """What makes two diagnostics the same mistake: the code, the title and the place."""
@@ -38,20 +37,20 @@ _MOST_FIXES: Final = 1_000
 @final
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What is left to say of a file, what has been put right, and how many functions it has. Those
-    in `unsaid` need static arguments, which only their callers say."""
+    """The mistakes of a file, those that were fixed, and how many functions it has. Those in
+    `incomplete` need static arguments, which only their callers give."""
 
     file: Path
     found: Sequence[Diagnostic]
     fixed: Sequence[Diagnostic]
     functions: int
-    unsaid: Sequence[str]
+    incomplete: Sequence[str]
 
 
 def check(path: Path, *, as_json: bool, fix: bool, strict: bool = False) -> int:
-    """Check a file, or those of a folder, print what is wrong, and give 1 if something is; with
-    `strict`, what the types do not tell of sizes is wrong too. Raises LoadError for a file that
-    cannot be imported; in a folder that is said, and gives 2."""
+    """Check a file, or those of a folder, print what is wrong, and return 1 if something is; with
+    `strict`, equations of sizes that the types do not imply are wrong too. Raises LoadError for a
+    file that cannot be imported; in a folder that is printed, and returns 2."""
     if not path.is_dir():
         checked = [_checked(path, fix=fix, strict=strict)]
         unread = 0
@@ -91,14 +90,14 @@ def _is_program(file: Path, folder: Path) -> bool:
 
 
 def _checked(file: Path, *, fix: bool, strict: bool) -> _Checked:
-    found, functions, unsaid = _mistakes(file, strict=strict)
+    found, functions, incomplete = _mistakes(file, strict=strict)
     fixed: list[Diagnostic] = []
     if fix:
         fixed, left = _fixed(file, found, strict=strict)
         if fixed:
-            found, functions, unsaid = _mistakes(file, strict=strict)
+            found, functions, incomplete = _mistakes(file, strict=strict)
         found = [_with_note(d, left) for d in found]
-    return _Checked(file, found, fixed, functions, unsaid)
+    return _Checked(file, found, fixed, functions, incomplete)
 
 
 def _fixed(
@@ -107,7 +106,7 @@ def _fixed(
     """Fix a file as far as it goes. What is put right may bring to light what was hidden by it.
 
     Return the mistakes that are fixed, and those that are left because the file with the fix would
-    not check either, with the reason: a case that raises tells no type, so a function that calls
+    not check either, with the reason: a case that raises has no type, so a function that calls
     itself in all other cases would have none.
     """
     from .fix import apply_fixes  # libcst is slow to import
@@ -127,8 +126,8 @@ def _fixed(
             break
         forget(file)
         after, _, _ = _mistakes(file, strict=strict)
-        untold = _untold(after) - _untold(found)
-        if not are_cases or (done and not untold):
+        undetermined = _undetermined(after) - _undetermined(found)
+        if not are_cases or (done and not undetermined):
             fixed += done
             found = after
             continue
@@ -136,18 +135,18 @@ def _fixed(
             path.write_bytes(content)
         forget(file)
         if one_by_one:
-            left[_key(batch[0])] = next(iter(untold), "")
+            left[_key(batch[0])] = next(iter(undetermined), "")
         one_by_one = True
     return fixed, left
 
 
 def _contents(diagnostics: Iterable[Diagnostic]) -> dict[Path, bytes]:
-    """Return what the files hold that fixes change."""
+    """Return the contents of the files that fixes change."""
     paths = {Path(d.fix.span.file.name) for d in diagnostics if d.fix is not None}
     return {p: p.read_bytes() for p in sorted(paths) if p.is_file()}
 
 
-def _untold(found: Iterable[Diagnostic]) -> set[str]:
+def _undetermined(found: Iterable[Diagnostic]) -> set[str]:
     return {d.title for d in found if d.code == "RL222"}
 
 
@@ -169,21 +168,21 @@ def _mistakes(file: Path, *, strict: bool) -> tuple[list[Diagnostic], int, list[
             errors = (*refused.values(), error)
             return _each_once(d for e in errors for d in e.diagnostics), 0, []
     found = [d for error in refused.values() for d in error.diagnostics]
-    unsaid: list[str] = []
+    incomplete: list[str] = []
     checked = {n: f for n, f in functions(module).items() if f.__relay__ not in refused}
     for name, function in checked.items():
         try:
             found += function.check(strict=strict).warnings
         except RelayError as error:
-            if all(_is_unsaid(function, d) for d in error.diagnostics):
-                unsaid.append(name)
+            if all(_is_incomplete(function, d) for d in error.diagnostics):
+                incomplete.append(name)
             else:
                 found += error.diagnostics
-    looked_at = len(checked) - len(unsaid)
-    return annotated(_each_once(found), checked.values()), looked_at, unsaid
+    looked_at = len(checked) - len(incomplete)
+    return annotated(_each_once(found), checked.values()), looked_at, incomplete
 
 
-def _is_unsaid(function: RelayFunction[..., object], d: Diagnostic) -> bool:
+def _is_incomplete(function: RelayFunction[..., object], d: Diagnostic) -> bool:
     """Return whether a mistake is that a function alone lacks a static argument."""
     definition = function.__relay__
     if not isinstance(definition, Definition) or d.primary is None:
@@ -228,8 +227,8 @@ def _write_text(checked: _Checked) -> None:
         counts.append(f"{len(checked.fixed)} fixed")
     functions = counted(checked.functions, "function")
     sys.stdout.write(f"{checked.file}: {functions} checked, {', '.join(counts)}\n")
-    if checked.unsaid:
-        names = ", ".join(checked.unsaid)
+    if checked.incomplete:
+        names = ", ".join(checked.incomplete)
         sys.stdout.write(f"checked where they get their static arguments: {names}\n")
     elif not checked.functions and not found:
         sys.stdout.write("no name of the file is a function under @relay or @relay_model\n")

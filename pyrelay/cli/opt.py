@@ -24,8 +24,7 @@ from ..passes.grad import ExpandTransforms
 from ..passes.manager import Ran, run_passes
 from ..passes.normalise.lowering import InferTypes, NormalForm
 from ..text.printer import is_typed, to_text
-from .load import LoadError
-from .texts import entry_of, load_text
+from .load import LoadError, entry_of, load_text
 
 _LOWERING: Final = (InferTypes(), NormalForm(), ExpandTransforms(), Fuse())
 """The passes that bring a program from stage to stage."""

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, final
 
 from ..ir.types import DTypeKind, TensorType
-from .load import LoadError
-from .texts import entry_of, load_text
+from .load import LoadError, entry_of, load_text
 
 if TYPE_CHECKING:
     import torch

@@ -11,12 +11,11 @@ from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.ir.expr import Var, type_of
 from pyrelay.ir.module import Module
 from pyrelay.ir.types import UNIT
-from pyrelay.runtime.calls.arguments import Parameter
+from pyrelay.runtime.border.places import Parameter
 from pyrelay.runtime.calls.call_signature import Argument, Interface
-from pyrelay.runtime.calls.open_program import OpenProgram
+from pyrelay.runtime.calls.open_program import EvalProgram, OpenProgram
 from pyrelay.runtime.compile.program import Program
-from pyrelay.runtime.interop.export import EvalProgram, Exported
-from pyrelay.runtime.interop.loading import load_bytes
+from pyrelay.runtime.interop.export import Exported, load_bytes
 from pyrelay.runtime.values.representation import NO_DATA
 from tests.scale.programs import chain, nested, var
 

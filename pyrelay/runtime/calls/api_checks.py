@@ -14,7 +14,7 @@ from ..models.model import Model
 from ..models.optim import Optimizer
 from ..models.records import Grads
 from ..values.structure import tensors
-from .arguments import describe
+from ..values.text import describe
 from .bound import place_of
 from .function import RelayModel
 

@@ -14,7 +14,7 @@ from ...diagnostics.source import Span
 from ...ir.expr import Rule
 from ...translate.source.definition import Definition
 from ..models.records import Params
-from .arguments import describe
+from ..values.text import describe
 
 if TYPE_CHECKING:
     from ..models.model import Model

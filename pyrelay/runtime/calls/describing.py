@@ -29,12 +29,11 @@ from ...translate.types.described import (
     TupleOf,
     is_whole,
 )
+from ..border.value_types import Typed, is_array, of_prelude, shape_and_dtype, solve, type_vars_of
 from ..models.model import Model
 from ..models.records import Params
-from ..values.structure import parts
-from ..values.value_types import of_prelude
+from ..values.structure import distinct_tensors, parts
 from .rank_reader import RankReader
-from .type_parameters import Typed, is_array, shape_and_dtype, solve, type_vars_of
 
 _PLAIN: Final = (bool, int, float, str, type(None))
 
@@ -46,19 +45,7 @@ def may_join(values: Sequence[Any]) -> bool:
         return False
     if any(isinstance(v, Model | Params) for v in values):
         return True
-    pending = list(values)
-    seen: set[int] = set()
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            if value.requires_grad:
-                return True
-            continue
-        inside = cast("Sequence[Any]", value) if isinstance(value, list) else parts(value)
-        if inside and id(value) not in seen:
-            seen.add(id(value))
-            pending += inside
-    return False
+    return any(t.requires_grad for t in distinct_tensors(values))
 
 
 @final

@@ -16,34 +16,34 @@ import torch
 from ...diagnostics.diagnostic import RunError
 from ...ir.dims import Dim
 from ...ir.traverse import spine
-from ...ir.types import ITERABLE, RefType, SizeType, TupleType, Type, subtypes
+from ...ir.types import ITERABLE, RefType, SizeType, Type, subtypes
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers
+from ..border.arguments import bind
+from ..border.binder import Binder
+from ..border.devices import CPU, Holder, common_device, one_device
+from ..border.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
+from ..border.places import Parameter
+from ..border.results import Converter, Exports, Owner, Reference, converter, separate
+from ..border.schema import Data, Elements, Maybe, Schema, has_data
+from ..border.stream import as_raised
+from ..border.value_types import Definitions, TypesOfValues, definitions_in, type_vars_of
 from ..compile.failure import located
 from ..compile.lowerings import Executable
 from ..interop.autograd import requires_grad
 from ..interop.autograd_function import Joined
-from ..values.devices import CPU, Holder, one_device, told_device
-from ..values.fast_flatten import Key, Reader, first_leaf, has_only_numbers, key_reader, leaf_reader
-from ..values.reference import Reference, separate
-from ..values.results import Converter, Exports, Owner, converter
-from ..values.schema import Data, Elements, Maybe, Schema, has_data
-from ..values.stream import as_raised
-from ..values.value_types import Definitions, TypesOfValues, definitions_in
 from ..values.values import Cell
-from .arguments import Binder, Parameter
-from .type_parameters import type_vars_of
 
 if TYPE_CHECKING:
     from ..compile.program import Program
 
-_MAX_PLANS: Final = 4096
+_MAX_CALLS: Final = 4096
 _is_view: Final = torch.Tensor._is_view  # noqa: SLF001  torch has no public name for it
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Plan:
+class _Call:
     """How one signature of arguments is called: conversions (None: none needed) and the device."""
 
     convert: Callable[[Sequence[Any]], list[Any]] | None
@@ -76,26 +76,16 @@ class Entry:
         self._exports: Final = exports or {}
         self._finish: Final[dict[bool, Converter]] = {}
         self._schema: Final = Schema(program.translated.adts, program.data)
+        self._plans: Final = [self._schema.plan(p.type, p.numbers) for p in parameters]
         is_open = bool(type_vars_of(p.type for p in parameters))
         known = definitions or definitions_in(program.translated.adts, program.data)
         self._types: Final = TypesOfValues(known, Dim.of) if is_open else None
-        plans = [self._schema.plan(p.type) for p in parameters[models:]]
-        self._data: Final = is_open or any(map(has_data, plans))
+        self._data: Final = is_open or any(map(has_data, self._plans[models:]))
         """Whether arguments are looked into at each call."""
-        self._walked: Final = [
-            isinstance(self._schema.plan(p.type), Data | Elements | Maybe) for p in parameters
-        ]
-        self._instances: Final = [
-            (i, plan) for i, plan in enumerate(plans, models) if isinstance(plan, Data)
-        ]
-        """The arguments that are instances of data types."""
-        self._telling: Final = [
-            i for i, p in enumerate(parameters) if not self._walked[i] and p.type != ITERABLE
-        ]
-        """The arguments that tell the device without a walk."""
-        self._plans: Final[dict[Key, Plan]] = {}
+        self._walked: Final = [isinstance(p, Data | Elements | Maybe) for p in self._plans]
+        self._calls: Final[dict[Key, _Call]] = {}
         self._read_key: Final = key_reader(tuple(p.type for p in parameters), models)
-        self._sizes_matter: Final = any(_has_size(p.type) for p in parameters)
+        self._sizes_matter: Final = any(_has(SizeType, p.type) for p in parameters)
         self._models: Final = models
         self._holders: Final = [
             Holder("the model" if i < models else f"`{p.name}`", p.span)
@@ -104,8 +94,8 @@ class Entry:
         self._given: Final = leaf_reader(tuple(p.type for p in parameters))
         self._made: Reader | None = None
         result = program.type.result
-        self._cells: Final = any(_has_cells(p.type) for p in parameters[models:])
-        self._is_closed: Final = not is_open and not any(_has_cells(p.type) for p in parameters)
+        self._cells: Final = any(_has(RefType, p.type) for p in parameters[models:])
+        self._is_closed: Final = not is_open and not any(_has(RefType, p.type) for p in parameters)
         """Whether the check of arguments compares the device of every tensor in them."""
         self._streams: Final = any(p.type == ITERABLE for p in parameters)
         if numbers is None and has_only_numbers(result) and not self._streams:
@@ -118,17 +108,17 @@ class Entry:
     def _run(self, values: Sequence[Any]) -> Any:
         if self._data:
             return self._run_data(values)
-        plan = self._plan(values)
-        host = values if plan.convert is None else plan.convert(values)
+        call = self._call(values)
+        host = values if call.convert is None else call.convert(values)
         try:
             if self._joined is not None and requires_grad(host):
-                return self._join(self._joined, plan.device, host)
-            compiled = self.program.compiled(plan.device)
+                return self._join(self._joined, call.device, host)
+            compiled = self.program.compiled(call.device)
             result = compiled(*host)
             if self._made is not None and compiled.gives_fresh:
                 return result
             with torch.no_grad():
-                return self.finish(result, host, Owner(plan.device, compiled.constants))
+                return self.finish(result, host, Owner(call.device, compiled.constants))
         finally:
             if self._cells:
                 separate(values, host)
@@ -159,11 +149,11 @@ class Entry:
         return as_raised(self._interpret, values)
 
     def _interpret(self, values: Sequence[Any]) -> Any:
-        plan = self._plan(values)
-        host = values if plan.convert is None else plan.convert(values)
+        call = self._call(values)
+        host = values if call.convert is None else call.convert(values)
         try:
-            result = self.program.interpret(host, plan.device)
-            return self.finish(result, host, Owner(plan.device, frozenset()))
+            result = self.program.interpret(host, call.device)
+            return self.finish(result, host, Owner(call.device, frozenset()))
         finally:
             if self._cells:
                 separate(values, host)
@@ -208,17 +198,17 @@ class Entry:
 
         return joined(device, host, finish)
 
-    def _plan(self, values: Sequence[Any]) -> Plan:
+    def _call(self, values: Sequence[Any]) -> _Call:
         if self._streams or self._data:
-            return self._make_plan(values)  # each call reads values of its own
+            return self._make_call(values)  # each call reads values of its own
         key = self._key(values)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._make_plan(values)
-            if len(self._plans) >= _MAX_PLANS:
-                self._plans.clear()
-            self._plans[key] = plan
-        return plan
+        call = self._calls.get(key)
+        if call is None:
+            call = self._make_call(values)
+            if len(self._calls) >= _MAX_CALLS:
+                self._calls.clear()
+            self._calls[key] = call
+        return call
 
     def _key(self, values: Sequence[Any]) -> Key:
         """Return what the plan of a call depends on."""
@@ -230,13 +220,13 @@ class Entry:
         lead = self._models
         return (*[_model_key(v) for v in values[:lead]], *[_key(v) for v in values[lead:]])
 
-    def _make_plan(self, values: Sequence[Any]) -> Plan:
+    def _make_call(self, values: Sequence[Any]) -> _Call:
         device = self._device_of(values)
         converted = self._bind(values, device)
         is_plain = all(c is v for c, v in zip(converted, values, strict=True))
         if is_plain and not self._sizes_matter and not self._data:
-            return Plan(None, device)
-        return Plan(lambda given: self._bind(given, device), device)
+            return _Call(None, device)
+        return _Call(lambda given: self._bind(given, device), device)
 
     def _device_of(self, values: Sequence[Any]) -> torch.device:
         if not self._streams:
@@ -248,16 +238,18 @@ class Entry:
     def _shortened(self, values: Sequence[Any]) -> Sequence[Any]:
         """Return arguments with the tensors of remembered instances in their place."""
         shortened = list(values)
-        for place, plan in self._instances:
-            known = plan.remembered.get(values[place])
+        for place, plan in enumerate(self._plans):
+            known = plan.remembered.get(values[place]) if isinstance(plan, Data) else None
             if known is not None:
                 shortened[place] = tuple(tensor for tensor, _ in known.given)
         return shortened
 
     def _bound_data(self, values: Sequence[Any]) -> tuple[Binder, list[Any]]:
-        """Bind arguments of which some are data. Where other arguments tell the device, data are
-        walked once: what they hold is compared with it then."""
-        device = told_device([values[i] for i in self._telling])
+        """Bind arguments of which some are data. Where other arguments determine the device, data
+        are walked once: their tensors are compared with it then."""
+        walked = zip(values, self._walked, self.parameters, strict=True)
+        rest = [v for v, is_data, p in walked if not is_data and p.type != ITERABLE]
+        device = common_device(rest)
         if device is None and self._is_closed:
             # A tensor elsewhere does not fit, and only then is it looked for.
             with suppress(RunError):
@@ -275,7 +267,8 @@ class Entry:
 
     def _bound(self, values: Sequence[Any], device: torch.device) -> tuple[Binder, list[Any]]:
         binder = Binder(self.name, device, self._schema, self._types)
-        found = [binder.bind(p, v) for p, v in zip(self.parameters, values, strict=True)]
+        given = zip(self.parameters, values, self._plans, strict=True)
+        found = [bind(binder, parameter, value, plan) for parameter, value, plan in given]
         binder.finish(self.program.function.assumptions)
         return binder, found
 
@@ -302,14 +295,5 @@ def _key(value: Any) -> Any:
     return type(value)
 
 
-def _has_size(ty: Type) -> bool:
-    return any(isinstance(part, SizeType) for part in subtypes(ty))
-
-
-def _has_cells(ty: Type) -> bool:
-    return any(isinstance(part, RefType) for part in subtypes(ty))
-
-
-def is_unit(ty: Type) -> bool:
-    """Return whether a type is that of the empty tuple."""
-    return ty == TupleType(())
+def _has(kind: type[Type], ty: Type) -> bool:
+    return any(isinstance(part, kind) for part in subtypes(ty))

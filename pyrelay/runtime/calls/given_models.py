@@ -15,7 +15,7 @@ from ...translate.translator import Translation
 from ..models.model import Model
 from ..models.model_io import Source
 from ..models.records import TensorRecord
-from .arguments import describe
+from ..values.text import describe
 
 
 def check_model(function: Definition, parameter: Parameter, value: Any) -> None:

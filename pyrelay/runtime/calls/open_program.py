@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ...diagnostics.diagnostic import CheckError, Label
+from ...diagnostics.source import Span
 from ...ir.expr import Var
 from ...ir.module import Module
 from ...ir.types import open_shapes
 from ...passes.ranks import Ranks, at_ranks, open_count, ranks_to_try
+from ..border.places import Parameter
 from ..compile.program import Program
 from ..values.representation import UserData
+from .call_signature import Interface
 from .rank_reader import Declared
 
 
@@ -59,6 +62,29 @@ class OpenProgram:
             except CheckError as error:
                 found.append(error)
         raise min(found, key=lambda e: len(e.diagnostics))
+
+
+@final
+@dataclass(frozen=True)
+class EvalProgram:
+    """A model definition in eval mode: its program, how it is called, and where it is declared.
+
+    The first two of `parameters` are the model's parameters and state. One that takes tensors of
+    any rank has the program at the first ranks at which it is right, and `opened` those at others.
+    """
+
+    interface: Interface
+    program: Program
+    parameters: tuple[Parameter, ...]
+    head: Span
+    opened: OpenProgram
+
+    def at(self, ranks: Ranks) -> EvalProgram:
+        """Return the model at ranks."""
+        program = self.opened.at(ranks)
+        types = zip(self.parameters, program.function.params, strict=True)
+        parameters = tuple(replace(p, type=v.ty) for p, v in types if v.ty is not None)
+        return replace(self, program=program, parameters=parameters)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from ...translate.source.definition import Definition, Kind, function_of
 from ...translate.source.signature import Signature, read_signature
 from ..models.model_io import Arguments
 from ..models.optim import Optimizer
-from .arguments import describe
+from ..values.text import describe
 
 
 @final

@@ -12,7 +12,7 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.source import Span
 from ...ir.types import AdtType, TensorType, Type, TypeVar, is_open_shape, map_type, show
 from ...passes.ranks import MOST_DIMS, Ranks
-from .type_parameters import Typed, solve
+from ..border.value_types import Typed, solve
 
 
 class Declared(Protocol):

@@ -32,6 +32,9 @@ from ...translate.source.guards import checker
 from ...translate.translator import Translation
 from ...translate.types.derived_numbers import derived_numbers, of_models
 from ...translate.types.number_places import Numbers, records_in, without_records
+from ..border.fast_flatten import Reader, leaf_reader
+from ..border.places import parameters_of
+from ..border.value_types import type_vars_of
 from ..compile.program import Program
 from ..compile.programs import at, exporter, program_of, shown_at, translated
 from ..compile.show import difference, explanation, stage_text, type_text
@@ -42,9 +45,7 @@ from ..models.model_io import Arguments, Source, host_values
 from ..models.model_layout import Blueprint
 from ..models.recorded import Homes, passed_on, recorded
 from ..models.records import Grads, TensorRecord
-from ..values.fast_flatten import Reader, leaf_reader
 from ..values.representation import UserData
-from .arguments import parameters_of
 from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
@@ -52,7 +53,6 @@ from .given_models import check_model, check_models, expect_trainable
 from .models_in_front import passed, with_models_in_front, without
 from .parameters import Parameters, signature_of
 from .transformed import Transformed, transformed
-from .type_parameters import type_vars_of
 
 
 @final

@@ -46,7 +46,7 @@ from ...ir.op import Op
 from ...ir.traverse import Steps, run
 from ...lower_torch.apply import apply_op
 from ...lower_torch.constants import is_host_number, tensor_constant
-from ..calls.argument_sizes import check_assumptions
+from ..border.argument_sizes import check_assumptions
 from ..dispatch import dispatching
 from ..interop.autocast import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations, representation

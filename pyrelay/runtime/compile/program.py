@@ -10,10 +10,14 @@ from functools import cached_property
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Self, final
 
+from ... import dispatch
 from ...autotuning.methods import may_choose
-from ...config import current
-from ...dispatch.registry import REGISTRY
-from ...dispatch.view import NOTHING, View
+from ...config import current, may_compile
+from ...diagnostics.catalogue.call import WouldCompile
+from ...diagnostics.diagnostic import RunError
+from ...dispatch.registry import REGISTRY, Table
+from ...dispatch.state import STATE, State
+from ...dispatch.view import NOTHING, Signature, View, calls_of, view_of
 from ...infer import unreachable_cases
 from ...ir.expr import Function
 from ...ir.module import Module
@@ -30,7 +34,6 @@ from ...passes.rewrites.low_rank_gradients import gives_fresh
 from ...text.printer import to_text
 from ..host import CompiledProgram, compile_module
 from ..values.representation import NO_DATA, UserData
-from .dispatch_views import Views
 from .evaluator import evaluate
 from .kernels import Kernels
 from .lowerings import (
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
     from ...diagnostics.diagnostic import Diagnostic
 
 _LOGGER: Final = logging.getLogger("pyrelay.passes")
+_MOST_STATES: Final = 64
+"""States that are known at a time; a program run under more of them finds its view anew."""
 
 
 @final
@@ -76,7 +81,7 @@ class Program:
         self.entry: Final = entry
         self.gradients: Final = gradients
         self._compiled: Final[dict[tuple[Hashable, ...], Executable]] = {}
-        self._views: Final = Views(self)
+        self._views: Final = _Views(self)
         self._dumps: Final = count(1)
         self._passes: Final = Manager(
             module,
@@ -244,6 +249,57 @@ class Program:
     def _evaluate(self, args: Sequence[Any], device: torch.device) -> Any:
         known = self.data.representations
         return evaluate(self.derived, self.entry, args, device, representations=known)
+
+
+@final
+class _Views:
+    """The programs that a program is under the implementations that apply where it is called.
+
+    There is one for each view of the table, made when it is first needed: a registration that
+    cannot matter to the program changes nothing, and one that is removed brings back the program of
+    before.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program: Final = program
+        self._programs: Final[dict[View, Program]] = {}
+        self._known: tuple[Table, dict[tuple[State, torch.device], Program]] = REGISTRY.table, {}
+        self._last: tuple[Table, State, torch.device, Program] | None = None
+
+    def now(self, device: torch.device) -> Program:
+        """Return the program for calls on a device under what is registered, included and excluded
+        here. Raises RunError where that would compile, and compiling is not allowed."""
+        table, state, last = REGISTRY.table, STATE.get(), self._last
+        if last is not None and last[0] is table and last[1] is state and last[2] == device:
+            return last[3]
+        known = self._known
+        if known[0] is not table or len(known[1]) >= _MOST_STATES:
+            # A new dictionary: another thread may still add to the old one.
+            known = self._known = table, {}
+        found = known[1].get((state, device))
+        if found is None:
+            key = dispatch.device(device.type)
+            found = known[1][state, device] = self._under(view_of(table, state, key, self._calls))
+        self._last = table, state, device, found
+        return found
+
+    def _under(self, view: View) -> Program:
+        if not view:
+            return self._program
+        found = self._programs.get(view)
+        if found is None:
+            if not may_compile():
+                why = "other implementations of its operators apply"
+                raise RunError(WouldCompile(self._program.entry, why))
+            found = self._programs[view] = self._program.under(view)
+        return found
+
+    @cached_property
+    def _calls(self) -> tuple[Signature, ...]:
+        """The calls of operators in the program, before it is simplified or after."""
+        program = self._program
+        found = (calls_of(m) for m in (program.anf, program.derived, program.simplified))
+        return tuple(dict.fromkeys(call for calls in found for call in calls))
 
 
 def _fold(module: Module, entry: str) -> Any:

@@ -16,10 +16,10 @@ from ...translate.source.definition import Definition, DerivedFunction, ModelUse
 from ...translate.source.signature import Signature
 from ...translate.translator import Translation, TranslationError, translate
 from ...translate.types.described import Described
-from ..calls.arguments import parameters_of
+from ..border.places import parameters_of
 from ..calls.call_signature import Interface
-from ..calls.open_program import OpenProgram, ranks_shown
-from ..interop.export import EvalProgram, Exported
+from ..calls.open_program import EvalProgram, OpenProgram, ranks_shown
+from ..interop.export import Exported
 from ..models.model_io import Arguments
 from ..models.model_layout import Blueprint
 from ..values.representation import TAGGED, UserData

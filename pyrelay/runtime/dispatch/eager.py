@@ -23,7 +23,7 @@ from ...ir.op import Clash, Missing, Op, Role
 from ...ir.types import DTYPES, DType, TensorType, TupleType, Type
 from ...operators.builder import Builder, Value
 from ...translate.calls.tables import TOGETHER, VARIADIC
-from ..values.devices import Holder, one_device
+from ..border.devices import Holder, one_device
 from .dispatching import apply as apply_dispatched
 
 

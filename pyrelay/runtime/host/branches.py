@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ...ir.expr import (
     BindPattern,
@@ -25,12 +25,10 @@ from ...ir.expr import (
 )
 from ...ir.traverse import Steps
 from ...ir.types import UNIT
-from . import functions
 from .exits import Assigned, Exit, is_last
 from .liveness import Region
-
-if TYPE_CHECKING:
-    from .body import BodyWriter
+from .loops import outline
+from .writer import Writer
 
 MOST_NESTED: Final = 50
 """Python's own compiler and printer recurse on nested statements."""
@@ -39,9 +37,7 @@ MOST_CHAINED: Final = 20
 """A longer chain of cases is written one after the other, not as `elif`s, for the same reason."""
 
 
-def write_if(
-    writer: BodyWriter, node: If, region: Region, position: int, exit_: Exit
-) -> Steps[None]:
+def write_if(writer: Writer, node: If, region: Region, position: int, exit_: Exit) -> Steps[None]:
     """Write a conditional whose value goes to an exit."""
     test = writer.nodes([node.condition])[0]
     dying = writer.dying(region, position)
@@ -59,7 +55,7 @@ def write_if(
 
 
 def _arm(
-    writer: BodyWriter, body: Expr, region: Region, dying: Sequence[Var], exit_: Exit
+    writer: Writer, body: Expr, region: Region, dying: Sequence[Var], exit_: Exit
 ) -> Steps[list[ast.stmt]]:
     with writer.nested() as statements:
         yield _flow(writer, body, region, dying, exit_)
@@ -67,21 +63,21 @@ def _arm(
 
 
 def _flow(
-    writer: BodyWriter, body: Expr, region: Region, dying: Sequence[Var], exit_: Exit
+    writer: Writer, body: Expr, region: Region, dying: Sequence[Var], exit_: Exit
 ) -> Steps[None]:
     """Write an arm where it stands; what dies with the branch is deleted as early as it can be."""
     writer.delete([v for v in dying if v not in region.last])
     used = [v for v in dying if v in region.last]
     if writer.frame.nesting > MOST_NESTED:
         region.inherited = set()
-        yield functions.outline(writer, exit_, lambda e: writer.block(body, region, e), used)
+        yield outline(writer, exit_, lambda e: writer.block(body, region, e), used)
     else:
         region.inherited = set(used)
         yield writer.block(body, region, exit_)
 
 
 def write_match(
-    writer: BodyWriter, node: Match, region: Region, position: int, exit_: Exit
+    writer: Writer, node: Match, region: Region, position: int, exit_: Exit
 ) -> Steps[None]:
     """Write a case analysis whose value goes to an exit."""
     value = writer.nodes([node.value])[0]
@@ -104,7 +100,7 @@ class _Cases:
 
     def __init__(
         self,
-        writer: BodyWriter,
+        writer: Writer,
         node: Match,
         name: str,
         region: Region,

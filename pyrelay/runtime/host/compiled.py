@@ -19,15 +19,16 @@ from ...ir.expr import Call, type_of
 from ...ir.module import Module
 from ...ir.traverse import Steps, post_order, run
 from ...ir.types import FnType, TupleType, Type
-from ..calls.argument_sizes import check_assumptions
+from ..border.argument_sizes import check_assumptions
 from ..compile.failure import located, tells_more
 from ..interop.autocast import as_typed
 from ..values.representation import NOTHING_KNOWN, Representations
 from . import functions
 from .body import BodyWriter
 from .data import DataLayout
-from .debugging import show_globals
+from .debugging import show_globals, source_names
 from .deep import find_deep
+from .names import NO_NAMES
 from .plan import Plan, Planned
 from .pool import Pool
 from .program import Program
@@ -55,10 +56,10 @@ def compile_module(
 ) -> CompiledProgram:
     """Return the compiled form of a program in its last stage, started at a global function.
 
-    `view` tells which calls of operators are dispatched. `instead` gives what is called in the
-    place of a global function, from its name and code. `gives_fresh` says that all results are
-    tensors that operators in the program make, `is_bare` that it does nothing but call our own
-    operators, and that nobody could tell whether autograd watches them.
+    Calls of operators in `view` are dispatched. `instead` returns what is called in the place of a
+    global function, from its name and code. With `gives_fresh` all results are tensors that
+    operators in the program make; with `is_bare` it does nothing but call our own operators, and
+    whether autograd records them makes no difference.
     """
     plan = Plan(module, entry, view)
     deep_values = find_deep(plan)
@@ -67,9 +68,11 @@ def compile_module(
     program = Program(plan, pool, layout, deep_values=deep_values)
     compiled = CompiledProgram(program, plan.entry, gives_fresh=gives_fresh, is_bare=is_bare)
     for planned in plan.by_global.values():
-        writer = BodyWriter(program, planned)
+        function = planned.function
+        shown = source_names(plan, function) if program.is_debugged else NO_NAMES
+        writer = BodyWriter(program, planned, shown)
         run(_write_global(writer, planned))
-        compiled.add(writer.written, planned.function.span.file)
+        compiled.add(writer.written, function.span.file)
     compiled.finish(instead)
     return compiled
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, assert_never, final
+from typing import Any, Final, assert_never, final
 
 from ...ir.module import Module
 from ...lower_torch.code import Code
@@ -19,9 +19,7 @@ from ..values.representation import (
     representation,
 )
 from .names import identifier
-
-if TYPE_CHECKING:
-    from .pool import Pool
+from .pool import Pool
 
 
 @final

@@ -10,7 +10,7 @@ import ast
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
@@ -21,11 +21,9 @@ from ...operators.host.debugging import breakpoint_, debug_line, debug_local, is
 from ...operators.primitive.compare import cast
 from ...prelude.names import LIST
 from ..compile.debugger import debugger
-from ..values.elements import elements
+from ..values.structure import elements
 from .plan import Plan
-
-if TYPE_CHECKING:
-    from .body import BodyWriter
+from .writer import Writer
 
 
 def source_names(plan: Plan, function: Function) -> dict[str, Var | None]:
@@ -53,7 +51,7 @@ def first_line(function: Function) -> Span:
     return first.span if is_debugging(first) else function.span
 
 
-def write_debugging(writer: BodyWriter, call: Call) -> None:
+def write_debugging(writer: Writer, call: Call) -> None:
     """Write a breakpoint, or the assignment to a name of the source."""
     code = writer.code
     code.at(call.span)
@@ -88,7 +86,7 @@ def is_written(expr: Expr) -> bool:
     return True
 
 
-def leave_lines(writer: BodyWriter, block: LetBlock, place: int) -> None:
+def leave_lines(writer: Writer, block: LetBlock, place: int) -> None:
     """Move on from the lines of a branch or loop, to that of the next statement: what only takes
     its value apart stands nowhere in the source."""
     for value in _values_after(block, place):

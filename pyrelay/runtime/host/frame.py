@@ -1,11 +1,18 @@
-"""A Python function under construction."""
+"""A Python function under construction: its statements and its local names."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import final
+from typing import Final, TypeAlias, final
+
+from ...lower_torch.code import Code
+from .names import Identifiers
+
+Make: TypeAlias = Callable[..., ast.expr]
+"""From operands to an expression."""
 
 
 class Mode(Enum):
@@ -44,3 +51,55 @@ class Frame:
         comes from outside, even if it is written later, as a loop's parameters are.
         """
         return list(self.reads)
+
+
+class Statements:
+    """Writes the statements of a Python function."""
+
+    def __init__(self, names: Identifiers, code: Code) -> None:
+        self.names: Final = names
+        self.code: Final = code
+        """The maker of syntax nodes."""
+        self.frame: Frame = Frame(Mode.SHALLOW)
+
+    def load(self, name: str) -> ast.expr:
+        """Return the value of a local name."""
+        self.frame.read(name)
+        return self.code.name(name)
+
+    def emit(self, statement: ast.stmt) -> None:
+        """Add a statement."""
+        self.frame.statements.append(statement)
+
+    def assign(self, name: str, value: ast.expr) -> None:
+        """Add an assignment to a local name."""
+        self.frame.writes.add(name)
+        self.emit(self.code.assign(name, value))
+
+    def give(self, name: str | None, value: ast.expr) -> None:
+        """Add an assignment, or if there is no name the bare expression."""
+        if name is None:
+            self.evaluate(value)
+        else:
+            self.assign(name, value)
+
+    def evaluate(self, value: ast.expr) -> None:
+        """Add an expression for its effect, if it can have one."""
+        is_unit = isinstance(value, ast.Tuple) and not value.elts
+        if not isinstance(value, ast.Name | ast.Constant) and not is_unit:
+            self.emit(self.code.evaluate(value))
+
+    def bind(self, value: ast.expr, hint: str) -> ast.expr:
+        """Assign a value to a new local name; return the name."""
+        name = self.names.fresh(hint)
+        self.assign(name, value)
+        return self.load(name)
+
+    def bind_unless(self, value: ast.expr, hint: str, test: Make, instead: Make) -> ast.expr:
+        """Assign a value to a new local name, and another to it if a test of it holds; return the
+        name."""
+        name = self.names.fresh(hint)
+        self.assign(name, value)
+        other = self.code.assign(name, instead(self.code.name(name)))
+        self.emit(self.code.branch(test(self.load(name)), [other], []))
+        return self.load(name)

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final
 
 from ...ir.dims import DimVar
 from ...ir.expr import Binding, Call, Constructor, Function, GlobalVar, Var
 from ...ir.traverse import Steps
-from ...lower_torch.terms import Form, Term, leaf
 from . import loops
 from .debugging import first_line
-from .exits import Assigned, Exit, InLoop, Outcome, Returned
+from .exits import Returned
 from .frame import Frame, Mode
 from .plan import Planned
-from .trampoline import DEPTH, STEPS, deep_function
-
-if TYPE_CHECKING:
-    from .body import BodyWriter
-
-Make: TypeAlias = Callable[..., ast.expr]
-Write: TypeAlias = Callable[[Exit], Steps[None]]
+from .trampoline import DEPTH, STEPS
+from .writer import Writer
 
 MOST_DEFINITIONS: Final = 8
 """Functions nested more deeply than this are made by a function of their own."""
 
 
-def modes_of(writer: BodyWriter, planned: Planned) -> list[Mode]:
+def modes_of(writer: Writer, planned: Planned) -> list[Mode]:
     """Return the forms in which a unit is written where the writer stands."""
     if not planned.is_deep:
         return [Mode.SHALLOW]
@@ -39,9 +33,7 @@ def form_name(base: str, mode: Mode) -> str:
     return f"{base}{STEPS}" if mode is Mode.STEPS else base
 
 
-def write_unit(
-    writer: BodyWriter, planned: Planned, base: str, mode: Mode
-) -> Steps[ast.FunctionDef]:
+def write_unit(writer: Writer, planned: Planned, base: str, mode: Mode) -> Steps[ast.FunctionDef]:
     """Write one form of a unit as a Python function."""
     function = planned.function
     params = [writer.names.of(p) for p in function.params]
@@ -53,9 +45,7 @@ def write_unit(
         if mode is Mode.PLAIN:
             _check_budget(writer, base, params)
         yield _write_body(writer, planned, params)
-        if mode is Mode.STEPS and not frame.has_yield:
-            # Python makes a generator only of a function with a `yield` in it.
-            writer.emit(writer.code.evaluate(writer.code.yielded(writer.code.literal(None))))
+        writer.ensure_yield()
     for name in frame.free():
         writer.frame.read(name)
     names = [*params, "depth"] if mode is Mode.PLAIN else params
@@ -63,7 +53,7 @@ def write_unit(
     return writer.code.function(form_name(base, mode), names, frame.statements)
 
 
-def _write_body(writer: BodyWriter, planned: Planned, params: Sequence[str]) -> Steps[None]:
+def _write_body(writer: Writer, planned: Planned, params: Sequence[str]) -> Steps[None]:
     function = planned.function
     region = writer.live.region(function)
     if not planned.has_jumps:
@@ -73,7 +63,7 @@ def _write_body(writer: BodyWriter, planned: Planned, params: Sequence[str]) -> 
         yield loops.write_loop(writer, planned, region, params, Returned())
 
 
-def _check_budget(writer: BodyWriter, base: str, params: Sequence[str]) -> None:
+def _check_budget(writer: Writer, base: str, params: Sequence[str]) -> None:
     """Go over to the trampoline when the budget of depth is spent."""
     code = writer.code
     spent = code.compare(ast.Lt(), code.name("depth"), code.literal(1))
@@ -84,13 +74,13 @@ def _check_budget(writer: BodyWriter, base: str, params: Sequence[str]) -> None:
     writer.emit(code.branch(spent, [over], ()))
 
 
-def _function(writer: BodyWriter, name: str) -> ast.expr:
+def _function(writer: Writer, name: str) -> ast.expr:
     """Return a Python function by its name; local ones are captured like variables."""
     is_global = name.removesuffix(STEPS) in writer.program.function_names()
     return writer.code.name(name) if is_global else writer.load(name)
 
 
-def write_local(writer: BodyWriter, bindings: Sequence[Binding]) -> Steps[None]:
+def write_local(writer: Writer, bindings: Sequence[Binding]) -> Steps[None]:
     """Write the functions that a let block binds, but for those that stand in place."""
     found: list[Planned] = []
     for binding in bindings:
@@ -104,15 +94,15 @@ def write_local(writer: BodyWriter, bindings: Sequence[Binding]) -> Steps[None]:
         yield _define(writer, found)
 
 
-def write_value(writer: BodyWriter, function: Function) -> Steps[str]:
-    """Write a function that is only a value; give the name that holds it."""
+def write_value(writer: Writer, function: Function) -> Steps[str]:
+    """Write a function that is only a value; return the name that has it."""
     planned = writer.program.plan.by_function[function]
     writer.bases[planned] = writer.names.fresh(planned.name)
     yield _define(writer, [planned])
     return _value_name(writer, planned)
 
 
-def _value_name(writer: BodyWriter, planned: Planned) -> str:
+def _value_name(writer: Writer, planned: Planned) -> str:
     """Return the name that holds a local function; one that does not escape is a form of its
     own."""
     base = writer.bases[planned]
@@ -121,7 +111,7 @@ def _value_name(writer: BodyWriter, planned: Planned) -> str:
     return form_name(base, modes_of(writer, planned)[0])
 
 
-def _define(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
+def _define(writer: Writer, found: Sequence[Planned]) -> Steps[None]:
     """Write local functions here, or, inside a loop, through a function that makes them: Python's
     closures see the latest value of a variable, and a loop's variables change."""
     names = [n for p in found for n in _names(writer, p)]
@@ -144,14 +134,14 @@ def _define(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
     writer.emit(code.unpack(names, made))
 
 
-def _names(writer: BodyWriter, planned: Planned) -> list[str]:
+def _names(writer: Writer, planned: Planned) -> list[str]:
     base = writer.bases[planned]
     names = [form_name(base, m) for m in modes_of(writer, planned)]
     value = _value_name(writer, planned)
     return names if value in names else [*names, value]
 
 
-def _define_here(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
+def _define_here(writer: Writer, found: Sequence[Planned]) -> Steps[None]:
     writer.definitions += 1
     for planned in found:
         for mode in modes_of(writer, planned):
@@ -168,23 +158,7 @@ def _define_here(writer: BodyWriter, found: Sequence[Planned]) -> Steps[None]:
         writer.assign(f"{base}__value", value)
 
 
-def global_value(writer: BodyWriter, expr: GlobalVar) -> Term:
-    """Return a global function as a value."""
-    planned = writer.program.plan.by_global[expr.name]
-    base = writer.program.name(planned)
-    name = f"{base}__value" if planned.is_deep else base
-    return leaf(lambda: writer.code.name(name), Form.OTHER)
-
-
-def constructor_value(writer: BodyWriter, expr: Constructor) -> Term:
-    """Return a constructor as a function value."""
-    program = writer.program
-    make = program.layout.function(expr.adt, expr.name)
-    name = program.pool.constructor(expr, deep_function(make) if program.deep_values else make)
-    return leaf(lambda: writer.code.name(name), Form.OTHER)
-
-
-def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
+def call(writer: Writer, expr: Call, *, is_tail: bool) -> ast.expr:
     """Return a call of a unit or of a function value, in the form that the mode asks for."""
     args = writer.arguments(expr)
     callee = writer.program.plan.callee(expr)
@@ -198,7 +172,7 @@ def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
     match writer.frame.mode:
         case Mode.STEPS:
             steps = _function(writer, form_name(base, Mode.STEPS))
-            return _step(writer, writer.code.call(steps, args), is_tail=is_tail)
+            return writer.step(writer.code.call(steps, args), is_tail=is_tail)
         case Mode.PLAIN:
             return writer.code.call(_function(writer, base), [*args, _less_depth(writer)])
         case Mode.SHALLOW:
@@ -207,64 +181,18 @@ def call(writer: BodyWriter, expr: Call, *, is_tail: bool) -> ast.expr:
 
 
 def _call_value(
-    writer: BodyWriter, function: ast.expr, args: list[ast.expr], *, is_tail: bool
+    writer: Writer, function: ast.expr, args: list[ast.expr], *, is_tail: bool
 ) -> ast.expr:
     code = writer.code
     if not writer.program.deep_values or writer.frame.mode is Mode.SHALLOW:
         return code.call(function, args)
     if writer.frame.mode is Mode.PLAIN:
         return code.method(function, "plain", *args, _less_depth(writer))
-    return _step(writer, code.method(function, "steps", *args), is_tail=is_tail)
+    return writer.step(code.method(function, "steps", *args), is_tail=is_tail)
 
 
-def _step(writer: BodyWriter, steps: ast.expr, *, is_tail: bool) -> ast.expr:
-    """A call in tail position hands its steps to the trampoline, another waits for them."""
-    if is_tail:
-        return steps
-    writer.frame.has_yield = True
-    return writer.code.yielded(steps)
-
-
-def _less_depth(writer: BodyWriter) -> ast.expr:
+def _less_depth(writer: Writer) -> ast.expr:
     code = writer.code
     # Pieces taken out of line are Python calls too.
     spent = code.literal(1 + writer.frame.level)
     return code.binary(ast.Sub(), writer.load("depth"), spent)
-
-
-def outline(writer: BodyWriter, exit_: Exit, write: Write, used: Sequence[Var]) -> Steps[None]:
-    """Write a piece of code as a function of its own and call it; `used` dies with the piece."""
-    outer = exit_ if isinstance(exit_, InLoop) else None
-    inner_exit: Exit = Returned() if outer is None else Outcome(outer)
-    inner_exit = exit_ if isinstance(exit_, Outcome) else inner_exit
-    frame = Frame(writer.frame.mode, writer.frame.level + 1)
-    code, definitions = writer.code, writer.definitions
-    with writer.inside(frame):
-        writer.definitions = 0
-        yield write(inner_exit)
-        if frame.mode is Mode.STEPS and not frame.has_yield:
-            writer.emit(code.evaluate(code.yielded(code.literal(None))))
-        writer.definitions = definitions
-    name = writer.program.outlined_name(writer.home, "part")
-    params = frame.free()
-    writer.written.append(code.function(name, params, frame.statements))
-    result: ast.expr = code.call(code.name(name), [writer.load(p) for p in params])
-    _use(writer, result, exit_, used)
-
-
-def _use(writer: BodyWriter, result: ast.expr, exit_: Exit, used: Sequence[Var]) -> None:
-    code = writer.code
-    if isinstance(exit_, Returned | Outcome):
-        writer.emit(code.returned(result))
-        return
-    if writer.frame.mode is Mode.STEPS:
-        result = _step(writer, result, is_tail=False)
-    match exit_:
-        case Assigned(name):
-            writer.give(name, result)
-            writer.delete(used)
-        case InLoop():
-            outcome = writer.names.fresh("outcome")
-            writer.assign(outcome, result)
-            writer.delete(used)
-            loops.follow_outcome(writer, outcome, exit_)

@@ -1,28 +1,27 @@
-"""Functions in place: loops as `while True`, calls of them in tail position as jumps."""
+"""Functions in place: loops as `while True`, calls of them in tail position as jumps; and code that
+would nest too deeply, taken out of line."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
-from ...ir.expr import Call, Function
+from ...ir.expr import Call, Function, Var
 from ...ir.traverse import Steps
-from . import functions
 from .exits import Assigned, Exit, InLoop, Loop, Outcome, Returned, chain, final_exit
+from .frame import Frame, Mode
 from .liveness import Region
 from .plan import Planned
+from .writer import Writer
 
-if TYPE_CHECKING:
-    from .body import BodyWriter
+Write: TypeAlias = Callable[[Exit], Steps[None]]
 
 MOST_LOOPS: Final = 12
 """Python allows 20 nested blocks in a function."""
 
 
-def enter(
-    writer: BodyWriter, call: Call, region: Region, position: int, exit_: Exit
-) -> Steps[None]:
+def enter(writer: Writer, call: Call, region: Region, position: int, exit_: Exit) -> Steps[None]:
     """Write the body of a function in place where it is called."""
     callee = writer.program.plan.callee(call)
     assert callee is not None
@@ -39,9 +38,7 @@ def enter(
         define_params(writer, callee.function)
         yield writer.block(callee.function.body, inner, exit_)
     elif writer.frame.loops >= MOST_LOOPS:
-        yield functions.outline(
-            writer, exit_, lambda e: _loop(writer, callee, inner, params, e), used
-        )
+        yield outline(writer, exit_, lambda e: _loop(writer, callee, inner, params, e), used)
     else:
         loop = yield write_loop(writer, callee, inner, params, exit_)
         writer.delete(used if not isinstance(final_exit(exit_), Returned | Outcome) else ())
@@ -50,13 +47,13 @@ def enter(
 
 
 def _loop(
-    writer: BodyWriter, planned: Planned, region: Region, params: Sequence[str], exit_: Exit
+    writer: Writer, planned: Planned, region: Region, params: Sequence[str], exit_: Exit
 ) -> Steps[None]:
     yield write_loop(writer, planned, region, params, exit_)
 
 
 def write_loop(
-    writer: BodyWriter, planned: Planned, region: Region, params: Sequence[str], exit_: Exit
+    writer: Writer, planned: Planned, region: Region, params: Sequence[str], exit_: Exit
 ) -> Steps[Loop]:
     """Write a loop whose parameters hold their first values."""
     writer.loops_made += 1
@@ -78,19 +75,19 @@ def write_loop(
     return loop
 
 
-def define_params(writer: BodyWriter, function: Function) -> None:
+def define_params(writer: Writer, function: Function) -> None:
     """Bring the parameters into scope, their values assigned."""
     for param in function.params:
         writer.define(param)
 
 
-def is_jump(writer: BodyWriter, call: Call, exit_: Exit) -> bool:
+def is_jump(writer: Writer, call: Call, exit_: Exit) -> bool:
     """Return whether a call in tail position calls a loop around it."""
     callee = writer.program.plan.callee(call)
     return callee is not None and any(loop.planned is callee for loop in chain(exit_))
 
 
-def jump(writer: BodyWriter, call: Call, region: Region, position: int, exit_: Exit) -> None:
+def jump(writer: Writer, call: Call, region: Region, position: int, exit_: Exit) -> None:
     """Write a call of an enclosing loop."""
     callee = writer.program.plan.callee(call)
     loop = next(found for found in chain(exit_) if found.planned is callee)
@@ -106,15 +103,15 @@ def jump(writer: BodyWriter, call: Call, region: Region, position: int, exit_: E
     writer.emit(writer.code.returned(writer.code.tuple([number, *args])))
 
 
-def leave(writer: BodyWriter, exit_: InLoop) -> None:
+def leave(writer: Writer, exit_: InLoop) -> None:
     """Write the way out of all loops, the value assigned."""
     if exit_.loop.flag is not None:
         writer.assign(exit_.loop.flag, writer.code.literal(-1))
     writer.emit(writer.code.leave())
 
 
-def follow_outcome(writer: BodyWriter, outcome: str, exit_: InLoop) -> None:
-    """Write what an outlined piece inside loops decided: a jump, or the value."""
+def follow_outcome(writer: Writer, outcome: str, exit_: InLoop) -> None:
+    """Write what follows an outlined piece inside loops: a jump, or the way out with the value."""
     code = writer.code
 
     def part(index: int) -> ast.expr:
@@ -137,7 +134,7 @@ def follow_outcome(writer: BodyWriter, outcome: str, exit_: InLoop) -> None:
             leave(writer, exit_)
 
 
-def _assign(writer: BodyWriter, names: Sequence[str], values: Sequence[ast.expr]) -> None:
+def _assign(writer: Writer, names: Sequence[str], values: Sequence[ast.expr]) -> None:
     """Assign parameters at once, those left out that already have the value."""
     changed = [
         (n, v)
@@ -163,7 +160,7 @@ def _kept_params(exit_: Exit) -> set[str]:
     return {name for loop in _here(exit_) for name in loop.params}
 
 
-def _flag(writer: BodyWriter, exit_: Exit) -> str | None:
+def _flag(writer: Writer, exit_: Exit) -> str | None:
     """Return the flag of a loop in tail position of a loop, where one is needed."""
     if not isinstance(exit_, InLoop):
         return None
@@ -174,7 +171,7 @@ def _flag(writer: BodyWriter, exit_: Exit) -> str | None:
     return None if leaves_alone else writer.names.fresh("going_on")
 
 
-def _go_to(writer: BodyWriter, loop: Loop, exit_: InLoop) -> None:
+def _go_to(writer: Writer, loop: Loop, exit_: InLoop) -> None:
     if exit_.loop is loop:
         writer.emit(writer.code.again())
         return
@@ -183,7 +180,7 @@ def _go_to(writer: BodyWriter, loop: Loop, exit_: InLoop) -> None:
     writer.emit(writer.code.leave())
 
 
-def _go_on(writer: BodyWriter, loop: Loop) -> None:
+def _go_on(writer: Writer, loop: Loop) -> None:
     """Write what follows a loop in tail position of another: that one goes round, or is left."""
     if not isinstance(loop.exit, InLoop):
         return
@@ -195,3 +192,40 @@ def _go_on(writer: BodyWriter, loop: Loop) -> None:
     test = code.compare(ast.Eq(), writer.load(loop.flag), number)
     writer.emit(code.branch(test, [code.again()], ()))
     writer.emit(code.leave())
+
+
+def outline(writer: Writer, exit_: Exit, write: Write, used: Sequence[Var]) -> Steps[None]:
+    """Write a piece of code as a function of its own and call it; `used` dies with the piece."""
+    outer = exit_ if isinstance(exit_, InLoop) else None
+    inner_exit: Exit = Returned() if outer is None else Outcome(outer)
+    inner_exit = exit_ if isinstance(exit_, Outcome) else inner_exit
+    frame = Frame(writer.frame.mode, writer.frame.level + 1)
+    code, definitions = writer.code, writer.definitions
+    with writer.inside(frame):
+        writer.definitions = 0
+        yield write(inner_exit)
+        writer.ensure_yield()
+        writer.definitions = definitions
+    name = writer.program.outlined_name(writer.home, "part")
+    params = frame.free()
+    writer.written.append(code.function(name, params, frame.statements))
+    result: ast.expr = code.call(code.name(name), [writer.load(p) for p in params])
+    _use(writer, result, exit_, used)
+
+
+def _use(writer: Writer, result: ast.expr, exit_: Exit, used: Sequence[Var]) -> None:
+    code = writer.code
+    if isinstance(exit_, Returned | Outcome):
+        writer.emit(code.returned(result))
+        return
+    if writer.frame.mode is Mode.STEPS:
+        result = writer.step(result, is_tail=False)
+    match exit_:
+        case Assigned(name):
+            writer.give(name, result)
+            writer.delete(used)
+        case InLoop():
+            outcome = writer.names.fresh("outcome")
+            writer.assign(outcome, result)
+            writer.delete(used)
+            follow_outcome(writer, outcome, exit_)

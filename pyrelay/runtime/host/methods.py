@@ -1,4 +1,5 @@
-"""Calls that can be done in several ways: a function for each, and the site that knows the fastest.
+"""Calls of operators that are chosen while the program runs: an implementation from outside, or the
+fastest of several methods, each a function that a site calls.
 
     def conv2d__1__unfold(input, weight, bias): ...
     ...
@@ -12,25 +13,23 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...analysis.dim_availability import needed
 from ...autotuning.methods import PLAIN, Called, Site, may_choose
 from ...ir.dims import Dim
 from ...ir.expr import Call, type_of
 from ...ir.op import Contraction, Library, Method, Op
-from ...ir.types import UNIT, TensorType, Type
+from ...ir.types import UNIT, TensorType, Type, int64
 from ...lower_torch.apply import run_time_attr
 from ...lower_torch.terms import Form, Term, dtype_of, form_of, leaf, write
 from ...lower_torch.trace import NotTraceable, static_leaf, trace
 from .frame import Frame, Mode
 from .names import identifier
-
-if TYPE_CHECKING:
-    from .body import BodyWriter
+from .writer import Writer
 
 
-def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> Term | None:
+def chosen(writer: Writer, call: Call, operands: Sequence[Term | None]) -> Term | None:
     """Return the value of an operator's call by the fastest method; None where there is one
     only."""
     site = _site(writer, call)
@@ -40,7 +39,7 @@ def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> T
     given = [static_leaf(code, None) if t is None else t for t in operands]
     shapes = [
         Term((given[i],), lambda value: code.attribute(value, "shape"), Form.OTHER)
-        for i in _telling(types)
+        for i in _showing(types)
     ]
 
     def make(*nodes: ast.expr) -> ast.expr:
@@ -52,8 +51,8 @@ def chosen(writer: BodyWriter, call: Call, operands: Sequence[Term | None]) -> T
     return Term((*shapes, *given), make, form_of(result), dtype_of(result))
 
 
-def _telling(types: Sequence[Type]) -> list[int]:
-    """Return the operands whose shapes tell all sizes that the types leave open."""
+def _showing(types: Sequence[Type]) -> list[int]:
+    """Return the operands whose shapes show all sizes that the types leave open."""
     seen: set[Dim] = set()
     found: list[int] = []
     for index, ty in enumerate(types):
@@ -68,7 +67,7 @@ def _shape(ty: Type) -> tuple[Dim, ...]:
     return ty.shape if isinstance(ty, TensorType) else ()
 
 
-def _site(writer: BodyWriter, call: Call) -> str | None:
+def _site(writer: Writer, call: Call) -> str | None:
     """Return the name of the site of a call, written if there is none for such calls."""
     op = call.callee
     assert isinstance(op, Op)
@@ -80,11 +79,11 @@ def _site(writer: BodyWriter, call: Call) -> str | None:
     sites = writer.program.sites
     if key not in sites:
         fitting = tuple(m for m in methods if m.fits(types, call.attrs))
-        sites[key] = _written(writer, call, fitting) if _is_told(call) and fitting else None
+        sites[key] = _written(writer, call, fitting) if _is_known(call) and fitting else None
     return sites[key]
 
 
-def _is_told(call: Call) -> bool:
+def _is_known(call: Call) -> bool:
     """Return whether the operands are tensors, and whether the attributes are known."""
     if next(needed(call), None) is not None:
         return False
@@ -92,9 +91,9 @@ def _is_told(call: Call) -> bool:
     return all(isinstance(t, TensorType) and t.rank for t in types if t != UNIT)
 
 
-def _written(writer: BodyWriter, call: Call, methods: Sequence[Method]) -> str | None:
-    """Write a function for each way to do a call; give the name of the site, or None where there is
-    one way only: torch may have been built without a library."""
+def _written(writer: Writer, call: Call, methods: Sequence[Method]) -> str | None:
+    """Write a function for each way to do a call; return the name of the site, or None where there
+    is one way only: torch may have been built without a library."""
     op, pool = call.callee, writer.program.pool
     assert isinstance(op, Op)
     number = sum(known is op for known, *_ in writer.program.sites) + 1
@@ -120,9 +119,7 @@ def _functions(namespace: dict[str, Any], names: dict[str, str]) -> dict[str, Ca
     return {method: namespace[name] for method, name in names.items()}
 
 
-def _function(
-    writer: BodyWriter, call: Call, name: str, body: Callable[..., Any]
-) -> ast.FunctionDef:
+def _function(writer: Writer, call: Call, name: str, body: Callable[..., Any]) -> ast.FunctionDef:
     op, code = call.callee, writer.code
     assert isinstance(op, Op)
     types = [type_of(a) for a in call.args]
@@ -137,3 +134,17 @@ def _function(
     with writer.inside(frame):
         writer.emit(code.returned(write(term, writer, "part")))
     return code.function(name, names, frame.statements)
+
+
+def dispatched(writer: Writer, call: Call, operands: Sequence[Term | None]) -> Term:
+    """Return the value of a dispatched call: operands first, then the sizes in its attributes."""
+    code = writer.code
+    name, found = writer.program.pool.dispatched(call)
+
+    def size(dim: Dim) -> Term:
+        return leaf(lambda: writer.size(dim), Form.NUMBER, int64)
+
+    given = [static_leaf(code, None) if t is None else t for t in operands]
+    inputs = (*given, *map(size, found.sizes))
+    ty = type_of(call)
+    return Term(inputs, lambda *nodes: code.call(code.name(name), nodes), form_of(ty), dtype_of(ty))

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...ir.dims import Dim, DimAtom, DimOp, Monomial
 from ...ir.types import Type
 from ..values.values import Path, Reach, size_paths
-
-if TYPE_CHECKING:
-    from .body import BodyWriter
+from .frame import Statements
 
 
 @final
 class Sizes:
-    """The local names that hold dims."""
+    """The dims in scope, by local name."""
 
     def __init__(
         self,
-        writer: BodyWriter,
+        writer: Statements,
         needed: Mapping[Dim, None],
         names: Mapping[Dim, str] | None = None,
     ) -> None:

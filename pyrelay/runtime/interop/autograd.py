@@ -13,16 +13,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from ..values.structure import distinct_tensors, map_tensors, tensors
+from ..values.structure import distinct_tensors, tensors, with_tensors
 
 Tree: TypeAlias = Any
 """A host value: a tensor, a number, or tuples and data of these."""
-
-
-def with_tensors(tree: Tree, replacement: Sequence[Any]) -> Tree:
-    """Return a host value with its tensors, left to right, replaced."""
-    rest = iter(replacement)
-    return map_tensors(tree, lambda _: next(rest))
 
 
 def call_joined(

@@ -7,28 +7,27 @@ tensors, runs in eval mode, and pickles by value, as the bytes that `save` write
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ...diagnostics.source import Span
 from ...ir.dims import Dim
 from ...ir.module import Module
+from ...ir.op import Op
 from ...passes.ranks import Ranks
 from ...text.printer import to_text
-from ..calls.arguments import Parameter
-from ..calls.call_signature import Interface
+from ..border.devices import CPU
+from ..border.value_types import TypesOfValues, definitions_in
 from ..calls.entry import Entry
-from ..calls.open_program import OpenProgram
+from ..calls.open_program import EvalProgram, OpenProgram
 from ..calls.rank_reader import RankReader
-from ..compile.program import Program
 from ..compile.show import type_text
 from ..values.representation import Instances
 from ..values.structure import tensors
-from ..values.value_types import TypesOfValues, definitions_in
 from ..values.values import Cell, cells_of
 from . import saving
 from .autograd import with_tensors
+from .loading import load
 from .pullback import pullback_of
 
 if TYPE_CHECKING:
@@ -36,29 +35,6 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
     from ..models.model import Model
-
-
-@final
-@dataclass(frozen=True)
-class EvalProgram:
-    """A model definition in eval mode: its program, how it is called, and where it is declared.
-
-    The first two of `parameters` are the model's parameters and state. One that takes tensors of
-    any rank has the program at the first ranks at which it is right, and `opened` those at others.
-    """
-
-    interface: Interface
-    program: Program
-    parameters: tuple[Parameter, ...]
-    head: Span
-    opened: OpenProgram
-
-    def at(self, ranks: Ranks) -> EvalProgram:
-        """Return the model at ranks."""
-        program = self.opened.at(ranks)
-        types = zip(self.parameters, program.function.params, strict=True)
-        parameters = tuple(replace(p, type=v.ty) for p, v in types if v.ty is not None)
-        return replace(self, program=program, parameters=parameters)
 
 
 @final
@@ -176,8 +152,6 @@ class Exported:
         )
 
     def __reduce__(self) -> Any:
-        from .loading import load_bytes  # loading.py needs Exported
-
         return load_bytes, (self.to_bytes(),)
 
 
@@ -190,3 +164,13 @@ def _entry(base: EvalProgram) -> Entry:
         pullback_of(base.program),
         models=2,
     )
+
+
+def load_bytes(
+    data: bytes,
+    path: str = "<bytes>",
+    device: torch.device = CPU,
+    operators: Mapping[str, Op] = MappingProxyType({}),
+) -> Exported:
+    """Return the model in the bytes of a file, its weights on a device. Raises CheckError."""
+    return Exported(*load(data, path, device, operators))

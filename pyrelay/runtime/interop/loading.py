@@ -4,9 +4,7 @@ parsed and verified like any other, and weights must fit its types."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NoReturn, final
-
-import torch
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 from ...diagnostics.catalogue.model import DamagedModel, MissingOperators
 from ...diagnostics.diagnostic import CheckError, RelayError
@@ -19,28 +17,27 @@ from ...operators.table import BY_NAME
 from ...text.parser import parse_module
 from ...translate.names.scope import MISSING
 from ...translate.types import number_places
-from ..calls.arguments import Binder, Parameter
+from ..border.binder import Binder
+from ..border.devices import CPU
+from ..border.places import Parameter
 from ..calls.call_signature import Argument, Interface, read_plain
-from ..calls.open_program import OpenProgram
+from ..calls.open_program import EvalProgram, OpenProgram
 from ..compile.program import Program
 from ..values.representation import NO_DATA
 from ..values.values import Cell
-from .export import EvalProgram, Exported
 from .saved_data import restored
 from .saving import Saved, unpack
 
-_CPU: Final = torch.device("cpu")
+if TYPE_CHECKING:
+    import torch
 
 
-def load_bytes(
-    data: bytes,
-    path: str = "<bytes>",
-    device: torch.device = _CPU,
-    operators: Mapping[str, Op] | None = None,
-) -> Exported:
-    """Return the model that the bytes of a file hold, its weights on a device. Raises
-    CheckError."""
-    return _Loader(path, unpack(data, path), device).exported(operators or {})
+def load(
+    data: bytes, path: str, device: torch.device, operators: Mapping[str, Op]
+) -> tuple[EvalProgram, Any, Any]:
+    """Return the model in the bytes of a file: its program, and its parameters and state on a
+    device. Raises CheckError."""
+    return _Loader(path, unpack(data, path), device).model(operators)
 
 
 @final
@@ -52,8 +49,8 @@ class _Loader:
         self._saved: Final = saved
         self._device: Final = device
 
-    def exported(self, operators: Mapping[str, Op]) -> Exported:
-        """Return the model. Raises CheckError."""
+    def model(self, operators: Mapping[str, Op]) -> tuple[EvalProgram, Any, Any]:
+        """Return the program, the parameters and the state. Raises CheckError."""
         manifest = self._saved.manifest
         try:
             entry, own = str(manifest["entry"]), [str(n) for n in manifest["operators"]]
@@ -74,7 +71,7 @@ class _Loader:
         if len(self._saved.tensors) != len(interface.params) + len(interface.state):
             self._refuse("it holds tensors that the model has not")
         head = parameters[0].span
-        return Exported(EvalProgram(interface, program, parameters, head, opened), params, state)
+        return EvalProgram(interface, program, parameters, head, opened), params, state
 
     def _opened(self, entry: str, operators: Mapping[str, Op]) -> OpenProgram:
         try:
@@ -115,7 +112,7 @@ class _Loader:
         missing = [n for n in names if n not in self._saved.tensors]
         if missing:
             self._refuse(f"it does not hold `{missing[0]}`")
-        binder = Binder(model, _CPU)
+        binder = Binder(model, CPU)
         weights = iter(names)
 
         def build(part: Type) -> Steps[Any]:
@@ -143,7 +140,7 @@ class _Loader:
             self._refuse("it holds fewer weights than its program takes")
         value = self._saved.tensors[name]
         try:
-            binder.bind(Parameter(name, ty, NOWHERE), value)
+            binder.convert(Parameter(name, ty, NOWHERE), value, ty)
         except RelayError as error:
             self._refuse(f"a weight does not fit its program ({error.diagnostics[0].title})")
         return value.to(self._device)

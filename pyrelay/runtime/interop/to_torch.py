@@ -27,7 +27,7 @@ from .autograd import with_tensors
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
-    from ..calls.arguments import Parameter
+    from ..border.places import Parameter
     from ..compile.program import Program
 
 

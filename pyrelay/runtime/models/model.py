@@ -17,9 +17,9 @@ from torch import nn
 
 from ...ir.op import Holder, Library
 from ...ir.types import DType, TensorType
+from ...lower_torch.constants import torch_dtype
 from ...operators.composite.model import KEY_INIT, initial
 from ...translate.source.definition import named
-from ..calls.arguments import torch_dtype
 from ..values.values import Cell
 from .commit import Change, storing
 from .model_layout import Blueprint, Home, Leaf

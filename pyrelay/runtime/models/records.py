@@ -6,17 +6,22 @@ compiled program's nested tuple is kept as it came; names are attached only when
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, final
 
+import optree
 import torch
 
 from ...diagnostics.catalogue.model import NoSuchParameter
 from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
-from ..interop.autograd import Tree
+from ..values import pytrees
 from ..values.structure import tensors
 from .model_layout import Home
+
+Tree: TypeAlias = Any
+"""A host value: a tensor, a number, or tuples and data of these."""
 
 _lists: Final[Any] = torch
 """Where the functions on lists of tensors are, `_foreach_add` and its kind."""
@@ -180,3 +185,33 @@ def _whole(part: Part) -> torch.Tensor:
         return part
     with torch.no_grad():
         return torch.matmul(*part)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What a record is besides its tensors; records of one form agree in it."""
+
+    names: tuple[str, ...]
+    home: Home = field(compare=False)
+
+
+def _flatten_record(record: TensorRecord) -> tuple[Sequence[Any], Any, Sequence[str]]:
+    names, values = zip(*record.items(), strict=True) if len(record) else ((), ())
+    return values, _Names(names, record.home), names
+
+
+def _record_of(cls: type[TensorRecord]) -> pytrees.Node:
+    def unflatten(rest: _Names, children: Iterable[Any]) -> Any:
+        found = list(children)
+        if not all(isinstance(v, torch.Tensor) for v in found):
+            return dict(zip(rest.names, found, strict=True))  # a record holds tensors
+        return cls(rest.home, rest.home.blueprint.params_tree(found))
+
+    return pytrees.Node(
+        cls, _flatten_record, unflatten, optree.MappingEntry, pytrees.trees.MappingKey
+    )
+
+
+for _class in (Params, Grads):
+    pytrees.register(_record_of(_class))

@@ -37,10 +37,11 @@ from ...prelude.values import List, Nat, Rose
 from ...translate.names.mentions import operator_function
 from ...translate.source.definition import Definition, DerivedFunction, meaning
 from ...translate.translator import translate
-from ..calls.arguments import Parameter, describe
+from ..border.places import Parameter
 from ..calls.entry import Entry
 from ..compile.program import Program
 from ..interop.pullback import pullback_of
+from ..values.text import describe
 
 _NUMBERS: Final[dict[type, Type]] = {bool: BOOL, int: INT, float: FLOAT}
 _entries: Final[dict[Any, Entry]] = {}

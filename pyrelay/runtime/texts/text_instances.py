@@ -16,9 +16,8 @@ from ...ir.dims import Dim, DimVar
 from ...ir.expr import Call, Function, GlobalVar
 from ...ir.module import Module
 from ...ir.types import Substitution, TensorType, Type, TypeVar, subtypes
-from ..calls.type_parameters import type_vars_of
+from ..border.value_types import TypesOfValues, definitions_in, type_vars_of
 from ..values.representation import UserData
-from ..values.value_types import TypesOfValues, definitions_in
 
 
 def type_vars(function: Function) -> tuple[str, ...]:

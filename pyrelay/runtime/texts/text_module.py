@@ -32,7 +32,7 @@ from ...text.dialect import RELAY, dialect_of
 from ...text.json import from_json, to_json
 from ...text.parser import parse_module
 from ...text.printer import to_text
-from ..calls.arguments import Parameter
+from ..border.places import Parameter
 from ..calls.derive import derive
 from ..calls.describing import may_join
 from ..calls.entry import Entry

@@ -25,8 +25,8 @@ from ...ir.types import (
 )
 from ...lower_torch.constants import torch_dtype
 from ...lower_torch.scalars import tensor_of
-from ..calls.argument_sizes import NoSize, solve_dim
-from ..calls.arguments import describe
+from ..border.argument_sizes import NoSize, solve_dim
+from .text import describe
 from .values import follow, size_paths
 
 

@@ -13,7 +13,7 @@ from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim
 from ...ir.expr import Constant, TensorData
 from ...ir.types import DTYPES, TensorType
-from ..calls.arguments import describe
+from .text import describe
 
 
 @final

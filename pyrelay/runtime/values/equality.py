@@ -5,7 +5,6 @@ The `==` of a dataclass recurses, and asks tensors for one truth value, which th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -14,8 +13,8 @@ from ...diagnostics.catalogue.call import NotComparable
 from ...diagnostics.diagnostic import RunError
 from ...prelude.values import List
 from ...translate.data.unions import is_data_class
-from ..calls.arguments import describe
 from .structure import parts
+from .text import describe
 
 Number: TypeAlias = int | float  # a bool is an int
 
@@ -40,28 +39,20 @@ def values_equal(left: Any, right: Any) -> bool:
         if (id(a), id(b)) in begun:
             continue
         begun.add((id(a), id(b)))
-        inside, other = _parts(a), _parts(b)
+        inside, other = parts(a), parts(b)
         if _kind(a) is not _kind(b) or len(inside) != len(other):
             return False
         pending += zip(reversed(inside), reversed(other), strict=True)
     return True
 
 
-def _is_data(value: Any) -> bool:
-    return is_data_class(type(value))
-
-
 def _is_composite(value: Any) -> bool:
-    return isinstance(value, tuple | list | List) or _is_data(value)
+    return isinstance(value, tuple | list | List) or is_data_class(type(value))
 
 
 def _kind(value: Any) -> type:
     """Return what two equal values have in common; a list of Python's own is a list like ours."""
     return list if isinstance(value, List) else type(value)
-
-
-def _parts(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else parts(value)
 
 
 def _is_equal_leaf(left: Any, right: Any) -> bool:

@@ -99,7 +99,7 @@ class Instances:
             tuple(classes),
             tuple(names),
             tuple(maker(c, n) for c, n in zip(classes, names, strict=True)),
-            tuple(_reader(n) for n in names),
+            tuple(reader(n) for n in names),
             {c: tag for tag, c in enumerate(classes)},
         )
 
@@ -194,7 +194,8 @@ def maker(cls: type, names: Sequence[str]) -> Maker:
     return namespace["make"]
 
 
-def _reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+def reader(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return the function that reads the fields off an instance."""
     if not names:
         return lambda _: ()
     if len(names) == 1:

@@ -1,23 +1,61 @@
-"""The tensors in host values whose types are not at hand: in tuples and instances of dataclasses.
+"""Values whose types are not at hand: their parts, their tensors, and lists inside and outside.
 
 A shared part counts at each place where it stands, so two values of one shape have their tensors
-in step.
+in step; `distinct` visits it once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from operator import attrgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from ...prelude.values import List
 from ...translate.data.unions import is_data_class
-from .elements import chained
-from .representation import maker
+from .representation import maker, reader
+
+Chain: TypeAlias = tuple[Any, ...]
+"""A list in compiled code: `(0, head, tail)` or `(1,)`."""
+
+_NIL: Chain = (1,)
+
+
+def elements(value: Any) -> Sequence[Any]:
+    """Return the elements of a list, outside or inside of compiled code."""
+    if not isinstance(value, tuple):
+        return value if isinstance(value, list) else tuple(value)
+    found: list[Any] = []
+    chain: Any = value
+    while len(chain) > 1:
+        _, head, chain = chain
+        found.append(head)
+    return found
+
+
+def chained(*items: Any) -> Chain:
+    """Return a list as compiled code has it."""
+    chain = _NIL
+    for item in reversed(items):
+        chain = (0, item, chain)
+    return chain
+
+
+def listed(*items: Any) -> List[Any]:
+    """Return a list as scripts get it."""
+    return List.of(items)
+
+
+def parts(value: Any) -> Sequence[Any]:
+    """Return the fields of a tuple or of an instance of a dataclass, or the elements of a list;
+    nothing for other values."""
+    if isinstance(value, tuple | list):
+        return value
+    if isinstance(value, List):
+        return tuple(value)
+    return _reader(type(value))(value)
 
 
 def tensors(tree: Any) -> list[torch.Tensor]:
@@ -33,109 +71,82 @@ def tensors(tree: Any) -> list[torch.Tensor]:
     return found
 
 
-def distinct_tensors(trees: Sequence[Any]) -> list[torch.Tensor]:
+def distinct(
+    values: Iterable[Any], inside: Callable[[Any], Sequence[Any]] = parts
+) -> Iterator[Any]:
+    """Return the values without parts, left to right; what is shared is visited once. `inside`
+    returns the parts of a value."""
+    seen: set[int] = set()  # a value may contain itself
+    pending = list(values)
+    pending.reverse()
+    while pending:
+        value = pending.pop()
+        found = () if isinstance(value, torch.Tensor) else inside(value)
+        if not found:
+            yield value
+        elif id(value) not in seen:
+            seen.add(id(value))
+            pending += reversed(found)
+
+
+def distinct_tensors(trees: Iterable[Any]) -> Iterator[torch.Tensor]:
     """Return the tensors of host values; what is shared is visited once."""
-    found: list[torch.Tensor] = []
-    seen: set[int] = set()
-    pending = list(reversed(trees))
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-            continue
-        inside = parts(value)
-        if inside and id(value) not in seen:
-            seen.add(id(value))
-            pending += reversed(inside)
-    return found
-
-
-def first_tensor(tree: Any) -> torch.Tensor | None:
-    """Return the first tensor of a host value, None if there is none."""
-    pending = [tree]
-    seen: set[int] = set()  # a value that contains itself is refused later
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            return value
-        inside = parts(value)
-        if inside and id(value) not in seen:
-            seen.add(id(value))
-            pending += reversed(inside)
-    return None
-
-
-def parts(value: Any) -> Sequence[Any]:
-    """Return the fields of a tuple or of an instance of a dataclass, or the elements of a list;
-    nothing for other values."""
-    if isinstance(value, tuple):
-        return value
-    if isinstance(value, List):
-        return tuple(value)
-    read = _reader(type(value))
-    return () if read is None else read(value)
+    return (v for v in distinct(trees) if isinstance(v, torch.Tensor))
 
 
 def map_tensors(tree: Any, change: Callable[[torch.Tensor], Any]) -> Any:
     """Return a host value with its tensors changed, left to right."""
-    return _mapped(tree, change, List.of)
+    return _mapped(tree, change, listed)
+
+
+def with_tensors(tree: Any, replacement: Sequence[Any]) -> Any:
+    """Return a host value with its tensors, left to right, replaced."""
+    rest = iter(replacement)
+    return map_tensors(tree, lambda _: next(rest))
 
 
 def lowered(tree: Any) -> Any:
-    """Return a value as compiled code holds it: lists as chains."""
-    return _mapped(tree, lambda tensor: tensor, lambda items: chained(*items))
+    """Return a value as compiled code has it: lists as chains."""
+    return _mapped(tree, lambda tensor: tensor, chained)
 
 
-def _mapped(
-    tree: Any, change: Callable[[torch.Tensor], Any], list_of: Callable[[Sequence[Any]], Any]
-) -> Any:
+def _mapped(tree: Any, change: Callable[[torch.Tensor], Any], list_of: Callable[..., Any]) -> Any:
     frames: list[tuple[Any, Sequence[Any], list[Any]]] = []
-    result = _enter(tree, change, list_of, frames)
-    while frames:
-        value, inside, made = frames[-1]
-        made.append(result)
-        if len(made) < len(inside):
-            result = _enter(inside[len(made)], change, list_of, frames)
-        else:
-            frames.pop()
-            result = list_of(made) if isinstance(value, List) else _rebuilt(value, inside, made)
-    return result
-
-
-def _enter(
-    value: Any,
-    change: Callable[[torch.Tensor], Any],
-    list_of: Callable[[Sequence[Any]], Any],
-    frames: list[tuple[Any, Sequence[Any], list[Any]]],
-) -> Any:
-    """Go down to the first value without parts, and give what becomes of it."""
+    value = tree
     while True:
         if isinstance(value, torch.Tensor):
-            return change(value)
-        inside = parts(value)
-        if not inside:
-            return list_of(()) if isinstance(value, List) else value
-        frames.append((value, inside, []))
-        value = inside[0]
+            result = change(value)
+        elif inside := parts(value):
+            frames.append((value, inside, []))
+            value = inside[0]
+            continue
+        else:
+            result = list_of() if isinstance(value, List | list) else value
+        while True:
+            if not frames:
+                return result
+            whole, inside, made = frames[-1]
+            made.append(result)
+            if len(made) < len(inside):
+                value = inside[len(made)]
+                break
+            frames.pop()
+            result = _rebuilt(whole, inside, made, list_of)
 
 
-def _rebuilt(value: Any, inside: Sequence[Any], made: list[Any]) -> Any:
+def _rebuilt(
+    value: Any, inside: Sequence[Any], made: list[Any], list_of: Callable[..., Any]
+) -> Any:
+    if isinstance(value, List | list):
+        return list_of(*made)
     if all(a is b for a, b in zip(inside, made, strict=True)):
         return value
-    if isinstance(value, tuple):
-        return tuple(made)
-    return _maker(type(value))(*made)
+    return tuple(made) if isinstance(value, tuple) else _maker(type(value))(*made)
 
 
 @lru_cache(maxsize=4096)
-def _reader(cls: type) -> Callable[[Any], Sequence[Any]] | None:
-    names = _names(cls)
-    if not names:
-        return None
-    if len(names) == 1:
-        (name,) = names
-        return lambda value: (getattr(value, name),)
-    return attrgetter(*names)
+def _reader(cls: type) -> Callable[[Any], Sequence[Any]]:
+    return reader(_names(cls))
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ from pyrelay.config import options
 from pyrelay.ir.dims import Dim as SizeExpression
 from pyrelay.ir.equations import solutions
 from pyrelay.prelude import List
-from pyrelay.runtime.calls.argument_sizes import NoSize, ShownSizes
+from pyrelay.runtime.border.argument_sizes import NoSize, ShownSizes
 
 N, K, M, P = Dim("N"), Dim("K"), Dim("M"), Dim("P")
 

@@ -20,7 +20,7 @@ from pyrelay import (
 )
 from pyrelay.operators.table import BY_NAME
 from pyrelay.runtime.interop import saving
-from pyrelay.runtime.interop.loading import load_bytes
+from pyrelay.runtime.interop.export import load_bytes
 from tests.unit.runtime.interop.test_saving import exported_tower, moved
 
 pytestmark = pytest.mark.host("loads what does not run")

@@ -10,7 +10,7 @@ import torch
 
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.types import RefType, TensorType, TupleType, float32, int64
-from pyrelay.runtime.values.fast_flatten import key_reader, leaf_reader
+from pyrelay.runtime.border.fast_flatten import key_reader, leaf_reader
 
 ROW = TensorType((Dim.of("N"),), float32)
 PARAMS = TupleType((TupleType((ROW, ROW)), ROW))

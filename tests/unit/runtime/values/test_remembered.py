@@ -12,8 +12,8 @@ import torch
 
 from pyrelay import Float, Int, RunError, relay
 from pyrelay.prelude import List
-from pyrelay.runtime.calls import data_arguments
-from pyrelay.runtime.values.plain_data import plain_data
+from pyrelay.runtime.border import arguments
+from pyrelay.runtime.border.arguments import plain_data
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def visited(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         found.extend([value] * 100 if plain is None else plain.instances)
         return plain
 
-    monkeypatch.setattr(data_arguments, "plain_data", noted)
+    monkeypatch.setattr(arguments, "plain_data", noted)
     return found
 
 

@@ -1,16 +1,18 @@
-"""What values of types look like at the border: where in them the leaves are, and how to rebuild.
+"""The schema of a type: where in its values the leaves are, and how to rebuild a value of them.
 
-A plan follows a type. The plan of a data type opens its fields only when it is asked, so recursive
-types have plans; walks over values keep a stack of their own and take values of any depth.
+A plan follows a type. That of a data type opens its fields only when it is asked, so recursive
+types have plans; walks over values keep a stack of their own and take values of any depth. Whoever
+checks, converts or reads values of a type walks over its plan (`opened`), and sees leaves alone.
 """
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from ...ir.dims import Dim
@@ -33,16 +35,10 @@ from ...prelude.library import LIST, OPTION
 from ...prelude.values import Present, some, some_value
 from ...translate.data.unions import is_data_class
 from ...translate.types.number_places import Numbers, arguments, filled, parts_of, places_of
-from ..calls.remembered import SETTLED, Remembered
-from ..models.pytrees import register_data
-from .elements import chained, elements, listed
-from .representation import (
-    Instances,
-    Maker,
-    Representation,
-    UserData,
-    representation,
-)
+from ..values.pytrees import register_data
+from ..values.representation import NO_DATA, Instances, Maker, UserData, representation
+from ..values.structure import chained, elements, listed
+from .remembered import SETTLED, Remembered
 
 if TYPE_CHECKING:
     import torch
@@ -139,41 +135,38 @@ class Schema:
 
     def __init__(self, adts: Mapping[str, AdtDef], data: UserData) -> None:
         self._adts: Final = adts
-        self._representations: Final = data.representations
-        self._numbers: Final = data.numbers
-        self._data: Final[dict[tuple[Type, Numbers], Data]] = {}
-        self._lists: Final[dict[tuple[Type, Numbers], Elements]] = {}
+        self._data: Final = data
+        self._plans: Final[dict[tuple[Type, Numbers], Plan]] = {}
 
     def plan(self, ty: Type, numbers: Numbers = None) -> Plan:
         """Return the plan of a type, in whose values numbers are Python's own where it is said."""
+        known = self._plans.get((ty, numbers))
+        if known is None:
+            known = self._plans[ty, numbers] = self._made(ty, numbers)
+        return known
+
+    def _made(self, ty: Type, numbers: Numbers) -> Plan:
         match ty:
-            case TupleType(()):
-                return Leaf(ty, numbers, None)
-            case TupleType(fields):
+            case TupleType(fields) if fields:
                 inside = zip(fields, parts_of(numbers, len(fields)), strict=True)
                 return Items(ty, tuple(self.plan(f, n) for f, n in inside))
             case AdtType(name, (inner,)) if name == OPTION and not isinstance(inner, Dim):
                 return Maybe(ty, self.plan(inner, parts_of(numbers, 1)[0]))
             case AdtType(name, (inner,)) if name == LIST and not isinstance(inner, Dim):
-                if (ty, numbers) not in self._lists:
-                    each = self.plan(inner, parts_of(numbers, 1)[0])
-                    self._lists[ty, numbers] = Elements(ty, each)
-                return self._lists[ty, numbers]
+                return Elements(ty, self.plan(inner, parts_of(numbers, 1)[0]))
             case AdtType(name) if isinstance(self._form(name), Instances):
-                if (ty, numbers) not in self._data:
-                    self._data[ty, numbers] = Data(ty, numbers, self)
-                return self._data[ty, numbers]
+                return Data(ty, numbers, self)
             case _:
                 return _leaf(ty, numbers)
 
-    def _form(self, adt: str) -> Representation:
-        return representation(self._representations, adt)
+    def _form(self, adt: str) -> Any:
+        return representation(self._data.representations, adt)
 
     def cases(self, ty: AdtType, numbers: Numbers) -> dict[type, Case]:
         """Return the fields of the classes of a data type, at its arguments."""
         definition, form = self._adts[ty.name], self._form(ty.name)
         assert isinstance(form, Instances)
-        known = self._numbers.get(ty.name)
+        known = self._data.numbers.get(ty.name)
         if known is None:  # nobody wrote its fields in Python: only type arguments are annotated
             known = tuple(tuple(map(places_of, c.fields)) for c in definition.constructors)
         given = arguments(definition.type_params, numbers)
@@ -199,13 +192,17 @@ class Schema:
         return found
 
 
+NO_SCHEMA: Final = Schema({}, NO_DATA)
+"""The plans of types without users' data."""
+
+
 def _leaf(ty: Type, numbers: Numbers) -> Leaf:
     if isinstance(ty, TensorType) and not ty.shape and isinstance(ty.dtype, DType):
         return Leaf(ty, numbers, torch_dtype(ty.dtype))
     if not has_own_sizes(ty):
         return Leaf(ty, numbers, None)
     # Errors show the sizes under these names.
-    names = (n for n in map(_any_size, count()) if n not in dim_names(ty))
+    names = (n for i in count() if (n := "Any" + "'" * i) not in dim_names(ty))
     own: list[str] = []
 
     def size() -> Dim:
@@ -213,10 +210,6 @@ def _leaf(ty: Type, numbers: Numbers) -> Leaf:
         return Dim.of(own[-1])
 
     return Leaf(tensor_in(ty, size), numbers, None, tuple(own))
-
-
-def _any_size(number: int) -> str:
-    return "Any" + "'" * number
 
 
 def _lasts(cls: type) -> bool:
@@ -229,8 +222,7 @@ def has_data(plan: Plan) -> bool:
     """Return whether a value of the plan may be a list, an instance of a user's class, or None."""
     pending = [plan]
     while pending:
-        current = pending.pop()
-        match current:
+        match pending.pop():
             case Data() | Maybe() | Elements():
                 return True
             case Items(fields=fields):
@@ -240,10 +232,31 @@ def has_data(plan: Plan) -> bool:
     return False
 
 
+Opened: TypeAlias = tuple[Sequence[Any], Iterable["Plan"], Callable[..., Any]]
+"""The parts of a value, their plans, and the function that makes such a value of parts. The form of
+a list changes at the border: one from outside is made as compiled code has it, and the other way
+round."""
+
+
+def opened(value: Any, plan: Items | Maybe | Elements | Data) -> Opened:
+    """Return the parts of a value that fits its plan."""
+    match plan:
+        case Data():
+            case = plan.cases[type(value)]
+            return case.read(value), case.plans, case.make
+        case Items(fields=fields):
+            return value, fields, _tuple
+        case Maybe(inner=inner):
+            return () if value is None else (some_value(value),), (inner,), some
+        case Elements(inner=inner):
+            items = elements(value)
+            return items, repeat(inner), listed if isinstance(value, tuple) else chained
+
+
 def transform(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
     """Return a value with its leaves changed; parts in which nothing changed stay the same objects,
     and what is shared stays shared."""
-    return _transformed(_Transform(change), value, plan)
+    return _Transform(change).value(value, plan)
 
 
 def finished(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
@@ -260,7 +273,7 @@ def finished(value: Any, plan: Plan, change: Callable[[Any, Leaf], Any]) -> Any:
         return made
 
     walk = _Transform(watched, finishes=True)
-    result = _transformed(walk, value, plan)
+    result = walk.value(value, plan)
     if lasting and result is value and not any(isinstance(p, Elements) for p in walk.done):
         walk.remember()
     return result
@@ -270,46 +283,24 @@ _LASTING: Final = frozenset({bool, int, str})
 """The classes of leaves that are the same inside and outside."""
 
 
-def _transformed(walk: _Transform, value: Any, plan: Plan) -> Any:
-    result = walk.enter(value, plan)
-    while walk.frames:
-        frame = walk.frames[-1]
-        frame.made.append(result)
-        count = len(frame.made)
-        if count < len(frame.parts):
-            result = walk.enter(frame.parts[count], frame.plans[count])
-        else:
-            walk.frames.pop()
-            result = frame.finished()
-            walk.done[frame.plan][id(frame.value)] = result
-    return result
-
-
 @final
 class _Frame:
     """A value whose parts are being transformed."""
 
     __slots__ = ("made", "make", "parts", "plan", "plans", "value")
 
-    def __init__(
-        self,
-        value: Any,
-        plan: Plan,
-        parts: Sequence[Any],
-        plans: Sequence[Plan],
-        make: Callable[..., Any],
-    ) -> None:
+    def __init__(self, value: Any, plan: Plan, inside: Opened) -> None:
         self.value: Final = value
         self.plan: Final = plan
-        self.parts: Final = parts
-        self.plans: Final = plans
-        self.make: Final = make
+        self.parts: Final = inside[0]
+        self.plans: Final = iter(inside[1])
+        self.make: Final = inside[2]
         self.made: Final[list[Any]] = []
 
     def finished(self) -> Any:
         """Return the value of the transformed parts."""
         is_fixed = not isinstance(self.plan, Elements) and not isinstance(self.value, list)
-        same = is_fixed and all(map(_is_same, self.made, self.parts))
+        same = is_fixed and all(map(operator.is_, self.made, self.parts))
         return self.value if same else self.make(*self.made)
 
 
@@ -318,10 +309,25 @@ class _Transform:
     """One walk over a value; its frames are the values that have been entered and not left."""
 
     def __init__(self, change: Callable[[Any, Leaf], Any], *, finishes: bool = False) -> None:
-        self.frames: Final[list[_Frame]] = []
         self.done: Final[defaultdict[Plan, dict[int, Any]]] = defaultdict(dict)
+        self._frames: Final[list[_Frame]] = []
         self._change: Final = change
         self._finishes: Final = finishes
+
+    def value(self, value: Any, plan: Plan) -> Any:
+        """Return a value with its leaves changed."""
+        result = self._enter(value, plan)
+        while self._frames:
+            frame = self._frames[-1]
+            frame.made.append(result)
+            count = len(frame.made)
+            if count < len(frame.parts):
+                result = self._enter(frame.parts[count], next(frame.plans))
+            else:
+                self._frames.pop()
+                result = frame.finished()
+                self.done[frame.plan][id(frame.value)] = result
+        return result
 
     def remember(self) -> None:
         """Remember the instances that were walked over, and stayed what they are."""
@@ -333,55 +339,37 @@ class _Transform:
                     plan.finished.add(value, SETTLED)
                     plan.remembered.add(value, SETTLED)
 
-    def _is_finished(self, value: Any, plan: Data) -> bool:
-        return self._finishes and plan.finished.get(value) is not None
-
-    def enter(self, value: Any, plan: Plan) -> Any:
-        """Go down to the first leaf or to a value without parts, and give what becomes of it."""
-        make: Callable[..., Any]
+    def _enter(self, value: Any, plan: Plan) -> Any:
+        """Go down to the first leaf or to a value without parts; return its transformed value."""
         while True:
             match plan:
                 case Leaf():
                     return self._change(value, plan)
-                case Maybe(inner=inner):
+                case Maybe(inner=inner) if not _is_wrapped(value, inner):
                     if value is None:
                         return None
-                    if type(value) is not Present and not _may_be_none(inner):
-                        plan = inner
-                        continue
-                    parts, plans, make = (some_value(value),), (inner,), some
+                    plan = inner
+                    continue
                 case Data():
                     done = self.done[plan]
-                    if id(value) in done or self._is_finished(value, plan):
-                        return done.get(id(value), value)
-                    case = plan.cases[type(value)]
-                    parts, plans, make = case.read(value), case.plans, case.make
-                case Items() | Elements():
-                    parts, plans, make = _entered(value, plan)
-            if not parts:
-                return make() if isinstance(plan, Elements) else value
-            self.frames.append(_Frame(value, plan, parts, plans, make))
-            value, plan = parts[0], plans[0]
+                    if id(value) in done:
+                        return done[id(value)]
+                    if self._finishes and plan.finished.get(value) is not None:
+                        return value
+                case _:
+                    pass
+            inside = opened(value, plan)
+            if not inside[0]:
+                return inside[2]() if isinstance(plan, Elements) else value
+            frame = _Frame(value, plan, inside)
+            self._frames.append(frame)
+            value, plan = frame.parts[0], next(frame.plans)
 
 
-def _may_be_none(plan: Plan) -> bool:
-    """Return whether None stands for some value of a type."""
-    return isinstance(plan, Maybe) or plan.type == UNIT
-
-
-def _entered(
-    value: Any, plan: Items | Elements
-) -> tuple[Sequence[Any], Sequence[Plan], Callable[..., Any]]:
-    """Return the parts of a tuple or a list, and what makes it of them. A list has another form
-    outside than inside, so it is always made anew."""
-    if isinstance(plan, Items):
-        return value, plan.fields, _tuple
-    inside = elements(value)
-    return inside, (plan.inner,) * len(inside), listed if isinstance(value, tuple) else chained
-
-
-def _is_same(left: Any, right: Any) -> bool:
-    return left is right
+def _is_wrapped(value: Any, inner: Plan) -> bool:
+    """Return whether an optional is none or more than its content: None stands for some content."""
+    is_content_none = isinstance(inner, Maybe) or inner.type == UNIT
+    return value is not None and (type(value) is Present or is_content_none)
 
 
 def _tuple(*fields: Any) -> tuple[Any, ...]:

@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 import optree
-import torch
 from optree import registry
 
 from ...prelude.values import Cons, List, Nil
-from .records import Grads, Params, TensorRecord
 
-if TYPE_CHECKING:
-    from .model_layout import Home
-
-_trees: Final[Any] = import_module("torch.utils._pytree")
+trees: Final[Any] = import_module("torch.utils._pytree")
 """The pytrees of torch, which have no public name."""
 _EVERYWHERE: Final[Any] = getattr(registry, "__GLOBAL_NAMESPACE", "pyrelay")
 """The namespace of optree that needs no name in calls."""
@@ -47,30 +42,6 @@ class Node:
     """How torch names a child."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """What a record is besides its tensors; records of one form agree in it."""
-
-    names: tuple[str, ...]
-    home: Home = field(compare=False)
-
-
-def _flatten_record(record: TensorRecord) -> tuple[Sequence[Any], Any, Sequence[str]]:
-    names, values = zip(*record.items(), strict=True) if len(record) else ((), ())
-    return values, _Names(names, record.home), names
-
-
-def _record_of(cls: type[TensorRecord]) -> Node:
-    def unflatten(rest: _Names, children: Iterable[Any]) -> Any:
-        found = list(children)
-        if not all(isinstance(v, torch.Tensor) for v in found):
-            return dict(zip(rest.names, found, strict=True))  # a record holds tensors
-        return cls(rest.home, rest.home.blueprint.params_tree(found))
-
-    return Node(cls, _flatten_record, unflatten, optree.MappingEntry, _trees.MappingKey)
-
-
 def _list_of(cls: type[List[Any]]) -> Node:
     def flatten(items: List[Any]) -> tuple[Sequence[Any], Any, Sequence[int]]:
         return items.to_list(), None, range(len(items))
@@ -78,7 +49,7 @@ def _list_of(cls: type[List[Any]]) -> Node:
     def unflatten(_: None, children: Iterable[Any]) -> List[Any]:
         return List.of(children)
 
-    return Node(cls, flatten, unflatten, optree.SequenceEntry, _trees.SequenceKey)
+    return Node(cls, flatten, unflatten, optree.SequenceEntry, trees.SequenceKey)
 
 
 def register_data(cls: type, names: Sequence[str], texts: Sequence[str]) -> None:
@@ -97,10 +68,11 @@ def register_data(cls: type, names: Sequence[str], texts: Sequence[str]) -> None
             object.__setattr__(made, name, value)
         return made
 
-    _register(Node(cls, flatten, unflatten, optree.GetAttrEntry, _trees.GetAttrKey))
+    register(Node(cls, flatten, unflatten, optree.GetAttrEntry, trees.GetAttrKey))
 
 
-def _register(node: Node) -> None:
+def register(node: Node) -> None:
+    """Make the values of a class pytrees of each library that is imported."""
     _known[node.cls] = node
     _tell(_to_optree, node)
     _tell(_to_torch, node)
@@ -136,7 +108,7 @@ def _to_torch(node: Node) -> None:
         children, rest, names = node.flatten(value)
         return [(node.key(n), c) for n, c in zip(names, children, strict=True)], rest
 
-    _trees.register_pytree_node(
+    trees.register_pytree_node(
         node.cls,
         flatten,
         lambda children, rest: node.unflatten(rest, children),
@@ -145,9 +117,9 @@ def _to_torch(node: Node) -> None:
 
 
 def _to_jax(node: Node) -> None:
-    trees: Any = sys.modules["jax"].tree_util
-    trees.register_pytree_node(node.cls, lambda value: node.flatten(value)[:2], node.unflatten)
+    jax_trees: Any = sys.modules["jax"].tree_util
+    jax_trees.register_pytree_node(node.cls, lambda value: node.flatten(value)[:2], node.unflatten)
 
 
-for _node in (*map(_record_of, (Params, Grads)), *map(_list_of, (Cons, Nil))):
-    _register(_node)
+for _class in (Cons, Nil):
+    register(_list_of(_class))

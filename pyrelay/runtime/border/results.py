@@ -1,8 +1,12 @@
-"""Bringing host values back to the caller: fresh storage, and the form that was annotated.
+"""Host values in scripts: results in fresh storage and the annotated form, and references.
 
 Integers and bools that the program kept as Python numbers become 0-d tensors where the annotation
 is `Int` or `Bool`; `int`, `float` and `bool` give Python numbers. A result that shares storage
 with an argument is copied.
+
+A reference is the script's side of a cell that programs read and write. The content of the cell has
+the form that programs use; `value` converts. Until a program has taken the cell its type is not
+known, and it has what the script has put there.
 """
 
 from __future__ import annotations
@@ -10,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias, final
+from reprlib import recursive_repr
+from typing import Any, Final, TypeAlias, final
 
 import torch
 
+from ... import annotations
+from ...diagnostics.source import NOWHERE
 from ...ir.types import (
     UNIT,
     AdtType,
@@ -30,10 +37,13 @@ from ...ir.types import (
 from ...lower_torch.constants import torch_dtype
 from ...operators.host.conversions import IntegerOverflow
 from ...translate.types.number_places import Numbers, parts_of
-from .reference import Reference
-from .schema import Leaf, Schema, finished, transform
+from ..values.structure import distinct, distinct_tensors, map_tensors, parts, tensors, with_tensors
+from ..values.values import Cell
+from .arguments import bound
+from .binder import Binder, Entering
+from .places import Parameter, Place
+from .schema import NO_SCHEMA, Leaf, Schema, finished, transform
 from .stream import Stream
-from .structure import distinct_tensors, map_tensors
 
 
 @final
@@ -71,15 +81,15 @@ def converter(
     plan = schema.plan(ty, numbers)
 
     def convert(value: Any, arguments: Sequence[Any], owner: Owner) -> Any:
-        held = set(map(id, distinct_tensors(arguments)))
-        call = _Call(held, arguments, owner, exports, schema, joined)
+        given = set(map(id, distinct_tensors(arguments)))
+        call = _Call(given, arguments, owner, exports, schema, joined)
         return finished(value, plan, lambda v, leaf: _convert(v, leaf, call))
 
     return convert
 
 
 def outward(value: Any, ty: Type, numbers: Numbers, device: torch.device, schema: Schema) -> Any:
-    """Return a script a host value that is its own already: what a cell holds."""
+    """Return a script a host value that is its own already: the content of a cell."""
     call = _Call(set(), (), Owner(device, frozenset()), {}, schema)
     return transform(value, schema.plan(ty, numbers), lambda v, leaf: _convert(v, leaf, call))
 
@@ -92,7 +102,7 @@ def _python_number(value: Any, python: type) -> Any:
 class _Call:
     """The call whose result is converted: its arguments, their tensors by identity, what ran it."""
 
-    held: set[int]
+    given: set[int]
     arguments: Sequence[Any]
     owner: Owner
     exports: Exports
@@ -101,7 +111,7 @@ class _Call:
 
     def fresh(self, value: torch.Tensor) -> torch.Tensor:
         """Return a result in storage of its own."""
-        if id(value) in self.held or id(value) in self.owner.constants:
+        if id(value) in self.given or id(value) in self.owner.constants:
             return value.clone()
         if not value._is_view() and not self._streams:  # noqa: SLF001  torch has no public name
             return value
@@ -116,8 +126,8 @@ class _Call:
     @cached_property
     def _storages(self) -> frozenset[int]:
         """Where the tensors of the arguments are stored."""
-        given = distinct_tensors(self.arguments)
-        return frozenset(t.untyped_storage().data_ptr() for t in given)
+        found = distinct_tensors(self.arguments)
+        return frozenset(t.untyped_storage().data_ptr() for t in found)
 
 
 def _as_tensor(value: Any, dtype: DType, device: torch.device) -> torch.Tensor:
@@ -173,3 +183,102 @@ def _function(value: Any, ty: FnType, numbers: Numbers, around: _Call) -> Any:
         return finish(result, args, around.owner)
 
     return call
+
+
+@final
+class Reference(annotations.Ref, Entering):  # pyright: ignore[reportMissingTypeArgument]
+    """A mutable cell with a `value`."""
+
+    def __init__(self, cell: Cell) -> None:
+        self.cell: Final = cell
+        self._content: Parameter | None = None
+        self._device = torch.device("cpu")
+        self._schema = NO_SCHEMA
+        cell.reference = self
+
+    @staticmethod
+    def of(
+        cell: Cell, ty: RefType, numbers: Numbers, device: torch.device, schema: Schema
+    ) -> Reference:
+        """Return the reference to a cell of a program, the same one each time."""
+        found = cell.reference
+        if not isinstance(found, Reference):
+            found = Reference(cell)
+            found._content = Parameter("value", ty.value, NOWHERE, numbers)
+            found._device, found._schema = device, schema
+        return found
+
+    @property
+    def value(self) -> Any:
+        """The content of the cell."""
+        if self._content is None:
+            return self.cell.value
+        return outward(
+            self.cell.value,
+            self._content.type,
+            self._content.numbers,
+            self._device,
+            self._schema,
+        )
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        value = _detached(value)
+        if self._content is not None:
+            value = bound(Binder("ref", self._device, self._schema), self._content, value)
+        self.cell.value = value
+
+    def enter(self, place: Place, ty: RefType, binder: Binder) -> Cell:
+        """Return the cell to a program that takes it as this parameter. Raises RunError."""
+        if self.cell in binder.entered:  # it holds itself
+            return self.cell
+        binder.entered.add(self.cell)
+        (inside,) = parts_of(place.numbers, 1)
+        content = Parameter(place.name, ty.value, place.span, inside)
+        self.cell.value = bound(binder, content, self.value)
+        self._content, self._device = content, binder.device
+        if binder.schema is not NO_SCHEMA:
+            self._schema = binder.schema
+        return self.cell
+
+    @recursive_repr("ref(...)")
+    def __repr__(self) -> str:
+        return f"ref({self.value!r})"
+
+
+def ref(value: Any) -> Reference:
+    """Return a new cell with a value. A tensor is kept without its history."""
+    return Reference(Cell(_detached(value)))
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, torch.Tensor) else value
+
+
+def _references(values: Sequence[Any]) -> list[Reference]:
+    """Return the references among values, those inside tuples and other references too."""
+    found: list[Reference] = []
+
+    def inside(value: Any) -> Sequence[Any]:
+        reference = value.reference if isinstance(value, Cell) else value
+        if not isinstance(reference, Reference):
+            return parts(value)
+        found.append(reference)
+        return (reference.cell.value,)
+
+    for _ in distinct(values, inside):
+        pass
+    return list(dict.fromkeys(found))
+
+
+def separate(values: Sequence[Any], host: Sequence[Any]) -> None:
+    """Move the cells of a call that has ended to storage of their own: what the program put into
+    them may be an argument, which is the caller's to change."""
+    given = [t for v in host for t in tensors(v)]
+    storages = {t.untyped_storage().data_ptr() for t in given} - {0}
+    for reference in _references(values):
+        found = tensors(reference.cell.value)
+        shared = [t.untyped_storage().data_ptr() in storages for t in found]
+        if any(shared):
+            fresh = [t.clone() if s else t for t, s in zip(found, shared, strict=True)]
+            reference.cell.value = with_tensors(reference.cell.value, fresh)

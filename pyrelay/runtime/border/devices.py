@@ -14,8 +14,8 @@ from ...diagnostics.diagnostic import RunError
 from ...diagnostics.misspelt import nearest
 from ...diagnostics.source import NOWHERE, Span
 from ...translate.names.scope import is_frozen
-from .structure import first_tensor
-from .values import Cell
+from ..values.structure import distinct, distinct_tensors, parts
+from ..values.values import Cell
 
 CPU: Final = torch.device("cpu")
 
@@ -23,9 +23,9 @@ CPU: Final = torch.device("cpu")
 @final
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What holds tensors in a call, as an error names it, and where it is declared."""
+    """An argument with tensors, as an error names it, and where it is declared."""
 
-    said: str
+    name: str
     declared: Span = NOWHERE
 
 
@@ -38,7 +38,7 @@ def one_device(function: str, holders: Sequence[Holder], values: Sequence[Any]) 
     return next(iter(found.values()), CPU)
 
 
-def told_device(values: Sequence[Any]) -> torch.device | None:
+def common_device(values: Sequence[Any]) -> torch.device | None:
     """Return the device of all tensors among (nested) values; None if there are none, or
     several."""
     found = _devices(values)
@@ -46,27 +46,23 @@ def told_device(values: Sequence[Any]) -> torch.device | None:
 
 
 def _devices(values: Sequence[Any]) -> dict[str, torch.device]:
-    found: dict[str, torch.device] = {}
-    pending = list(values)
-    seen: set[int] = set()  # a value that contains itself is refused later
-    while pending:
-        value = pending.pop()
-        if isinstance(value, torch.Tensor):
-            found[str(value.device)] = value.device
-        elif isinstance(value, annotations.Ref | Cell | tuple | list):
-            if id(value) not in seen:
-                seen.add(id(value))
-                pending += value if isinstance(value, tuple | list) else (value.value,)
-        elif is_frozen(value):
-            # Of data the first tensor decides; the others are compared when they are checked.
-            first = first_tensor(value)
-            pending += () if first is None else (first,)
-    return found
+    found = (v.device for v in distinct(values, _opened) if isinstance(v, torch.Tensor))
+    return {str(device): device for device in found}
+
+
+def _opened(value: Any) -> Sequence[Any]:
+    if isinstance(value, annotations.Ref | Cell):
+        return (value.value,)
+    if not is_frozen(value):
+        return parts(value) if isinstance(value, tuple | list) else ()
+    # Of data the first tensor decides; the others are compared when they are checked.
+    first = next(distinct_tensors([value]), None)
+    return () if first is None else (first,)
 
 
 def _mixed(function: str, holders: Sequence[Holder], values: Sequence[Any]) -> MixedDevices:
     pairs = zip(holders, values, strict=True)
-    placed = [(h.said, h.declared, tuple(sorted(_devices([v])))) for h, v in pairs]
+    placed = [(h.name, h.declared, tuple(sorted(_devices([v])))) for h, v in pairs]
     names = sorted({d for _, _, found in placed for d in found})
     # A GPU is meant where one takes part at all.
     target = next((d for d in names if d not in ("cpu", "meta")), names[0])
@@ -75,7 +71,7 @@ def _mixed(function: str, holders: Sequence[Holder], values: Sequence[Any]) -> M
 
 def device_named(given: str | torch.device) -> torch.device:
     """Return a device by its name, if tensors can be put there. Raises RunError if they cannot:
-    what was asked for is never replaced by another device."""
+    it is never replaced by another device."""
     try:
         device = torch.device(given)
     except RuntimeError:

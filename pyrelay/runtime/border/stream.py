@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final, TypeVar, final
+from typing import Any, Final, TypeAlias, TypeVar, final
 
 import torch
 
 from ...diagnostics.diagnostic import RunError
-from ...diagnostics.source import NOWHERE
 from ...ir.dims import Dim
 from ...ir.types import Type, show
 from ...operators.host.stream import ElementError, element_type
-from ..calls.arguments import Binder, Parameter, describe
-from .structure import tensors
+from ..values.structure import tensors
+from ..values.text import describe
 
 T = TypeVar("T")
+
+Bind: TypeAlias = Callable[[str, torch.device, Type, Any], Any]
+"""The host value of an element of a type on a device, for a function of a name. Raises RunError."""
 
 
 class CallerRaised(BaseException):
@@ -45,8 +47,9 @@ def as_raised(run: Callable[[Sequence[Any]], T], values: Sequence[Any]) -> T:
 class Stream:
     """The host value of a parameter that is an iterable."""
 
-    def __init__(self, items: Iterable[Any], function: str) -> None:
-        self.function: Final = function
+    def __init__(self, items: Iterable[Any], function: str, bind: Bind) -> None:
+        self._function: Final = function
+        self._bind: Final = bind
         self.storages: Final[set[int]] = set()
         """Where the elements given so far lay, so that no result shares memory with them."""
         self._items: Final = items
@@ -55,6 +58,10 @@ class Stream:
     def start(self) -> Elements:
         """Begin to iterate."""
         return Elements(self, self.in_script(lambda: iter(self._items)))
+
+    def bound(self, device: torch.device, ty: Type, value: Any) -> Any:
+        """Return the host value of an element. Raises RunError."""
+        return self._bind(self._function, device, ty, value)
 
     def in_script(self, step: Callable[[], T]) -> T:
         """Run code of the caller's. Raises CallerRaised."""
@@ -80,7 +87,7 @@ class Elements:
         self._position = -1
 
     def advance(self) -> bool:
-        """Take the next element; tell whether there was one."""
+        """Take the next element; return whether there was one."""
         self._current = self._stream.in_script(lambda: next(self._items, _END))
         self._position += 1
         return self._current is not _END
@@ -88,10 +95,8 @@ class Elements:
     def element(self, device: torch.device, description: tuple[Any, ...]) -> Any:
         """Return the element as a host value. Raises ElementError if it is not as described."""
         ty = _type(description)
-        binder = Binder(self._stream.function, device)
         try:
-            found = binder.bind(Parameter("x", ty, NOWHERE), self._current)
-            binder.finish(())
+            found = self._stream.bound(device, ty, self._current)
         except RunError as error:
             raise self._mistake(ty, error.diagnostics[0].help) from None
         for tensor in tensors(found):

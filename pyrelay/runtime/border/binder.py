@@ -7,23 +7,20 @@ converted silently: a dtype or device that differs is an error that shows the ca
 
 from __future__ import annotations
 
-import operator
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final, NoReturn, TypeAlias, cast
+from typing import Any, Final, NoReturn, cast
 
 import numpy as np
 import torch
 
 from ...diagnostics.catalogue.call import NoSizeFits, WrongArgument, WrongParameters, WrongSize
 from ...diagnostics.diagnostic import RunError
-from ...diagnostics.source import Span
 from ...ir.dims import Dim
-from ...ir.expr import Assumption, Function
+from ...ir.expr import Assumption
 from ...ir.types import (
-    ITERABLE,
     AdtType,
     DType,
     DTypeKind,
@@ -35,57 +32,30 @@ from ...ir.types import (
     Type,
     TypeVar,
     fits,
-    open_shapes,
     show,
 )
 from ...lower_torch.constants import torch_dtype
 from ...prelude.values import List, Present
 from ...translate.names.scope import is_frozen
-from ...translate.source.signature import Signature
-from ...translate.types.number_places import Numbers
 from ..compile.failure import check_assumption
-from ..values.schema import Leaf, Schema
-from ..values.value_types import TypesOfValues
+from ..values.text import describe
 from ..values.values import Cell
 from .argument_sizes import NoSize, ShownSizes
-from .data_arguments import DataWalk, Part
-from .typevar_binding import Agreement
+from .places import Place
+from .schema import NO_SCHEMA, Schema
+from .value_types import Agreement, TypesOfValues
 
-_SHOWN: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter of an entry: its name, checked type and the place of its annotation."""
-
-    name: str
-    type: Type
-    span: Span
-    numbers: Numbers = None
-    """Where in the argument numbers are Python's own, as what a cell holds then is."""
-    is_hidden: bool = False
-    """Whether it holds a part of a model that no argument names."""
-    declared: Type | None = None
-    """The type as it is declared, where it takes tensors of any rank."""
+_FORMS: Final[dict[type, type]] = {StrType: str, AdtType: tuple}
+"""The classes of leaves by their types; a data type that has no class, as in a program from text,
+has tuples."""
 
 
-def parameters_of(function: Function, signature: Signature) -> tuple[Parameter, ...]:
-    """Return the parameters of the entry of a program; the last of them are those of a
-    signature."""
-    hidden = len(function.params) - len(signature.values)
-    found: list[Parameter] = []
-    for var in function.params[:hidden]:
-        assert var.ty is not None
-        found.append(Parameter(var.name, var.ty, var.span, is_hidden=True))
-    for var, each in zip(function.params[hidden:], signature.values, strict=True):
-        assert var.ty is not None
-        declared = each.ty if open_shapes(each.ty) else None
-        found.append(Parameter(var.name, var.ty, var.span, each.numbers, declared=declared))
-    return tuple(found)
+class Entering(ABC):
+    """A value of a script that has a way of its own into a program."""
 
-
-Place: TypeAlias = Parameter | Part
-"""What is converted: an argument, or a part of one."""
+    @abstractmethod
+    def enter(self, place: Place, ty: RefType, binder: Binder) -> Cell:
+        """Return the cell that the program gets. Raises RunError."""
 
 
 class Binder:
@@ -95,11 +65,11 @@ class Binder:
         self,
         function: str,
         device: torch.device,
-        schema: Schema | None = None,
+        schema: Schema = NO_SCHEMA,
         types: TypesOfValues | None = None,
     ) -> None:
-        """`schema` tells how values of users' data types look; without, there are none. `types`
-        tells the types of values whose parameter takes any."""
+        """`schema` has the plans of types; `types` reads types off values whose parameter takes
+        any."""
         self.function: Final = function
         self.device: Final = device
         self.schema: Final = schema
@@ -114,10 +84,6 @@ class Binder:
         self._bound_by: Final[dict[str, Place]] = {}
         self._derived: Final[list[tuple[Place, Dim, int, int]]] = []
 
-    def bind(self, parameter: Place, value: Any) -> Any:
-        """Return the host value of an argument. Raises RunError if it does not fit."""
-        return self.convert(parameter, value, parameter.type)
-
     def finish(self, assumptions: Sequence[Assumption]) -> None:
         """Check sizes that are computed from others, and the assumptions. Raises RunError."""
         if self._derived:
@@ -126,65 +92,35 @@ class Binder:
             self._check_assumption(assumption)
 
     def convert(self, parameter: Place, value: Any, ty: Type) -> Any:
-        """Return the host value of an argument, or of a part of one. Raises RunError."""
+        """Return the host value of a leaf. Raises RunError if it does not fit."""
         match ty:
             case TensorType():
                 return self._tensor(parameter, value, ty)
             case SizeType(dim):
                 return self._size(parameter, value, dim)
-            case TupleType(fields):
-                return self._tuple(parameter, value, fields)
-            case AdtType(name) if name == ITERABLE.name:
-                return self._stream(parameter, value)
-            case AdtType():
-                return self._data(parameter, value, ty)
             case TypeVar(name):
                 host = self._any(parameter, value)
                 if self._agreement is not None:
-                    self._agreement.meet(name, parameter, host)
+                    self._agreement.add(name, parameter, host)
                 return host
             case RefType():
                 return self._cell(parameter, value, ty)
+            case TupleType():  # unit, which alone of tuples is a leaf
+                if value is not None and (not isinstance(value, tuple | list) or value):
+                    self.wrong(parameter, value)
+                return ()
             case _:
-                fits = isinstance(value, str) if isinstance(ty, StrType) else callable(value)
-                if not fits:
+                form = _FORMS.get(type(ty))
+                if not (callable(value) if form is None else isinstance(value, form)):
                     self.wrong(parameter, value)
                 return value
 
-    def _data(self, parameter: Place, value: Any, ty: AdtType) -> Any:
-        plan = None if self.schema is None else self.schema.plan(ty, parameter.numbers)
-        if plan is not None and not isinstance(plan, Leaf):
-            return DataWalk(self, parameter).host_value(value, plan)
-        if not isinstance(value, tuple):  # of a type that has no class, as in a program from text
-            self.wrong(parameter, value)
-        return value
-
     def _cell(self, parameter: Place, value: Any, ty: RefType) -> Any:
-        from ..values.reference import Reference  # what it holds is converted here
-
-        if isinstance(value, Reference):
+        if isinstance(value, Entering):
             return value.enter(parameter, ty, self)
         if not isinstance(value, Cell):  # a model's cells are the program's own
             self.wrong(parameter, value, "make a cell: `relay.ref(v)`")
         return value
-
-    def _tuple(self, parameter: Place, value: Any, fields: tuple[Type, ...]) -> Any:
-        if value is None and not fields:
-            return ()
-        if not isinstance(value, tuple | list) or len(value) != len(fields):
-            self.wrong(parameter, value)
-        found = tuple([self.convert(parameter, v, f) for v, f in zip(value, fields, strict=True)])
-        # The same tuple when nothing changed, so that a plan sees there is nothing to do.
-        is_same = all(map(operator.is_, found, value)) and isinstance(value, tuple)
-        return value if is_same else found
-
-    def _stream(self, parameter: Place, value: Any) -> Any:
-        from ..values.stream import Stream  # its elements are converted here
-
-        if not hasattr(value, "__iter__"):
-            way = "pass what a `for` loop runs over: a DataLoader, a generator, a list"
-            self.wrong(parameter, value, way)
-        return Stream(value, self.function)
 
     def _any(self, parameter: Place, value: Any) -> Any:
         """Return a value that the program takes whatever it is."""
@@ -268,15 +204,14 @@ class Binder:
         if known is None:
             self.sizes[name], self._bound_by[name] = actual, parameter
         elif known != actual:
-            place = self._bound_by[name]
-            is_hidden = isinstance(place, Parameter) and place.is_hidden
-            because = f" because of {'the model' if is_hidden else f'`{place.name}`'}"
+            place, owner = self._bound_by[name], parameter.annotation
+            because = f" because of {'the model' if place.is_hidden else f'`{place.name}`'}"
             way = (
                 f"the model was created with {_plain(name)} = {known}: pass that size, or create "
                 "another model"
-                if is_hidden
-                else f"pass sizes that agree, or give the size of `{parameter.name}` another name"
-                if isinstance(place, Parameter) and isinstance(parameter, Parameter)
+                if place.is_hidden
+                else f"pass sizes that agree, or give the size of `{owner.name}` another name"
+                if place.annotation is not None and owner is not None
                 else None
             )
             self._wrong_size(parameter, dim, known, because, actual, position, way)
@@ -349,10 +284,9 @@ class Binder:
 
     def wrong(self, parameter: Place, value: Any, way: str | None = None) -> NoReturn:
         """Raise RunError for a value that is not what it should be."""
-        declared = parameter.declared if isinstance(parameter, Parameter) else None
-        wanted = _plain(show(declared or parameter.type))
+        wanted = _plain(show(parameter.declared or parameter.type))
         place, name = parameter.span, parameter.name
-        if isinstance(parameter, Parameter) and parameter.is_hidden:
+        if parameter.is_hidden:
             way = "convert the model, `model.float()`, or annotate the dtype that it has"
             raise RunError(WrongParameters(self.function, place, describe(value), way))
         raise RunError(WrongArgument(self.function, name, place, wanted, describe(value), way))
@@ -361,40 +295,6 @@ class Binder:
 def _plain(text: str) -> str:
     """Return a type as it is declared: sizes that belong to one value are numbered inside."""
     return re.sub(r"'*#\d+", "", text)
-
-
-def describe(value: Any, levels: int = 8) -> str:
-    """Return a value in the words of the annotations, as an error shows it, down to some levels of
-    tuples and lists: a list may contain itself."""
-    if isinstance(value, torch.Tensor | np.ndarray):
-        name = str(value.dtype).removeprefix("torch.")
-        names = {"float32": "Float", "int64": "Int", "bool": "Bool"}
-        shape = ", ".join(str(n) for n in value.shape)
-        comma = "," if len(value.shape) == 1 else ""
-        return f"Tensor[{names.get(name, name)}, ({shape}{comma})]"
-    if isinstance(value, str | bool | int | float):
-        return f"the {type(value).__name__} {value!r}"
-    if isinstance(value, tuple | list) and levels:
-        return _describe_items(cast("Sequence[Any]", value), levels - 1)
-    if value is None or isinstance(value, Present):
-        return repr(value)
-    name = getattr(value, "__name__", None)
-    if getattr(value, "__relay__", None) is not None and name is not None:
-        return f"the function `{name}`"
-    return f"a {type(value).__name__}"
-
-
-def _describe_items(items: Sequence[Any], levels: int) -> str:
-    """Return a tuple with what is in it, the first few; a list too, unless it holds numbers."""
-    if isinstance(items, list) and isinstance(items[0] if items else 0, bool | int | float):
-        return "a list"
-    is_number = [isinstance(v, str | bool | int | float) for v in items[:_SHOWN]]
-    shown = [
-        type(v).__name__ if n else describe(v, levels)
-        for v, n in zip(items[:_SHOWN], is_number, strict=True)
-    ]
-    more = ["..."] if len(items) > _SHOWN else []
-    return f"{type(items).__name__}[{', '.join([*shown, *more])}]"
 
 
 def _cast_help(name: str, dtype: DType, *, is_array: bool) -> str:
