@@ -9,12 +9,24 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import ast
+
+
+class Construct(Enum):
+    """The construct that a node stands for, where it is none of its own class."""
+
+    LOOP = "a loop or comprehension"
+    CASE = "a case with alternatives"
+    OPENED = "`*xs` in a display"
+    ITEM = "`xs[i]` of a list"
+    NEVER = "`assert_never(x)`"
 
 
 class SourceFile:
@@ -76,16 +88,36 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A range of characters in a file, and for derived code the reason it exists."""
+    """A range of characters in a file, and what is known of the node that stands there."""
 
     file: SourceFile
     start: int
     end: int
     because: str = field(default="", compare=False)
+    """For derived code the reason it exists."""
+    construct: Construct | None = field(default=None, compare=False)
+    """For desugared code the construct it stands for."""
+    uses: tuple[tuple[str, Span], ...] = field(default=(), compare=False)
+    """Where the names are written that are operands of the node, or results of its branches: the
+    span of a variable is where it is bound."""
 
     def derived(self, because: str) -> Span:
         """Return the same place with a reason, such as `gradient of`, for generated code."""
-        return self if self.because else Span(self.file, self.start, self.end, because)
+        return self if self.because else replace(self, because=because)
+
+    def desugared(self, construct: Construct) -> Span:
+        """Return the same place for a node that stands for a construct."""
+        return replace(self, construct=construct)
+
+    def using(self, uses: Iterable[tuple[str, Span]]) -> Span:
+        """Return the same place with the places of the names used there, in order."""
+        return replace(self, uses=tuple(uses)) if uses else self
+
+    def use(self, name: str, *, last: bool = False) -> Span | None:
+        """Return the first or last place where a name is used here; None if it is not, as far as
+        is known."""
+        places = reversed(self.uses) if last else self.uses
+        return next((place for used, place in places if used == name), None)
 
     def to(self, other: Span) -> Span:
         """Return the range from the start of this span to the end of `other`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, final
 
 from ..diagnostics.catalogue.types import ConditionMismatch
 from ..diagnostics.diagnostic import Problem
-from ..ir.expr import Constant, Expr, If, Var
+from ..ir.expr import Constant, Expr, If, use_of
 from ..ir.op import Clash, Stuck
 from ..ir.types import (
     BOOL,
@@ -42,11 +42,9 @@ class ConditionConstraint:
 
     @staticmethod
     def of(expr: If, ty: Type) -> ConditionConstraint:
-        """Return the constraint of a branch. The span of a variable is where it is bound, so a
-        condition that is one has the span of the branch."""
-        is_name = isinstance(expr.condition, Var)
+        """Return the constraint of a branch."""
         is_or = isinstance(expr.then, Constant) and expr.then.span == expr.span
-        span = expr.span if is_name else expr.condition.span
+        span = use_of(expr.condition, expr.span) or expr.span
         otherwise = operand_text(expr.otherwise) if is_or else None
         return ConditionConstraint(ty, span, operand_text(expr.condition), otherwise)
 

@@ -35,6 +35,7 @@ from ..ir.expr import (
     Tuple,
     TupleGet,
     Var,
+    use_of,
 )
 from ..ir.op import Op
 from ..ir.traverse import Steps, attr_exprs, run, spine
@@ -340,8 +341,7 @@ class Generator:
         return call.result
 
     def _read(self, call: OperatorCall) -> bool:
-        """Type a call whose syntax has several meanings as what it is read as; tell whether it is
-        one. Raises Stuck and Clash."""
+        """Type a call as its reading, and return whether it has one. Raises Stuck and Clash."""
         found = reading(call, self.solver, self.adts)
         if found is None:
             return False
@@ -424,27 +424,28 @@ class Generator:
         return self._checked(signature, expr)
 
     def _returns(self, function: Function, actual: Type, expected: Type) -> FlowConstraint:
-        """Return the constraint on what a function gives. A result that is annotated has the sizes
-        that it says."""
+        """Return the constraint on the result of a function, which has the annotated sizes."""
         tail = spine(function.body)[1]
         value = None if function.result is None else tail
         adapt = arriving(self, function, function.body)
-        return FlowConstraint(actual, expected, tail.span, function, "return", value, adapt=adapt)
+        place = use_of(tail, function.span, is_result=True) or tail.span
+        return FlowConstraint(actual, expected, place, function, "return", value, adapt=adapt)
 
     def _if(self, expr: If) -> Steps[Type]:
         condition = yield self.walk(expr.condition)
         self.work.add(ConditionConstraint.of(expr, condition))
         then = yield self.walk(expr.then)
         otherwise = yield self.walk(expr.otherwise)
-        return self._join([(then, expr.then), (otherwise, expr.otherwise)])
+        return self._join(expr, [(then, expr.then), (otherwise, expr.otherwise)])
 
-    def _join(self, arms: list[tuple[Type, Expr]]) -> Type:
+    def _join(self, join: If | Match, arms: list[tuple[Type, Expr]]) -> Type:
         result = self.solver.fresh()
         tails = [(ty, spine(expr)[1]) for ty, expr in arms]
         for ty, tail in tails:
             if isinstance(ty, TypeHole) and isinstance(tail, Call) and tail.callee is no_element:
                 self.solver.unify(ty, result)  # nothing arrives from there
-        places = tuple((ty, tail.span) for ty, tail in tails)
+        at = join.span
+        places = tuple((ty, use_of(tail, at, is_result=True) or tail.span) for ty, tail in tails)
         self.work.add(JoinConstraint(result, places))
         return result
 
@@ -489,7 +490,7 @@ class Generator:
         for clause in expr.clauses:
             ty = yield self._clause(clause, value)
             arms.append((ty, clause.body))
-        return self._join(arms) if arms else self.solver.fresh()
+        return self._join(expr, arms) if arms else self.solver.fresh()
 
     def _clause(self, clause: Clause, value: Type) -> Steps[Type]:
         declare_pattern(self, clause.pattern, value)

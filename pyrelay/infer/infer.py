@@ -173,14 +173,17 @@ class _Inference:
             try:
                 found = self._typed_group(functions, solver)
             except OutOfRange as literal:
-                found = [literal.problem]
+                found = list[Problem]([literal.problem])
             except Narrowed as narrowed:
                 wanted = str(narrowed.wanted)
-                found = [NarrowedNumber(narrowed.span, str(narrowed.actual), wanted)]
-            risen = solver.carried.risen(solver.resolve_dtype)
-            if not isinstance(found, list) or risen == solver.carried.known:
-                return (first or found) if isinstance(found, list) else found
+                problem = NarrowedNumber(narrowed.span, str(narrowed.actual), wanted)
+                found = list[Problem]([problem])
+            if not isinstance(found, list):
+                return found
             first = first or found
+            risen = solver.carried.risen(solver.resolve_dtype)
+            if risen == solver.carried.known:
+                return first
             solver = self._solver(risen, solver.last)
 
     def _typed_group(

@@ -350,6 +350,18 @@ Expr: TypeAlias = Atom | Composite
 Callee: TypeAlias = "Expr | Op"
 
 
+def use_of(operand: Expr, within: Span, *, is_result: bool = False) -> Span | None:
+    """Return where an operand of a node at a span is written, or a result of its branches; None
+    where that is not known.
+
+    The span of a variable is where it is bound, unless it holds a part of the node.
+    """
+    if not isinstance(operand, Var):
+        return operand.span
+    is_part = within.start <= operand.span.start < within.end
+    return within.use(operand.name, last=is_result) or (operand.span if is_part else None)
+
+
 def is_atom(expr: Expr) -> bool:
     """Return whether the expression may stand as an operand in A-normal form."""
     return isinstance(expr, Atom) or is_unit(expr)

@@ -396,6 +396,8 @@ class Context:
     theirs before any line."""
     defined: set[Span] = field(default_factory=set[Span])
     """The local functions of the source."""
+    uses: list[tuple[str, Span]] = field(default_factory=list[tuple[str, Span]])
+    """The names that the expression or statement under translation reads itself, and where."""
     computed: dict[Expr, Instance] = field(default_factory=dict[Expr, Instance])
     """What arithmetic on records of a model's parameters gives: such records again."""
 

@@ -298,7 +298,7 @@ def _translate_instance(program: Program, instance: Instance) -> None:
         signature.result,
         signature.type_params,
         definition.name,
-        span=definition.source.head,
+        span=definition.source.head.using(cx.uses),
     )
     if cx.sites is not None:
         cx.sites.check(program.report)

@@ -13,6 +13,7 @@ from ...diagnostics.catalogue.patterns import (
     UnreachableCase,
 )
 from ...diagnostics.diagnostic import Problem
+from ...diagnostics.source import Construct
 from ...ir.expr import Function, Match, Pattern
 from ...ir.traverse import post_order, takes_all
 from .witness import case_text, with_names
@@ -37,7 +38,7 @@ def missing_cases(function: Function, adts: Mapping[str, AdtDef]) -> list[Proble
             is_python = match.span.file.is_python
             cases = tuple(case_text(p, is_python=is_python) for p in covered.missing[:LISTED])
             more = len(covered.missing) > LISTED
-            is_never = is_python and "assert_never" in match.span.text
+            is_never = match.span.construct is Construct.NEVER
             named = _named(covered.missing, adts, more=more) if is_python else ()
             found[match.span] = MissingCases(match.span, cases, more, named, is_never)
         elif not covered.is_complete:

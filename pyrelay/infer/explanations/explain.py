@@ -17,10 +17,10 @@ from ...diagnostics.catalogue.types import (
     UnpackMismatch,
 )
 from ...diagnostics.diagnostic import Label, Problem
-from ...diagnostics.uses import use_of
+from ...diagnostics.source import Construct
 from ...ir.declaration.attributes import WrongAttribute
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var
+from ...ir.expr import Call, Constructor, Expr, Function, GlobalVar, Tuple, Var, use_of
 from ...ir.op import Clash
 from ...ir.traverse import post_order
 from ...ir.types import (
@@ -58,12 +58,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...diagnostics.source import Span
-
-SHARED_CASE = "case"
-"""The name of the local function that the alternatives of a case are translated to."""
-
-LOOP_SUFFIX = "loop"
-"""How the names of the local functions end that loops are translated to."""
 
 
 def explain_operator(solver: Solver, call: OperatorCall, clash: Exception) -> Problem:
@@ -148,21 +142,17 @@ def _labels(call: Call, texts: dict[int, str]) -> tuple[Label, ...]:
     found: list[Label] = []
     for position, text in texts.items():
         if position < len(call.args):
-            found.extend(_places(call.args[position], text))
+            found.extend(_places(call.args[position], text, call.span))
     return tuple(found)
 
 
-def _places(operand: Expr, text: str) -> list[Label]:
+def _places(operand: Expr, text: str, within: Span) -> list[Label]:
     """Label the operand, and the place where its name comes from if it is a name."""
-    labels = [Label(operand.span, text)]
-    if isinstance(operand, Var) and operand.name and origin(operand) != operand.span:
-        labels.append(Label(origin(operand), f"`{operand.name}` comes from here"))
+    place = use_of(operand, within) or operand.span
+    labels = [Label(place, text)]
+    if isinstance(operand, Var) and operand.name and place != operand.span:
+        labels.append(Label(operand.span, f"`{operand.name}` comes from here"))
     return labels
-
-
-def origin(var: Var) -> Span:
-    """Return the place where a variable is bound: its own span."""
-    return var.span
 
 
 def _operand_types(solver: Solver, call: OperatorCall) -> tuple[Label, ...]:
@@ -173,9 +163,10 @@ def _operand_types(solver: Solver, call: OperatorCall) -> tuple[Label, ...]:
         is_apart = param.name == "indices" or operand.span == call.call.span
         if isinstance(operand, Tuple) and isinstance(ty, TupleType) and is_apart:
             for field, part in zip(operand.fields, ty.fields, strict=True):
-                found.extend(_places(field, f"this is {show(solver.resolve(part))}"))
+                text = f"this is {show(solver.resolve(part))}"
+                found.extend(_places(field, text, call.call.span))
         else:
-            found.extend(_places(operand, f"this is {show(ty)}"))
+            found.extend(_places(operand, f"this is {show(ty)}", call.call.span))
     return tuple(found)
 
 
@@ -186,9 +177,9 @@ def _mixed(solver: Solver, call: OperatorCall, clash: WidthsMixed) -> Problem:
     for position in clash.dtypes:
         operand = call.call.args[position]
         ty = solver.resolve(call.types[position])
-        labels.extend(_places(operand, f"this is {show(ty)}"))
+        labels.extend(_places(operand, f"this is {show(ty)}", call.call.span))
     operand = call.call.args[narrow]
-    place, text = _place(operand, call.call.span), operand_text(operand)
+    place, text = use_of(operand, call.call.span), operand_text(operand)
     return MixedWidths(call.call.span, call.op.name, tuple(labels), str(wider), text, place)
 
 
@@ -197,13 +188,7 @@ def _cast(call: Call, wanted: tuple[int, DType] | None) -> Cast | None:
     if wanted is None or wanted[0] >= len(call.args):
         return None
     operand, dtype = call.args[wanted[0]], str(wanted[1])
-    return Cast(operand_text(operand), dtype, _place(operand, call.span))
-
-
-def _place(operand: Expr, call: Span) -> Span | None:
-    """Return the place where an operand of a call is written. The span of a variable is where it is
-    bound; its use is somewhere in the call."""
-    return use_of(operand.name, call) if isinstance(operand, Var) else operand.span
+    return Cast(operand_text(operand), dtype, use_of(operand, call.span))
 
 
 def explain_argument(
@@ -235,15 +220,15 @@ def explain_argument(
         teller = _teller(declared, position)
         role = f" as `{parameter}`"
     elif isinstance(call.callee, Var) and isinstance(call.callee.ty, FnType):
-        means = Label(origin(call.callee), f"`{name}` is {show(call.callee.ty)}")
-    if isinstance(call.callee, Var) and name.rstrip("_0123456789").endswith(LOOP_SUFFIX):
+        means = Label(call.callee.span, f"`{name}` is {show(call.callee.ty)}")
+    local = call.callee.span if isinstance(call.callee, Var) else None
+    if local is not None and local.construct is Construct.LOOP:
         return _loop_mismatch(call, declared, position, actual, wanted, (parameter, place))
-    if isinstance(call.callee, Var) and call.callee.span == call.span and name == SHARED_CASE:
+    if local is not None and local.construct is Construct.CASE and local == call.span:
         return AlternativesMismatch(call.span, parameter, show(wanted), show(actual))
-    # The span of a variable is where it is bound; its use is somewhere in the call.
     is_name = isinstance(argument, Var)
     return ArgumentMismatch(
-        call.span if is_name else argument.span,
+        use_of(argument, call.span) or call.span,
         name,
         role,
         means or Label(place, f"`{parameter}` is {show(written)}"),
@@ -275,7 +260,7 @@ def _explain_list(
     if not _is_index(call) or position != 1:
         return None
     argument = call.args[position]
-    place = Label(argument.span, f"this is {show(actual)}")
+    place = Label(use_of(argument, call.span) or argument.span, f"this is {show(actual)}")
     cast = _argument_cast(argument, call, actual, wanted)
     what = f"an index of a list is an integer, not {show(actual)}"
     return OperatorMismatch(call.span, what, (place,), None, cast)
@@ -283,8 +268,7 @@ def _explain_list(
 
 def _is_index(call: Call) -> bool:
     """Return whether a call is what `xs[i]` of a list is read as."""
-    is_nth = isinstance(call.callee, GlobalVar) and call.callee.name == f"{PRELUDE}nth"
-    return is_nth and call.span.text.endswith("]")
+    return call.span.construct is Construct.ITEM
 
 
 def _called(call: Call, declared: Function | None) -> str:
@@ -351,9 +335,9 @@ def _mixed_elements(call: Call, own: Type, others: Type, why: str) -> Problem:
     first, rest = call.args
     place = rest.args[0] if isinstance(rest, Call) and rest.args else rest
     known = "" if "?" in why else why
-    # The span of a variable is where it is bound; its use is somewhere in the call.
-    at = call.span if isinstance(first, Var) else first.span
-    return MixedElements(at, _shown(own), place.span, _shown(others), known)
+    at = use_of(first, call.span) or call.span
+    other = use_of(place, call.span) or place.span
+    return MixedElements(at, _shown(own), other, _shown(others), known)
 
 
 def _shown(ty: Type) -> str:
@@ -396,7 +380,7 @@ def _argument_cast(argument: Expr, call: Call, actual: Type, wanted: Type) -> Ca
         case TensorType(a, DType() as x), TensorType(b, DType() as y) if (
             len(a) == len(b) and x != y
         ):
-            return Cast(operand_text(argument), str(y), _place(argument, call.span))
+            return Cast(operand_text(argument), str(y), use_of(argument, call.span))
         case _:
             return None
 

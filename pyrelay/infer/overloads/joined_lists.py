@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 from ...diagnostics.catalogue.lists import MixedLists
 from ...diagnostics.catalogue.types import OperatorMismatch
-from ...diagnostics.source import Span
-from ...diagnostics.uses import use_of
+from ...diagnostics.source import Construct, Span
 from ...ir.dims import Dim
-from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var
+from ...ir.expr import Call, Constructor, Expr, GlobalVar, Var, use_of
 from ...ir.types import UNIT, AdtType, TensorType, TupleType, Type, show
 from ...prelude.library import LIST, qualified
 from ..optional import inner_of
@@ -46,10 +45,10 @@ def mixed_lists(call: Call, types: Sequence[Type]) -> Problem:
     if call.callee.name == _REVERSED_ONTO:
         pairs.reverse()
     (left, first), (right, second) = pairs
-    if not _is_list(first) and call.span.text.startswith("*"):
+    if not _is_list(first) and call.span.construct is Construct.OPENED:
         made = f"make a list of it: `[x for x in {_text(left, call.span)}]`"
         return OperatorMismatch(call.span, f"a display opens lists, not {show(first)}", (), made)
-    places = (_written(left, call.span), _written(right, call.span))
+    places = [_written(operand, call.span) for operand in (left, right)]
     instead = _instead((left, right), (first, second), call.span)
     return MixedLists(call.span, places[0], show(first), places[1], show(second), instead)
 
@@ -88,22 +87,13 @@ def _is_number(ty: Type, kind: str) -> bool:
 
 
 def _written(operand: Expr, call: Span) -> Span:
-    """Return the place of an operand. The span of a variable of the user's is where it is bound;
-    its use is somewhere in the call."""
-    if _is_name(operand, call):
-        found = use_of(operand.name, call)
-        if found is None and call.text.startswith(operand.name):  # `xs += ys`
-            return Span(call.file, call.start, call.start + len(operand.name))
-        return found or call
+    """Return the place of an operand."""
     if isinstance(operand, Call) and operand.span.start <= call.start and operand.args:
         return operand.args[0].span  # what follows `*xs` in a display
-    return operand.span
+    return use_of(operand, call) or call
 
 
 def _text(operand: Expr, call: Span) -> str:
-    written = operand.name if _is_name(operand, call) else operand.span.text
-    return written.removeprefix("*") or "xs"
-
-
-def _is_name(operand: Expr, call: Span) -> TypeGuard[Var]:
-    return isinstance(operand, Var) and not call.start <= operand.span.start < call.end
+    if isinstance(operand, Var) and use_of(operand, call) is None:
+        return operand.name
+    return _written(operand, call).text.removeprefix("*") or "xs"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from ...diagnostics.source import Construct, Span
 from ...ir.dims import Dim
 from ...ir.expr import (
     Binding,
@@ -29,7 +30,6 @@ from .equality import compared
 from .sites import split
 
 if TYPE_CHECKING:
-    from ...diagnostics.source import Span
     from ...ir.module import AdtDef
     from ..solver import Solver
 
@@ -128,7 +128,8 @@ class _Search:
     def in_list(self, items: Expr, ty: Type, element: Type) -> Expr:
         """Return the loop over a list that ends at the first element that is equal."""
         span = self.span
-        loop, rest = Var("contains_loop", span=span), Var("rest", ty, span=span)
+        loop = Var("contains_loop", span=span.desugared(Construct.LOOP))
+        rest = Var("rest", ty, span=span)
 
         def step(head: Var, tail: Var) -> Expr:
             again = Call(loop, (tail,), span=span)
@@ -143,8 +144,8 @@ class _Search:
         """Return the loop over a list that counts elements: those before the first that is equal,
         or those that are equal."""
         span = self.span
-        loop, rest = Var("search_loop", span=span), Var("rest", ty, span=span)
-        count = Var("count", INT, span=span)
+        loop = Var("search_loop", span=span.desugared(Construct.LOOP))
+        rest, count = Var("rest", ty, span=span), Var("count", INT, span=span)
 
         def step(head: Var, tail: Var) -> Expr:
             more = Call(add, (count, Constant(1, span=span)), {}, span=span)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from ...diagnostics.source import Construct
 from ...ir.dims import Dim
 from ...ir.expr import (
     Call,
@@ -276,7 +277,8 @@ _ON_TENSORS: Final[dict[Op, Reader]] = {
 def _item(site: Site) -> Expr:
     match site.attrs["spec"]:
         case (("int", 0),):
-            return site.call("nth", site.operand(0), site.value(site.indices()[0]))
+            found = site.call("nth", site.operand(0), site.value(site.indices()[0]))
+            return replace(found, span=found.span.desugared(Construct.ITEM))
         case (("slice", start, stop, step),):
             return _slice(site, start, stop, step)
         case _:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.source import Span
-from ...ir.expr import Binding, Call, Constant, Expr, If, Tuple, Var
+from ...ir.expr import Binding, Call, Composite, Constant, Expr, If, Tuple, Var
 from ...ir.placeholder import is_placeholder, placeholder
 from ...ir.traverse import Steps, let
 from ...ir.types import AdtType
@@ -42,12 +43,19 @@ from .tables import BINARY, COMPARISON, UNARY
 
 
 def expression(cx: Context, node: ast.expr) -> Steps[Expr]:
-    """Translate an expression."""
+    """Translate an expression, and note where the names are that it reads."""
     translate = _TABLE.get(type(node))
     if translate is None:
         what, instead = "this expression", "use numbers, tensors, tuples and calls"
         return cx.refuse(Unsupported(cx.span(node), what, instead))
-    return (yield translate(cx, node))
+    around, cx.uses = cx.uses, []
+    found = yield translate(cx, node)
+    uses, cx.uses = cx.uses, around
+    if isinstance(found, Var):
+        around.append((found.name, cx.span(node)))
+        return found
+    is_own = isinstance(found, Composite) and found not in cx.computed
+    return replace(found, span=found.span.using(uses)) if uses and is_own else found
 
 
 def _constant(cx: Context, node: ast.Constant) -> Steps[Expr]:

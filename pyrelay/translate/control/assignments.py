@@ -376,6 +376,7 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             read = ast.copy_location(ast.Name(name, ast.Load()), target)
             old = yield cx.expression(read)
             value = yield cx.expression(stmt.value)
+            span = span.using(cx.uses)
             both = ast.copy_location(ast.BinOp(read, stmt.op, stmt.value), stmt)
             new = arithmetic(cx, both, old, value) or Call(op, (old, value), {}, span=span)
             if is_placeholder(new):  # what is done with it is no mistake of its own
@@ -393,12 +394,13 @@ def augmented(cx: Context, stmt: ast.AugAssign, code: Code) -> Steps[None]:
             old = _item_of(cx, target, base, place)
             old = atom(old, "item", code.bind)
             value = yield cx.expression(stmt.value)
-            _set_item(cx, target, copied(place), Call(op, (old, value), {}, span=span), code, both)
+            new = Call(op, (old, value), {}, span=span.using(cx.uses))
+            _set_item(cx, target, copied(place), new, code, both)
         case ast.Attribute(value=owner, attr="value") as target:
             cell = atom((yield cx.expression(owner)), "cell", code.bind)
             old = atom(RefRead(cell, span=cx.span(target)), "content", code.bind)
             value = yield cx.expression(stmt.value)
-            new = Call(op, (old, value), {}, span=span)
+            new = Call(op, (old, value), {}, span=span.using(cx.uses))
             code.bind(Var("_", span=span), RefWrite(cell, new, span=span))
         case target:
             cx.program.report(OuterAssignment(cx.span(target), ast.unparse(target)))

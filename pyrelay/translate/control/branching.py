@@ -35,6 +35,7 @@ def join(cx: Context, stmt: Branching, code: Code, frame: Frame, straight: Strai
         def translate() -> Steps[Expr]:
             inside = Code()
             yield straight(cx, cursor(body), inside, replace(frame, end=end))
+            cx.uses = []  # names are joined where they are assigned
             return inside.close(end.finish(cx, span))
 
         return translate
@@ -76,7 +77,7 @@ def leave(
 
 
 def _ways(cx: Context, stmt: Branching, arms: Sequence[Arm], span: Span) -> Steps[Expr]:
-    arms = _apart(cx, arms)
+    arms, cx.uses = _apart(cx, arms), []
     if isinstance(stmt, ast.Match):
         return (yield match_cases(cx, stmt, arms, span))
     return (yield branch(cx, stmt.test, arms[0], arms[1], span))
@@ -91,7 +92,9 @@ def _apart(cx: Context, arms: Sequence[Arm]) -> list[Arm]:
     def apart(arm: Arm) -> Arm:
         def translate() -> Steps[Expr]:
             cx.captured = dict(before)
+            around, cx.uses = cx.uses, []
             made = yield arm()
+            cx.uses = [*around, *cx.uses]
             found.update({n: s for n, s in cx.captured.items() if n not in found})
             cx.captured = found
             return made

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, final
 
-from ...diagnostics.source import Span
+from ...diagnostics.source import Construct, Span
 from ...ir.expr import (
     Binding,
     BindPattern,
@@ -70,7 +70,7 @@ def match_cases(cx: Context, stmt: ast.Match, arms: Sequence[Arm], span: Span) -
         yield cases.add(case, arm)
     cx.env.undo(before)
     cases.complete(span)
-    found: Expr = Match(value, tuple(cases.clauses), span=span)
+    found: Expr = Match(value, tuple(cases.clauses), span=span.using(cx.uses))
     for binding in reversed(cases.functions):
         found = LetBlock((binding,), found, Flavour.REC, span=span)
     return found
@@ -196,7 +196,7 @@ class _Cases:
             test = yield cx.expression(case.guard)
             cx.env.undo(mark)
             self._define(guard, params, test)
-        body, params = Var("case", span=span), shared_params(names, span)
+        body, params = Var("case", span=span.desugared(Construct.CASE)), shared_params(names, span)
         self._bind(dict(zip(names, params, strict=True)))
         self._bind_refused(found[0])
         self._define(body, params, (yield self._arm(case, arm)))

@@ -18,7 +18,7 @@ from types import FunctionType
 from typing import Any, Final, TypeAlias, TypeGuard
 
 from ...diagnostics.catalogue.language import Unsupported
-from ...diagnostics.source import NOWHERE, Span
+from ...diagnostics.source import NOWHERE, Construct, Span
 from ...ir.expr import (
     Binding,
     BindPattern,
@@ -86,7 +86,7 @@ def branch(
             holds = yield condition(cx, test)
             first = yield inside(cx, then)
             second = yield inside(cx, otherwise)
-            return If(holds, first, second, span=span)
+            return If(holds, first, second, span=span.using(cx.uses))
 
 
 def condition(cx: Context, node: ast.expr) -> Steps[Expr]:
@@ -250,7 +250,7 @@ def _of_class(
     note_not(cx, node, found)
     clauses += yield _rest(cx, node, otherwise, found, span)
     cx.env.undo(mark)
-    whole = Match(value, tuple(clauses), span=span)
+    whole = Match(value, tuple(clauses), span=span.using(cx.uses))
     return whole if shared is None else LetBlock((shared,), whole, Flavour.REC, span=span)
 
 
@@ -368,7 +368,7 @@ def field_left(cx: Context, node: ast.Attribute, value: Expr) -> Expr | None:
     if adt is None or not all_have(known, name):
         return None
     found = [reading(adt.name, c, name, span) for c in known]
-    return Match(value, (*found, *excluded_before(cx, left, span)), span=span)
+    return Match(value, (*found, *excluded_before(cx, left, span)), span=span.using(cx.uses))
 
 
 # Tests of None.
@@ -389,7 +389,7 @@ def _is_none(
     full = yield inside(cx, otherwise)
     cx.env.undo(mark)
     there = some(BindPattern(content, span=place), place)
-    return Match(value, (Clause(none(place), empty), Clause(there, full)), span=span)
+    return Match(value, (Clause(none(place), empty), Clause(there, full)), span=span.using(cx.uses))
 
 
 # What is never reached.
@@ -431,4 +431,4 @@ def never(cx: Context, stmt: ast.Expr) -> Steps[Expr]:
         Clause(of_class(c, NOWHERE), Call(fail, (), {"message": words}, span=span))
         for c in dict.fromkeys(excluded)
     )
-    return Match(value, clauses, span=span)
+    return Match(value, clauses, span=span.desugared(Construct.NEVER))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 from ...diagnostics.catalogue.sites import ModelOverLoop, UnknownModel
-from ...diagnostics.source import Span
+from ...diagnostics.source import Construct, Span
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, If, LetBlock, TupleGet, Var
 from ...ir.placeholder import is_placeholder
 from ...ir.traverse import Steps
@@ -188,7 +188,8 @@ def _head(cx: Context, stmt: Loop, code: Code, frame: Frame) -> Steps[_Head]:
     params = tuple(Var(n, _optional(cx, n), span=span) for n in names)
     if counts is not None:
         initial = (*counts.first, *initial)
-    return _Head(stmt, span, Var(kind, span=span), counts, names, params, initial)
+    function = Var(kind, span=span.desugared(Construct.LOOP))
+    return _Head(stmt, span, function, counts, names, params, initial)
 
 
 def _function(

@@ -48,6 +48,7 @@ def block(cx: Context, at: Cursor | None, frame: Frame) -> Steps[Expr]:
         assert isinstance(stmt, ast.stmt)
         span = head_span(cx, stmt)
         note_line(cx, span, code)
+        cx.uses = []
         rest = following(at)
         match stmt:
             case _ if leaves(stmt):
@@ -74,6 +75,7 @@ def straight(cx: Context, at: Cursor | None, code: Code, frame: Frame) -> Steps[
         stmt = at.body[at.place]
         assert isinstance(stmt, ast.stmt)
         note_line(cx, head_span(cx, stmt), code)
+        cx.uses = []
         if isinstance(stmt, ast.FunctionDef):
             at = yield _definitions(cx, at, code)
         else:

@@ -161,7 +161,8 @@ def extend_grown(cx: Context, target: ast.Name, value: ast.expr, code: Code) -> 
     span, old = cx.span(target), grown_value(cx, target)
     assert old is not None
     items = yield cx.expression(value)
-    expr = Call(GlobalVar(qualified("rev_onto"), span=span), (items, old), span=span)
+    place = span.using([*cx.uses, (target.id, span)])
+    expr = Call(GlobalVar(qualified("rev_onto"), span=span), (items, old), span=place)
     entry = cx.env.find(target.id)
     holder = entry.holder if isinstance(entry, Bound) else None
     if holder is not None:

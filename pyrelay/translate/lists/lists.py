@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from ...diagnostics.source import Construct
 from ...ir.expr import (
     Binding,
     Call,
@@ -38,12 +39,14 @@ def display(cx: Context, node: ast.List) -> Steps[Expr]:
     own = cx.displays.pop(node, None) or element_type(node.elts)
     cx.displays.update(inner_displays(node.elts, own))
     elements = yield cx.expressions([content(e) for e in node.elts])
+    span = span.using(cx.uses)
     code = Code()
     found = empty_of(own, span, code)
     for element, written in zip(reversed(elements), reversed(node.elts), strict=True):
         if isinstance(written, ast.Starred):
-            concat = GlobalVar(qualified("concat"), span=cx.span(written))
-            found = Call(concat, (element, found), span=cx.span(written))
+            opened = cx.span(written).desugared(Construct.OPENED)
+            concat = GlobalVar(qualified("concat"), span=opened)
+            found = Call(concat, (element, found), span=opened)
         else:
             found = longer(element, found, span)
     return code.close(found)
@@ -156,7 +159,7 @@ def _loop(
     counts = counting((yield read_iteration(cx, first.iter, around)), cx.span(first.target), span)
     mark, rounds = cx.env.mark(), cx.rounds
     cx.rounds = {**rounds, **dict.fromkeys(names_of(first.target), span)}
-    loop = Var("for_loop", span=span)
+    loop = Var("for_loop", span=span.desugared(Construct.LOOP))
     yield bind_target(cx, first.target, counts.iteration.element(counts.at), inside)
 
     def again(*values: Expr) -> Expr:

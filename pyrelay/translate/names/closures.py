@@ -48,7 +48,7 @@ def _function(cx: Context, node: Nested) -> Steps[Function]:
         is_outer = isinstance(cx.env.find(name), Bound)
         why = "it gets a value only in this function"
         cx.env.set(name, Unbound(span, why, is_outer=is_outer))
-    args = node.args
+    args, around, cx.uses = node.args, cx.uses, []
     params = tuple(_parameter(cx, a) for a in (*args.posonlyargs, *args.args, *args.kwonlyargs))
     if isinstance(node, ast.Lambda):
         name, result = "", None
@@ -57,9 +57,10 @@ def _function(cx: Context, node: Nested) -> Steps[Function]:
         name, result = node.name, _result(cx, node)
         cx.defined.add(span)
         body = yield cx.body(cx, node)
+    uses, cx.uses = cx.uses, around
     known = {d.name for d in cx.program.signature(cx.definition).type_params}
     own = tuple(p for p in type_names(p.ty for p in params if p.ty) if p.name not in known)
-    return Function(params, body, result, own, name, span=span)
+    return Function(params, body, result, own, name, span=span.using(uses))
 
 
 def _parameter(cx: Context, arg: ast.arg) -> Var:
