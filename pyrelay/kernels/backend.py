@@ -18,7 +18,7 @@ from ..ir.expr import Function
 from ..passes.base import Pass
 from ..registry import Registry, Removable
 from .groups import Group
-from .memory import Plan
+from .tape import Tape
 
 Run: TypeAlias = Callable[..., Any]
 """Called with the operands in the order of the parameters: tensors, and numbers for sizes and
@@ -58,15 +58,26 @@ class KernelFunction:
 class RegionFunction:
     """A region function: a straight line of calls of kernels and of torch.
 
-    `function` is the region after the passes of the backend, `plan` is the static memory plan of
-    the values that its kernels make, `overwritten` are the positions of the parameters that it
-    writes to.
+    `function` is the region after the passes of the backend, `kernels` are the kernels that it
+    calls, `overwritten` are the positions of the parameters that it writes to. `tape` has its steps
+    and the static memory plan; it is there for regions in the form of `fusion.segments`.
     """
 
     name: str
     function: Function
-    plan: Plan
+    kernels: Mapping[str, KernelFunction]
+    tape: Tape | None
     overwritten: tuple[int, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramFunction:
+    """Another global function of a program, after the passes of the backend: code over scalars, or
+    a loop that calls regions."""
+
+    name: str
+    function: Function
 
 
 @final
@@ -112,7 +123,18 @@ class Backend(ABC):
         fallback: Run,
     ) -> Run:
         """Return what is called in the place of a region function. `called` returns what is called
-        in the place of a kernel function by its name. The fallback calls them one by one."""
+        in the place of another function by its name. The fallback calls them one by one."""
+        return fallback
+
+    def function(
+        self,
+        function: ProgramFunction,
+        device: Any,
+        called: Callable[[str], Run],
+        fallback: Run,
+    ) -> Run:
+        """Return what is called in the place of another global function, which a backend may run
+        whole; the fallback is its host code."""
         return fallback
 
     def text(self, kernel: KernelFunction) -> str:

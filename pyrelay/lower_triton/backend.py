@@ -15,7 +15,7 @@ from .launching.build import NoTriton, check_driver, triton_module
 from .launching.choosing import chooser
 from .launching.graphs import CudaRecorder, GraphedRegion
 from .launching.launch import KernelCall
-from .launching.region import RegionCall, can_be_taped
+from .launching.region import RegionCall
 from .lower import lower, reading_again, text_of, why_without_text
 
 if TYPE_CHECKING:
@@ -79,10 +79,8 @@ class TritonBackend(Backend):
     ) -> Run:
         """Return a region as a tape of launches, on a GPU as a CUDA graph."""
         call = fallback
-        if can_be_taped(region.function):
-            call = RegionCall(
-                region.function, region.plan, called, fallback, device, region.overwritten
-            )
+        if region.tape is not None:
+            call = RegionCall(region, region.tape, called, fallback, device)
         if device.type == "cuda" and current().graphs:
             return GraphedRegion(call, region.overwritten, CudaRecorder(device))
         return call

@@ -70,17 +70,22 @@ class RowPlan:
         return tuple(s for s in self.stored if not s.is_whole)
 
     @property
+    def stores(self) -> tuple[Store, ...]:
+        """The stores of all outputs."""
+        return tuple(s.store for s in self.stored)
+
+    @property
     def offsets(self) -> list[Dim]:
         """Where in operands and results it reads and stores."""
         loads = [t.detail for t in self.supplier.terms.needed(self.roots)]
         read = [access.offset for access in loads if isinstance(access, Access)]
-        return read + [s.store.at for s in self.stored]
+        return read + [s.at for s in self.stores]
 
     @property
     def roots(self) -> list[Term]:
         """The terms that are asked for."""
         operands = [r.operand for stage in self.stages for r in stage]
-        return [*operands, *(s.store.term for s in self.stored)]
+        return [*operands, *(s.term for s in self.stores)]
 
 
 def row_plan(group: Group, layout: Layout) -> RowPlan:

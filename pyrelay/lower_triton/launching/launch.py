@@ -8,7 +8,7 @@ so that a call with known sizes makes its results and starts its kernels.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, Final, TypeAlias, final
@@ -24,7 +24,6 @@ from ...kernels.reading import bindings_of
 from ..kernel import Kernel, Lowered, Target
 from .build import interprets, triton_error, triton_module
 from .prepare import Choose, Prepared, Preparing, Storage, expected, fitting
-from .sharing import extent, is_shared
 from .start import Launch, are_aligned
 from .versions import MOST_PROCESSORS, multiplies_doubles, processors_of
 
@@ -305,3 +304,28 @@ def unit_of(value: Any) -> int | None:
 
 _LEAST: Final = 8
 """So many float32 are 32 bytes."""
+
+
+def is_shared(operands: Sequence[Any], written: Collection[int]) -> bool:
+    """Return whether an operand at one of the positions `written` may lie where another one does.
+    Tensors whose elements lie between each other's count as sharing. A kernel could read there what
+    it has written, since its programs run in any order."""
+    spans = sorted(
+        (o.data_ptr(), o.data_ptr() + extent(o) * o.itemsize, i in written)
+        for i, o in enumerate(operands)
+        if isinstance(o, torch.Tensor) and o.numel()
+    )
+    any_end = written_end = 0
+    for begin, end, is_written in spans:
+        if begin < (any_end if is_written else written_end):
+            return True
+        any_end = max(any_end, end)
+        if is_written:
+            written_end = max(written_end, end)
+    return False
+
+
+def extent(tensor: torch.Tensor) -> int:
+    """Return how many elements lie between the first and the last of a tensor."""
+    reach = sum((s - 1) * abs(d) for s, d in zip(tensor.shape, tensor.stride(), strict=True))
+    return max(reach + 1, tensor.numel())

@@ -38,7 +38,7 @@ class Slot:
 
 @final
 @dataclass(frozen=True, slots=True)
-class KernelStep:
+class Launched:
     """Kernels, whose holes are the numbers of values; `fresh` are the results that outlive the
     run, `whole` is the number of the tuple of them, if something needs it."""
 
@@ -51,7 +51,7 @@ class KernelStep:
 
 @final
 @dataclass(frozen=True, slots=True)
-class CallStep:
+class Called:
     """A call of torch's. `strides` are those of the first run, where kernels rely on them."""
 
     function: Callable[..., Any]
@@ -61,18 +61,18 @@ class CallStep:
     dead: tuple[int, ...]
 
 
-Step: TypeAlias = KernelStep | CallStep
+SizedStep: TypeAlias = Launched | Called
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Tape:
-    """The steps of a region at certain sizes. Its arguments are the first of `values` values, the
-    one numbered `result` is what it gives; `bytes` is the size of the arena."""
+class SizedTape:
+    """The steps of a region at certain sizes. Its arguments are the first of `values` values,
+    the one numbered `result` is its result; `bytes` is the size of the arena."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[SizedStep, ...]
     values: int
-    result: int
+    result: int | None
     bytes: int
     device: torch.device
 
@@ -88,7 +88,7 @@ class _Run:
 
     __slots__ = ("_aligned", "_arena", "_base", "_cells", "_tape", "_typed", "_values")
 
-    def __init__(self, tape: Tape, args: Sequence[Any]) -> None:
+    def __init__(self, tape: SizedTape, args: Sequence[Any]) -> None:
         self._tape = tape
         missing = tape.values - len(args)
         self._values: list[Any] = [*args, *[None] * missing]
@@ -110,15 +110,15 @@ class _Run:
         with nullcontext() if self._base is None else on(self._tape.device):
             stream = 0 if self._base is None else current_stream()
             for step in self._tape.steps:
-                if isinstance(step, KernelStep):
+                if isinstance(step, Launched):
                     self._launch(step, stream)
                 else:
                     self._call(step)
                 for number in step.dead:
                     self._values[number] = None
-        return self._values[self._tape.result]
+        return () if self._tape.result is None else self._values[self._tape.result]
 
-    def _launch(self, step: KernelStep, stream: int) -> None:
+    def _launch(self, step: Launched, stream: int) -> None:
         for slot in step.slots:
             self._open(slot)
         for number, storage in step.fresh:
@@ -155,7 +155,7 @@ class _Run:
             typed = self._typed[dtype] = self._arena.view(dtype)
         return slot_of(typed, slot)
 
-    def _call(self, step: CallStep) -> None:
+    def _call(self, step: Called) -> None:
         values = self._values
         result = step.function(*[values[o] for o in step.operands])
         if step.strides is not None and result.stride() != step.strides:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, final
 
-from ...kernels.backend import Backend, KernelFunction, RegionFunction
+from ...ir.expr import GlobalVar
+from ...ir.traverse import post_order
+from ...kernels.backend import Backend, KernelFunction, ProgramFunction, RegionFunction
 from ...kernels.memory import plan_memory
 from ...kernels.outlined import outlined_of
 from ...kernels.overwritten import written_parameters
+from ...kernels.tape import tape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +31,9 @@ class Kernels:
         self._backend: Final = backend
         self._cut: Final = regions
         self._launched: Final = launched
-        self._outlined: Final = outlined_of(regions)
-        self._regions: Final = frozenset(self._outlined.regions)
+        outlined = outlined_of(regions)
+        self._kernels: Final = {n: KernelFunction(n, g) for n, g in outlined.groups.items()}
+        self._regions: Final = frozenset(outlined.regions)
         self._device: Final = device
         self.called: Final[dict[str, Callable[..., Any]]] = {}
 
@@ -39,16 +43,18 @@ class Kernels:
         return self.called[name]
 
     def _instead(self, name: str, code: Callable[..., Any]) -> Callable[..., Any]:
-        if name in self._outlined.groups:
-            kernel = KernelFunction(name, self._outlined.groups[name])
-            return self._backend.kernel(kernel, self._device, code)
+        called = self.called.__getitem__
+        if name in self._kernels:
+            return self._backend.kernel(self._kernels[name], self._device, code)
         if name in self._regions:
-            return self._backend.region(
-                self._region(name), self._device, self.called.__getitem__, code
-            )
-        return code
+            return self._backend.region(self._region(name), self._device, called, code)
+        function = ProgramFunction(name, self._launched.functions[name])
+        return self._backend.function(function, self._device, called, code)
 
     def _region(self, name: str) -> RegionFunction:
-        plan = plan_memory(self._cut.functions[name], self._outlined.kernels)
+        function = self._launched.functions[name]
+        plan = plan_memory(self._cut.functions[name], self._kernels)
+        nodes = (n.name for n in post_order(function.body) if isinstance(n, GlobalVar))
+        kernels = {n: self._kernels[n] for n in nodes if n in self._kernels}
         written = written_parameters(self._cut, name)
-        return RegionFunction(name, self._launched.functions[name], plan, written)
+        return RegionFunction(name, function, kernels, tape_of(function, plan, kernels), written)

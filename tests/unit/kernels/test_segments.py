@@ -10,7 +10,7 @@ from pyrelay.kernels.fusion.segments import CALLS, in_segments
 from pyrelay.kernels.memory import plan_memory
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
-from pyrelay.lower_triton.launching.region import can_be_taped
+from pyrelay.kernels.tape import CallStep, KernelStep, PartStep, TupleStep, tape_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from tests.unit.kernels.kernels import in_regions, module
 
@@ -32,7 +32,6 @@ def test_a_region_only_calls_and_takes_tuples_apart() -> None:
         assert isinstance(value, Tuple | TupleGet) or (
             isinstance(value, Call) and isinstance(value.callee, GlobalVar)
         )
-    assert can_be_taped(made.functions[name])
     callees = [b.value.callee for b in bindings if isinstance(b.value, Call)]
     called = [c.name for c in callees if isinstance(c, GlobalVar)]
     assert [n.startswith(CALLS) for n in called] == [False, True, False, True, False]
@@ -64,3 +63,19 @@ def test_a_region_without_calls_of_torch_stays_as_it_is() -> None:
         "main",
     )
     assert in_segments(cut).functions.keys() == cut.functions.keys()
+
+
+def test_a_region_in_segments_has_a_tape() -> None:
+    cut = in_regions(module(MIXED), "main")
+    made = in_segments(cut)
+    (name,) = outlined_of(cut).regions
+    kernels = outlined_of(cut).kernels
+    plan = plan_memory(cut.functions[name], kernels)
+    assert tape_of(cut.functions[name], plan, kernels) is None
+    tape = tape_of(made.functions[name], plan, kernels)
+    assert tape is not None
+    calls = [type(s) for s in tape.steps if not isinstance(s, PartStep)]
+    assert calls == [KernelStep, CallStep, KernelStep, CallStep, KernelStep, TupleStep]
+    dead = [n for s in tape.steps for n in s.dead]
+    assert sorted([*dead, tape.result or 0]) == list(range(len(tape.types)))  # each dies once
+    assert {n for s in tape.steps if isinstance(s, KernelStep) for n in s.results} >= {*tape.slots}

@@ -1,0 +1,268 @@
+"""Tapes: the launch plan of a region, as steps over numbered values.
+
+A region in the form of `fusion.segments` only calls kernels, and functions that call torch, and
+takes tuples apart. Its *tape* says which, in order, without variables: the parameters are the first
+values, and each step makes others. Nothing in it depends on sizes or on a device, so a backend may
+run it as it stands (`run_tape`), specialise it to sizes, or write it as one function of its own.
+
+Values that do not outlive a run have a *slot* of the memory plan. What a kernel stores and nothing
+else holds may lie there; two values of one slot are never needed at the same time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias, assert_never, final
+
+from ..ir.dims import Dim
+from ..ir.expr import (
+    Binding,
+    Call,
+    Expr,
+    Function,
+    GlobalVar,
+    Tuple,
+    TupleGet,
+    Var,
+    is_unit,
+    type_of,
+)
+from ..ir.types import TupleType, Type
+from ..operators.host.sizes import size
+from .fusion.nodes import mentioned
+from .memory import Plan
+from .reading import straight_line
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class KernelStep:
+    """The call of a kernel by its name: `results` are the values that it stores. `whole` is the
+    value that is the tuple of them, if they are one that something uses as a tuple."""
+
+    name: str
+    operands: tuple[int, ...]
+    results: tuple[int, ...]
+    is_tuple: bool
+    whole: int | None
+    dead: tuple[int, ...] = ()
+    """The values that no later step uses, of each step."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class CallStep:
+    """The call of a function that calls torch, by its name."""
+
+    name: str
+    operands: tuple[int, ...]
+    result: int
+    dead: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TupleStep:
+    """A tuple of values."""
+
+    fields: tuple[int, ...]
+    result: int
+    dead: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PartStep:
+    """A field of a tuple that a call of torch made."""
+
+    whole: int
+    field: int
+    result: int
+    dead: tuple[int, ...] = ()
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeStep:
+    """The value of a size, as an integer."""
+
+    dim: Dim
+    result: int
+    dead: tuple[int, ...] = ()
+
+
+Step: TypeAlias = KernelStep | CallStep | TupleStep | PartStep | SizeStep
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Tape:
+    """The steps of a region.
+
+    `types` are the types of the values, those of the parameters first; `result` is the value that
+    the region returns, None where it is the empty tuple. `slots` gives the slots of values, by the
+    bytes of each slot in `sizes`.
+    """
+
+    steps: tuple[Step, ...]
+    types: tuple[Type, ...]
+    params: int
+    result: int | None
+    slots: Mapping[int, int]
+    sizes: tuple[Dim, ...]
+
+
+def used_by(step: Step) -> tuple[int, ...]:
+    """Return the values that a step reads."""
+    match step:
+        case KernelStep(operands=operands) | CallStep(operands=operands):
+            return operands
+        case TupleStep(fields):
+            return fields
+        case PartStep(whole):
+            return (whole,)
+        case SizeStep():
+            return ()
+        case _:
+            assert_never(step)
+
+
+def made_by(step: Step) -> tuple[int, ...]:
+    """Return the values that a step makes."""
+    if not isinstance(step, KernelStep):
+        return (step.result,)
+    return step.results if step.whole is None else (*step.results, step.whole)
+
+
+def tape_of(region: Function, plan: Plan, kernels: Collection[str]) -> Tape | None:
+    """Return the tape of a region; None where it does something else than tapes have steps for, or
+    takes tuples."""
+    bindings, end = straight_line(region.body)
+    has_tuples = any(isinstance(type_of(p), TupleType) for p in region.params)
+    if has_tuples or not all(_has_step(b.value) for b in bindings):
+        return None
+    if not isinstance(end, Var) and not is_unit(end):
+        return None
+    return _Recorder(region, plan, kernels).tape(bindings, end)
+
+
+def _has_step(value: Expr) -> bool:
+    match value:
+        case Call(GlobalVar(), args) | Tuple(args):
+            return all(isinstance(a, Var) for a in args)
+        case Call(callee):
+            return callee is size
+        case TupleGet(whole):
+            return isinstance(whole, Var)
+        case _:
+            return False
+
+
+@final
+class _Recorder:
+    """Numbers the values of a region while its bindings become steps."""
+
+    def __init__(self, region: Function, plan: Plan, kernels: Collection[str]) -> None:
+        self._plan: Final = plan
+        self._kernels: Final = kernels
+        self._params: Final = region.params
+        self._types: Final[list[Type]] = []
+        self._numbers: Final[dict[Expr, int]] = {}
+        self._parts: Final[dict[Expr, tuple[int, ...]]] = {}
+        """For each tuple that a kernel makes the values in it."""
+        for param in region.params:
+            self._numbers[param] = self._new(type_of(param))
+
+    def tape(self, bindings: Sequence[Binding], end: Expr) -> Tape:
+        """Return the tape."""
+        used = (b.value for b in bindings if not isinstance(b.value, TupleGet))
+        wholes = {end, *(v for value in used for v in mentioned(value))}
+        steps = [s for b in bindings if (s := self._step(b, b.var in wholes)) is not None]
+        result = self._numbers.get(end)
+        tuples = (s for s in steps if isinstance(s, KernelStep) and s.whole is not None)
+        held = {n for s in tuples for n in s.results}
+        planned = ((self._numbers.get(v), slot) for v, slot in self._plan.slots.items())
+        slots = {n: slot for n, slot in planned if n is not None and n not in held}
+        timed = _with_deaths(steps, len(self._params), result)
+        types = tuple(self._types)
+        return Tape(timed, types, len(self._params), result, slots, self._plan.sizes)
+
+    def _new(self, ty: Type) -> int:
+        self._types.append(ty)
+        return len(self._types) - 1
+
+    def _step(self, binding: Binding, is_whole: bool) -> Step | None:
+        var, ty = binding.var, type_of(binding.var)
+        match binding.value:
+            case Call(GlobalVar(name), args) if name in self._kernels:
+                operands = tuple(self._numbers[a] for a in args)
+                if not isinstance(ty, TupleType):
+                    self._numbers[var] = self._new(ty)
+                    return KernelStep(name, operands, (self._numbers[var],), False, None)
+                parts = self._parts[var] = tuple(map(self._new, ty.fields))
+                whole = self._new(ty) if is_whole else None
+                if whole is not None:
+                    self._numbers[var] = whole
+                return KernelStep(name, operands, parts, True, whole)
+            case TupleGet(whole, field) if whole in self._parts:
+                self._numbers[var] = self._parts[whole][field]
+                return None
+            case _:
+                pass
+        number = self._numbers[var] = self._new(ty)
+        match binding.value:
+            case Call(GlobalVar(name), args):
+                return CallStep(name, tuple(self._numbers[a] for a in args), number)
+            case Tuple(fields):
+                return TupleStep(tuple(self._numbers[f] for f in fields), number)
+            case TupleGet(whole, field):
+                return PartStep(self._numbers[whole], field, number)
+            case Call(attrs=attrs):
+                return SizeStep(attrs["dim"], number)
+            case other:
+                raise AssertionError(other)  # `_has_step` has looked
+
+
+def _with_deaths(steps: Sequence[Step], params: int, result: int | None) -> tuple[Step, ...]:
+    """Return steps with the values that each of them uses last."""
+    last = dict.fromkeys(range(params), 0)
+    for time, step in enumerate(steps):
+        last |= dict.fromkeys((*used_by(step), *made_by(step)), time)
+    dead: list[list[int]] = [[] for _ in steps]
+    for number, time in last.items():
+        if number != result and steps:
+            dead[time].append(number)
+    return tuple(replace(s, dead=tuple(d)) for s, d in zip(steps, dead, strict=True))
+
+
+def run_tape(
+    tape: Tape,
+    args: Sequence[Any],
+    call: Callable[[KernelStep | CallStep, list[Any]], Any],
+    size_of: Callable[[Dim], int],
+) -> Any:
+    """Return the result of a region, step by step: `call` returns the result of a call, a tuple
+    where it has several."""
+    values: list[Any] = [*args, *[None] * (len(tape.types) - tape.params)]
+    for step in tape.steps:
+        match step:
+            case KernelStep():
+                made = call(step, [values[o] for o in step.operands])
+                for number, value in zip(
+                    step.results, made if step.is_tuple else (made,), strict=True
+                ):
+                    values[number] = value
+                if step.whole is not None:
+                    values[step.whole] = made
+            case CallStep():
+                values[step.result] = call(step, [values[o] for o in step.operands])
+            case TupleStep():
+                values[step.result] = tuple([values[f] for f in step.fields])
+            case PartStep():
+                values[step.result] = values[step.whole][step.field]
+            case SizeStep():
+                values[step.result] = size_of(step.dim)
+        for number in step.dead:
+            values[number] = None
+    return () if tape.result is None else values[tape.result]
