@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..ir.dims import Dim
-from ..ir.expr import Call, is_unit
+from ..ir.expr import Call
 from ..ir.op import Holder, Missing, Op, Role
-from ..ir.types import DType, TupleType
+from ..ir.types import UNIT, DType, TupleType
 from ..operators.host.sizes import size
 from ..operators.host.stream import next_element
 from ..operators.host.text import contains_text
@@ -71,7 +71,7 @@ def _named(
         if not is_operand:
             continue
         value, node = given[p.name]
-        if is_unit(node) and p.default is not Missing.REQUIRED:
+        if node.ty == UNIT and p.default is not Missing.REQUIRED:
             by_position = False
             continue
         by_position = by_position and not isinstance(node.ty, TupleType)

@@ -112,7 +112,7 @@ class _Cases:
         takes_rest = any(takes_all(f.pattern) for f in found)
         self._is_whole = self._is_whole or (case.guard is None and takes_rest)
         if len(found) == 1 and takes_all(found[0].pattern):
-            left = only_class(cx, self._subject) if self._is_mentioned(case) else None
+            left = only_class(cx, self._subject) if self._reads_fields(case) else None
             found = [self._told(found[0], left)]
         mark = cx.env.mark()
         if len(found) == 1:
@@ -130,14 +130,16 @@ class _Cases:
             if left is not None:
                 self.clauses.extend(excluded_before(cx, self._taken, cx.span(case.pattern)))
 
-    def _is_mentioned(self, case: ast.match_case) -> bool:
-        """Return whether a case mentions the subject, or names it, and so may read its fields."""
+    def _reads_fields(self, case: ast.match_case) -> bool:
+        """Return whether a case reads a field of the subject, which may have a name in the case."""
+        names = {ast.unparse(self._subject)}
         if isinstance(case.pattern, ast.MatchAs) and case.pattern.name is not None:
-            return True
-        roots = {n.id for n in ast.walk(self._subject) if isinstance(n, ast.Name)}
+            names.add(case.pattern.name)
         nodes = case.body if case.guard is None else [case.guard, *case.body]
-        names = (n for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name))
-        return any(n.id in roots for n in names)
+        inside = (n for node in nodes for n in ast.walk(node))
+        owners = (n.value for n in inside if isinstance(n, ast.Attribute))
+        paths = (n for n in owners if isinstance(n, ast.Name | ast.Attribute))
+        return any(ast.unparse(path) in names for path in paths)
 
     def complete(self, span: Span) -> None:
         """Add the clauses for the classes that tests before the match have excluded."""

@@ -200,3 +200,32 @@ def test_gradients_go_through() -> None:
         Node(Leaf(torch.tensor(3.0)), Leaf(torch.tensor(3.0)), torch.tensor(10.0)),
         torch.tensor(12.0),
     )
+
+
+@relay
+def a_part_by_its_pattern(b: Box) -> Float:
+    match b:
+        case Box(tree):
+            match tree:
+                case Node(_, _, value):
+                    return value
+                case _:
+                    return 0.5
+
+
+@relay
+def an_element(trees: list[Tree | None]) -> Float:
+    total = 0.0
+    for tree in trees:
+        match tree:
+            case Node(_, _, value):
+                total += value
+            case _:
+                total += 0.5
+    return total
+
+
+def test_the_last_case_takes_none_too() -> None:
+    trees = [Node(Leaf(1.0), None, 2.0), Leaf(3.0), None]
+    assert [a_part_by_its_pattern(Box(t)).item() for t in trees] == [2.0, 0.5, 0.5]
+    assert an_element(trees).item() == 3.0
