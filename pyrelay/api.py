@@ -54,7 +54,7 @@ Models = Model | Sequence[Model]
 Wrt = str | tuple[str, ...] | None
 
 
-def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
+def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: Any) -> Any:
     """Return the gradient of a function, as a function; or of a loss in a model's parameters.
 
     `grad(f, wrt=...)`: with `f: A -> Float`, the function `A -> A` at the parameters that `wrt`
@@ -62,17 +62,21 @@ def grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
     has the shape and dtype of its parameter; `wrt` may be passed by place.
     `grad(model, loss, args)`: the gradient of `loss(*args)` in the parameters of the model, as a
     `Grads` mapping; several models as a tuple give a tuple. `args` is a tuple or a list; a value
-    that is neither is the only argument. Raises CheckError.
+    that is neither is the only argument; implicit values are given by name. Raises CheckError.
     """
     if _is_models(f, Rule.GRAD, rest):
-        return _of_models(Rule.GRAD, f, rest, has_aux=has_aux)
+        return _of_models(Rule.GRAD, f, rest, implicit, has_aux=has_aux)
+    _expect_no_values(Rule.GRAD, implicit)
     return _derived(Rule.GRAD, f, _named(Rule.GRAD, rest, wrt), has_aux=has_aux)
 
 
-def value_and_grad(f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False) -> Any:
+def value_and_grad(
+    f: Any, *rest: Any, wrt: Wrt = None, has_aux: bool = False, **implicit: Any
+) -> Any:
     """Return the value together with the gradient: `(value, gradient)`. Else as `grad`."""
     if _is_models(f, Rule.VALUE_AND_GRAD, rest):
-        return _of_models(Rule.VALUE_AND_GRAD, f, rest, has_aux=has_aux)
+        return _of_models(Rule.VALUE_AND_GRAD, f, rest, implicit, has_aux=has_aux)
+    _expect_no_values(Rule.VALUE_AND_GRAD, implicit)
     return _derived(Rule.VALUE_AND_GRAD, f, _named(Rule.VALUE_AND_GRAD, rest, wrt), has_aux=has_aux)
 
 
@@ -125,7 +129,15 @@ def _is_models(f: Any, rule: Rule, rest: tuple[Any, ...]) -> bool:
     )
 
 
-def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bool) -> Any:
+def _expect_no_values(rule: Rule, implicit: Mapping[str, Any]) -> None:
+    """Stop where a transform of a function is given implicit values. Raises TypeError."""
+    for name in implicit:
+        raise TypeError(f"{rule.value}() got an unexpected keyword argument {name!r}")
+
+
+def _of_models(
+    rule: Rule, models: Models, rest: tuple[Any, ...], implicit: Mapping[str, Any], *, has_aux: bool
+) -> Any:
     if len(rest) not in (1, 2):
         raise RunError(
             NotAModel(
@@ -138,7 +150,12 @@ def _of_models(rule: Rule, models: Models, rest: tuple[Any, ...], *, has_aux: bo
     args = rest[1] if len(rest) == 2 else ()
     several = (models,) if isinstance(models, Model) else tuple(models)
     return runner_of(function, f"relay.{rule.value}").of_models(
-        rule, several, args, single=isinstance(models, Model), has_aux=has_aux
+        rule,
+        several,
+        args,
+        single=isinstance(models, Model),
+        has_aux=has_aux,
+        implicit=implicit,
     )
 
 

@@ -31,8 +31,9 @@ from .runtime.calls.function import RelayFunction as RelayFunction
 from .runtime.calls.function import RelayModel as RelayModel
 from .runtime.calls.function import Routine
 from .translate.models.optimizers import MAKERS, Maker
+from .translate.names.scope import MISSING
 from .translate.source.decorated import decorated, expect_function
-from .translate.source.definition import Definition, Kind
+from .translate.source.definition import Definition, Implicit, Kind
 from .translate.subset.migration_hints import NOT_YET, OF_NAMESPACES, WITHOUT
 
 if TYPE_CHECKING:
@@ -134,8 +135,8 @@ class OptimizerFunction(Routine):
 def _of_call(error: TypeError, name: str) -> TypeError | None:
     """Return the error of a call that does not fit the signature of a function of the package; None
     for an exception from inside of it."""
-    at = error.__traceback__
-    if at is None or at.tb_next is not None:
+    at, own = error.__traceback__, f"{name.rpartition('.')[2]}() got an unexpected keyword"
+    if at is None or (at.tb_next is not None and not str(error).startswith(own)):
         return None
     reason = str(error).partition("() ")[2]
     keyword = reason.partition("unexpected keyword argument ")[2].strip("'")
@@ -350,6 +351,28 @@ def _function(module: RelayModule | Module, name: str = "main") -> ModuleFunctio
     return api.function(module, name)
 
 
+def _implicit(name: str, annotation: Any, default: Any = MISSING) -> Any:
+    """Declare an implicit parameter: a value that functions mention by what this returns, and that
+    their callers supply.
+
+    A function that mentions it, or calls a function that does, takes the value as a keyword
+    argument called `name`, of the type that is annotated. In compiled code a call that does not
+    give it passes on the value that the function around has; a script gives it, unless there is a
+    `default`. Raises ValueError for a name that is no identifier.
+
+    >>> from pyrelay import Float, relay
+    >>> temperature = relay.implicit("temperature", Float)
+    >>> @relay
+    ... def soften(x: Float) -> Float:
+    ...     return x / temperature
+    >>> soften(3.0, temperature=2.0)
+    tensor(1.5000)
+    """
+    if not name.isidentifier():
+        raise ValueError(f"an implicit parameter is given by name, and {name!r} is none")
+    return Implicit(name, annotation, default)
+
+
 @final
 class Equality(Routine):
     """`relay.equal`: of tensors and numbers element by element, as an operator; of data, tuples,
@@ -398,7 +421,7 @@ def _members() -> dict[str, Any]:
     found["random"] = Group("random", random)
     found["linalg"] = Group("linalg", {name: operators[name] for name in _LINALG})
     found["optim"] = Group("optim", {maker.name: OptimizerFunction(maker) for maker in MAKERS})
-    found["operator"] = _operator
+    found["operator"], found["implicit"] = _operator, _implicit
     found["parse"], found["function"], found["show"] = _parse, _function, _show
     found["equal"] = Equality(operators["equal"])
     classes = {c.__name__: c for c in (List, *CONSTRUCTORS, Nat)}

@@ -13,8 +13,8 @@ from ..diagnostics.diagnostic import CheckError
 from ..ir.dims import DimVar
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
-from .context import Program
 from .names.mentions import transform_of
+from .program import Program
 from .source.definition import Definition, DerivedFunction
 from .source.signature import Signature
 from .types import described
@@ -76,12 +76,14 @@ def derived(
     span = entry.definition.source.head
     original = functions[base]
     params = tuple(_at(p, known) for p in original.params)
-    hidden = params[: len(params) - len(signature.values)]
-    values = params[len(hidden) :]
+    first = len(params) - len(signature.values)
+    last = first + len(signature.explicit)
+    hidden, values, implicit = params[:first], params[first:last], params[last:]
     function: Expr = GlobalVar(base, span=span)
-    if hidden:
+    if hidden or implicit:
         inside = tuple(replace(p) for p in values)
-        function = Function(inside, Call(function, (*hidden, *inside), span=span), span=span)
+        call = Call(function, (*hidden, *inside, *implicit), span=span)
+        function = Function(inside, call, span=span)
     layers: list[DerivedFunction] = []
     layer: Definition | DerivedFunction = entry
     while isinstance(layer, DerivedFunction):

@@ -18,9 +18,10 @@ from ..diagnostics.catalogue.signatures import (
 from ..diagnostics.catalogue.sites import OtherModel
 from ..diagnostics.source import Span
 from ..ir.expr import Expr
-from .context import Context, ModelParts, Program, Requirements, field_of
+from .context import Context, ModelParts, field_of
 from .models.models import Instance, SubSite
 from .models.optimizers import OptimizerUse, is_optimizer
+from .program import Program, Requirements
 from .source.definition import Definition, Kind, StaticValue, meaning
 
 Statics = tuple[tuple[str, StaticValue], ...]

@@ -6,6 +6,7 @@ of them. The result is a tree (stage "translated"): types stand only where the u
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from typing import Final, TypeAlias, final
 from ..config import is_debugging
 from ..diagnostics.catalogue.sites import UnknownModel
 from ..diagnostics.diagnostic import CheckError, Diagnostic
+from ..diagnostics.source import Span
 from ..ir.expr import Binding, Expr, Function, Var
 from ..ir.module import Module
 from ..ir.op import Op
@@ -24,7 +26,7 @@ from . import entries
 from .calls.expressions import expression
 from .calls.functions import annotated_definition
 from .calls.method_calls import chosen_method, own_class
-from .context import Context, ModelParts, ModelVar, Program
+from .context import Context, ModelParts
 from .control.debugging import source_functions
 from .control.statements import function_body
 from .control.streams import stream_of
@@ -32,7 +34,6 @@ from .data.data import DataType
 from .data.data_names import data_names
 from .instances import NotSupplied, complete_statics
 from .lists.list_append import grown_in
-from .models.implicit_models import find_requirements
 from .models.models import (
     Instance,
     ModelSpec,
@@ -44,13 +45,23 @@ from .models.models import (
 )
 from .models.optimizer_places import ParameterPlace
 from .models.optimizers import STAND_IN, OptimizerGuard, OptimizerUse
+from .models.requirements import find_requirements
 from .models.tied_shapes import tied
 from .names.alias_check import list_names, writes_items
 from .names.environment import Bound, Holder, Static, Unbound
 from .names.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
 from .names.mentions import lift
 from .names.scope import Guard, Place
-from .source.definition import Definition, DerivedFunction, Kind, Meaning, ModelUse, StaticValue
+from .program import ModelVar, Program
+from .source.definition import (
+    Definition,
+    DerivedFunction,
+    Implicit,
+    Kind,
+    Meaning,
+    ModelUse,
+    StaticValue,
+)
 from .source.signature import Parameter, Signature
 from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
@@ -87,6 +98,8 @@ class Translation:
     """The users' data types, by their names in the module."""
     numbers: FunctionNumbers
     """Where numbers are Python's own in what the definition takes and gives."""
+    head: Span
+    """Where the definition begins."""
 
 
 def translate(
@@ -145,6 +158,7 @@ def translate(
         {o.source: o.lr for o in program.started if isinstance(o.source, str)},
         program.data.types,
         numbers,
+        definition.source.head,
     )
 
 
@@ -386,7 +400,12 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
             if parameter.element is not None:
                 known = {d.name for d in signature.type_params}
                 stream = stream_of(cx.program, parameter.element, known, parameter.span)
-            cx.env.set(parameter.name, Bound(atom=var, holder=holder, stream=stream))
+            entry = Bound(atom=var, holder=holder, stream=stream)
+            if parameter.implicit is not None:
+                _bind_implicit(cx, parameter.implicit, entry)
+                found.append(var)
+                continue
+            cx.env.set(parameter.name, entry)
             cx.assigned[parameter.name] = None
         else:
             var = Var(parameter.name, span=parameter.span)
@@ -401,6 +420,16 @@ def _value_params(cx: Context, name: str, signature: Signature) -> list[Var]:
                 cx.env.set(parameter.name, Bound(atom=var, model=instance, places=(place,)))
         found.append(var)
     return found
+
+
+def _bind_implicit(cx: Context, implicit: Implicit, entry: Bound) -> None:
+    """Let the names by which a function mentions an implicit value stand for its parameter."""
+    assert entry.atom is not None
+    cx.supplied[implicit] = entry.atom
+    locals_ = cx.definition.local_names
+    for node in ast.walk(cx.definition.source.node):
+        if isinstance(node, ast.Name) and cx.scope.value(node, locals_) is implicit:
+            cx.env.set(node.id, entry)
 
 
 def _tied_records(cx: Context) -> list[Binding]:

@@ -147,3 +147,43 @@ class OtherModel:
             help="pass each instance as a parameter annotated "
             f"`Model[{self.name}]`, and call those",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ImplicitMissing:
+    """An implicit value is needed where nothing supplies it.
+
+    A function that calls one with an implicit value takes the value too, and passes it on. Where
+    the callee is known only as a value, as a model annotated `Model` is, the call has to give it.
+    """
+
+    span: Span
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL128",
+            title=f"nothing supplies the implicit `{self.name}` here",
+            primary=Label(self.span, f"needs `{self.name}`"),
+            help=f"pass it by name: `{self.name}=...`",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ImplicitNameTaken:
+    """A function has two values of one name: an implicit value that it needs, and another implicit
+    value or a parameter. Calls give all of them by name."""
+
+    span: Span
+    function: str
+    name: str
+
+    def diagnostic(self) -> Diagnostic:
+        """Return the mistake as data."""
+        return Diagnostic(
+            code="RL129",
+            title=f"`{self.function}` has two values named `{self.name}`",
+            primary=Label(self.span, f"also needs the implicit `{self.name}`"),
+            help=f"give one of them another name: `relay.implicit({self.name + '_2'!r}, ...)`",
+        )

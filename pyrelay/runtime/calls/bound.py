@@ -52,9 +52,11 @@ class PureFunction:
     def transformed(self, rule: Rule, *, has_aux: bool) -> Any:
         """Return a transform in the parameters: a function of the same arguments."""
 
-        def call(params: Params, *args: Any) -> Any:
+        def call(params: Params, *args: Any, **implicit: Any) -> Any:
             source = (_params(params),)
-            return self._runner.of_models(rule, source, args, single=True, has_aux=has_aux)
+            return self._runner.of_models(
+                rule, source, args, single=True, has_aux=has_aux, implicit=implicit
+            )
 
         return call
 

@@ -42,8 +42,10 @@ class Parameters:
         RunError where they are not what the function takes."""
         if not kwargs and self._is_plain and len(args) == len(self._names):
             return self._specialised(Arguments(args)) if self._functions else Arguments(args)
+        implicit = {n: v for n, v in kwargs.items() if n not in self._signature.parameters}
+        own = {n: v for n, v in kwargs.items() if n not in implicit}
         try:
-            bound = self._signature.bind(*args, **kwargs)
+            bound = self._signature.bind(*args, **own)
         except TypeError as error:
             head = self._definition.source.head
             name, instead = self._definition.name, None
@@ -56,11 +58,11 @@ class Parameters:
         names = self.statics
         values = tuple(v for n, v in bound.arguments.items() if n not in names)
         if self._definition.kind is Kind.MODEL:
-            return Arguments(values)
+            return Arguments(values, implicit=implicit)
         given = {n: bound.arguments[n] for n in names}
         optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
         given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
-        found = Arguments(values, tuple(given.items()), optimizers)
+        found = Arguments(values, tuple(given.items()), optimizers, implicit=implicit)
         return self._specialised(found) if self._functions else found
 
     def apart(self, given: Any) -> tuple[Any, ...]:

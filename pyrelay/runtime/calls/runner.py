@@ -50,6 +50,7 @@ from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
+from .implicit import implicit_values
 from .models_in_front import passed, with_models_in_front, without
 from .parameters import Parameters, signature_of
 from .transformed import Transformed, transformed
@@ -78,6 +79,7 @@ class Compiled:
         self._records: Final = records
         """Where the result has records of parameters."""
         self.rates: Final = tuple(translation.rates.items())
+        self._implicit: Final = translation.signature.implicit
         names = [p.name for p in translation.signature.values]
         self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
         """The optimisers of explicit models, by the index of the model among the values."""
@@ -92,6 +94,13 @@ class Compiled:
         names = (p.name for p in self.translation.signature.values)
         named = dict(zip(names, args.values, strict=False))
         return recorded(result, self._records, Homes(named, (*models, *args.values)))
+
+    def completed(self, args: Arguments) -> Arguments:
+        """Return the arguments of a call with the implicit values at the end. Raises RunError."""
+        if not self._implicit and not args.implicit:
+            return args
+        values = implicit_values(self.translation, self.entry.name, args.implicit)
+        return args._replace(values=(*args.values, *values))
 
     def is_valid(self, args: Arguments) -> bool:
         """Return whether all captured names, and learning rates that are part of the program, still
@@ -138,6 +147,7 @@ class Runner:
         """Run the function with implicit models. Raises CheckError and RunError."""
         bound = self._parameters.bind(args, kwargs)
         compiled = self._entry(models, bound, None)
+        bound = compiled.completed(bound)
         result = self._run(compiled, models, bound)
         return compiled.recorded(result, models, bound)
 
@@ -149,16 +159,17 @@ class Runner:
         *,
         single: bool,
         has_aux: bool,
+        implicit: Mapping[str, Any],
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
-        tuple holds, or a list; anything else is the only one."""
-        bound = self._parameters.bind(self._parameters.apart(args), {})
+        tuple holds, or a list; anything else is the only one. `implicit` are values by name."""
+        bound = self._parameters.bind(self._parameters.apart(args), implicit)
         expect_trainable(models)
         found = passed(models, bound.values)
         wanted = transformed(rule, len(models), single, has_aux, found)
         compiled = self._entry(models, bound, wanted)
-        if found:
-            bound = bound._replace(values=without(bound.values, found))
+        values = without(bound.values, found) if found else bound.values
+        bound = compiled.completed(bound._replace(values=values))
         result = compiled.recorded(self._run(compiled, models, bound), models, bound)
         if compiled.parts is None:
             return _with_grads(rule, result, models, single=single, has_aux=has_aux)
@@ -171,6 +182,7 @@ class Runner:
         """Run the function in the reference evaluator."""
         bound = self._parameters.bind(args, kwargs)
         compiled = self._entry((), bound, None)
+        bound = compiled.completed(bound)
         host, finish = host_values((), bound, compiled.updated)
         try:
             return compiled.recorded(compiled.entry.interpret(host), (), bound)

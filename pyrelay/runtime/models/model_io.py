@@ -28,13 +28,15 @@ Source: TypeAlias = Model | Params
 class Arguments(NamedTuple):
     """The arguments of a call: those that are values, those that are static, and the optimisers
     among these as the objects they are. `types` is what type parameters stand for, where the
-    program is one for these types alone; `ranks` how many sizes each `...` in a shape does."""
+    program is one for these types alone; `ranks` how many sizes each `...` in a shape does;
+    `implicit` are the values given by names that are no parameter's."""
 
     values: tuple[Any, ...]
     statics: Statics = ()
     optimizers: Mapping[str, Optimizer] = {}
     types: tuple[tuple[str, Described], ...] = ()
     ranks: Ranks = ()
+    implicit: Mapping[str, Any] = {}
 
 
 Finish: TypeAlias = Callable[[], None]

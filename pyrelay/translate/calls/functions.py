@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ...annotations import ModelAnnotation, ParamsAnnotation
 from ...diagnostics.catalogue.signatures import WrongArguments
 from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
-from ...ir.expr import Call, Expr, Function, GlobalVar, RefRead, Var
+from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, RefRead, Var
 from ...ir.placeholder import placeholder
-from ...ir.traverse import Steps
+from ...ir.traverse import Steps, let
 from ...ir.types import Type
 from ..context import Context, ModelParts, field_of
 from ..instances import function_operands
 from ..models.models import Instance
 from ..models.optimizers import STAND_IN, OptimizerUse
 from ..models.passed_models import model_arguments, pass_on
-from ..names.environment import Bound, LocalFunction, Static
-from ..names.mentions import lift, mention
-from ..source.definition import Definition, DerivedFunction
+from ..names.atoms import atom, into
+from ..names.environment import Bound, LocalFunction
+from ..names.mentions import implicit_values, mention, omitted, supplying
+from ..names.static import static_value
+from ..source.definition import Definition, DerivedFunction, Implicit, meaning
 from ..source.signature import Signature
 from .arguments import Callee, Slot, in_order, match_arguments, require
 from .attributes import optimizer_named, static_argument
@@ -75,10 +78,43 @@ def derived_call(cx: Context, node: ast.Call, function: DerivedFunction) -> Step
     """Translate a call of what a transform made of a relay function in a script."""
     signature = cx.program.signature(function.definition)
     bound = match_call(cx, node, function.name, signature)
-    callee = mention(cx, function, cx.span(node.func), bound or {})
     if bound is None:
-        return callee
-    return (yield _apply(cx, node, callee, (), bound, signature))
+        return mention(cx, function, cx.span(node.func))
+    bindings, values = yield named_implicits(cx, bound, signature)
+    callee = supplying(cx, values, lambda: mention(cx, function, cx.span(node.func), bound))
+    explicit = replace(signature, parameters=signature.explicit)
+    return let(bindings, (yield _apply(cx, node, callee, (), bound, explicit)))
+
+
+def named_implicits(
+    cx: Context, bound: Mapping[str, ast.expr], signature: Signature
+) -> Steps[tuple[list[Binding], dict[Implicit, Expr]]]:
+    """Return the implicit values that a call gives by name, each computed once, in bindings."""
+    bindings: list[Binding] = []
+    found: dict[Implicit, Expr] = {}
+    for parameter in signature.implicit:
+        if parameter.implicit is not None and parameter.name in bound:
+            value = yield cx.expression(bound[parameter.name])
+            found[parameter.implicit] = atom(value, parameter.name, into(bindings))
+    return bindings, found
+
+
+def without_implicits(
+    cx: Context, node: ast.Call
+) -> tuple[ast.Call, tuple[dict[str, ast.expr], Signature] | None]:
+    """Return a transform in models without the implicit values of its function, and these."""
+    known = static_value(cx, node.args[1]) if len(node.args) > 1 else None
+    function = None if known is None else meaning(known.value)
+    if not isinstance(function, Definition) or not node.keywords:
+        return node, None
+    signature = cx.program.signature(function)
+    names = {p.name for p in signature.implicit}
+    given = {k.arg: k.value for k in node.keywords if k.arg in names}
+    if not given:
+        return node, None
+    rest = [k for k in node.keywords if k.arg not in given]
+    made = ast.copy_location(ast.Call(node.func, node.args, rest), node)
+    return made, ({str(n): v for n, v in given.items()}, signature)
 
 
 def match_call(
@@ -92,7 +128,7 @@ def match_call(
     first; None when they do not fit."""
     slots = tuple(
         # What a static parameter needs is asked of the instance, which may know it already.
-        Slot(p.name, p.required and p.static is None, p.keyword_only)
+        Slot(p.name, p.required and p.static is None and p.implicit is None, p.keyword_only)
         for p in signature.parameters
     )
     callee = Callee(name, slots, signature.text, received=0 if receiver is None else 1)
@@ -120,9 +156,7 @@ def _apply(
             written[name] = (yield cx.expression(argument)) if model is None else model
 
     def call(args: Mapping[str, Expr]) -> Expr:
-        operands = tuple(
-            args.get(n) or lift(cx, Static(p.default), n, span) for n, p in values.items()
-        )
+        operands = tuple(args.get(n) or omitted(cx, p, span) for n, p in values.items())
         return Call(callee, (*hidden, *operands), type_args=type_args, span=span)
 
     return in_order(written, list(values), call)
@@ -184,8 +218,9 @@ def model_function(cx: Context, name: str, model: Instance, span: Span) -> Funct
     parts = explicit_parts(cx, name, model, span)
     signature = cx.program.signature(model.definition)
     callee = GlobalVar(cx.program.function_name(parts.instance), span=span)
-    params = tuple(Var(p.name, span=span) for p in signature.values)
-    call = Call(callee, (parts.params, parts.state, *params), span=span)
+    params = tuple(Var(p.name, span=span) for p in signature.explicit)
+    rest = implicit_values(cx, signature, span)
+    call = Call(callee, (parts.params, parts.state, *params, *rest), span=span)
     return Function(params, call, span=span)
 
 

@@ -34,12 +34,18 @@ from ..models.passed_models import model_arguments, model_named, pass_on
 from ..names.closures import local_function
 from ..names.environment import Bound, LocalFunction
 from ..names.flow import Nested, reads
-from ..names.mentions import lift, mention
+from ..names.mentions import implicit_values, lift, mention, supplying
 from ..names.static import static_value
 from ..source.definition import Definition, DerivedFunction, Kind, meaning
 from .arguments import Callee, Slot, match_arguments, require
 from .attributes import static_argument
-from .functions import explicit_parts, model_field, model_operand
+from .functions import (
+    explicit_parts,
+    model_field,
+    model_operand,
+    named_implicits,
+    without_implicits,
+)
 
 T = TypeVar("T")
 RULES: Final = {
@@ -138,7 +144,7 @@ def parameter_names(cx: Context, node: ast.expr) -> tuple[str, ...] | None:
     if isinstance(found, DerivedFunction):
         found = found.definition
     if isinstance(found, Definition):
-        return tuple(p.name for p in cx.program.signature(found).values)
+        return tuple(p.name for p in cx.program.signature(found).explicit)
     return None
 
 
@@ -182,9 +188,20 @@ def _in_models(cx: Context, node: ast.Call, rule: Rule) -> Steps[Expr]:
         return cx.refuse(_apart(cx, node, apart, rule))
     text = f"{rule.value}(model, f, args, has_aux=False)"
     callee = Callee(rule.value, _OF_MODEL, text)
+    node, apart_named = without_implicits(cx, node)
     bound = match_arguments(cx, node, callee)
     if bound is None or not require(cx, node, callee, bound):
         return placeholder(cx.span(node))
+    if apart_named is not None:
+        bindings, values = yield named_implicits(cx, *apart_named)
+        steps = _in_models_of(cx, node, bound, rule)
+        return let(bindings, supplying(cx, values, lambda: run(steps)))
+    return (yield _in_models_of(cx, node, bound, rule))
+
+
+def _in_models_of(
+    cx: Context, node: ast.Call, bound: dict[str, ast.expr], rule: Rule
+) -> Steps[Expr]:
     named = bound["model"]
     update = _update_inside(cx, bound)
     if update is not None:
@@ -266,7 +283,8 @@ def _whole(
         else:
             own.append(Var("argument", span=span))
             args.append(own[-1])
-    call = Call(GlobalVar(name, span=span), (*hidden, *args), span=span)
+    rest = implicit_values(cx, cx.program.signature(function), span)
+    call = Call(GlobalVar(name, span=span), (*hidden, *args, *rest), span=span)
     return _Whole(Function((*params, *own), call, span=span), passed)
 
 
@@ -416,7 +434,14 @@ def _supplied_definition(
             wrt.append(2 * order.index(definition))
         else:
             _not_mentioned(cx, function, model, span)
-    return GlobalVar(name, span=span), hidden, tuple(wrt)
+    callee = GlobalVar(name, span=span)
+    signature = cx.program.signature(function)
+    if not signature.implicit:
+        return callee, hidden, tuple(wrt)
+    leading = tuple(Var("part", span=span) for _ in hidden)
+    params = (*leading, *(Var(p.name, span=span) for p in signature.explicit))
+    call = Call(callee, (*params, *implicit_values(cx, signature, span)), span=span)
+    return Function(params, call, span=span), hidden, tuple(wrt)
 
 
 def _supplied_local(

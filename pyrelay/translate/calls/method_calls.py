@@ -342,7 +342,7 @@ def _alternative(use: _Use, meant: Family | Otherwise) -> Steps[Function]:
 def chosen_method(cx: Context, owner: Owner) -> Steps[Expr]:
     """Translate a function that calls the method of an instance's class."""
     node = cx.definition.source.node
-    first, *others = cx.program.signature(cx.definition).parameters
+    first, *others = cx.program.declared(cx.definition).parameters
     names = {p.name: ast.copy_location(ast.Name(p.name, ast.Load()), node) for p in others}
     self = ast.copy_location(ast.Name(first.name, ast.Load()), node)
     callee = ast.copy_location(ast.Attribute(self, node.name, ast.Load()), node)

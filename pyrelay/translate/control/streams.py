@@ -9,7 +9,7 @@ from ...diagnostics.catalogue.signatures import UnreadableAnnotation
 from ...diagnostics.source import Span
 from ...ir.types import Type
 from ...operators.host.stream import STREAM_DATA, describe_element
-from ..context import Program
+from ..program import Program
 
 
 def stream_of(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ...diagnostics.diagnostic import CheckError
-from ..context import Program
+from ..program import Program
 from ..source.definition import Definition
 from ..types.annotation import NotData
 from .data_class import refusal

@@ -29,11 +29,13 @@ from ..calls.arguments import Callee, Slot, match_arguments, require
 from ..calls.attributes import static_argument
 from ..calls.functions import explicit_parts
 from ..calls.gradients import parameter_names, supplied, with_models
-from ..context import Context, ModelParts, ModelVar, field_of
+from ..context import Context, ModelParts, field_of
 from ..instances import complete_statics, function_operands
 from ..names.environment import Bound, LocalFunction
+from ..names.mentions import implicit_values
 from ..names.scope import nearest
 from ..names.static import static_value
+from ..program import ModelVar
 from ..source.definition import Definition, Kind, meaning
 from ..subset.migration_hints import OF_VALUES
 from .models import Instance, ModelSpec, SubModelSpec, no_state
@@ -135,7 +137,13 @@ def with_params(cx: Context, node: ast.Call) -> Expr:
     key = (function, required)
     if key not in cx.program.pure:
         cx.program.pure[key] = _define_pure(cx, function, required, span)
-    return GlobalVar(cx.program.pure[key], span=span)
+    pure = GlobalVar(cx.program.pure[key], span=span)
+    signature = cx.program.signature(function)
+    if not signature.implicit:
+        return pure
+    params = tuple(Var(n, span=span) for n in ("params", *(p.name for p in signature.explicit)))
+    call = Call(pure, (*params, *implicit_values(cx, signature, span)), span=span)
+    return Function(params, call, span=span)
 
 
 def _define_pure(cx: Context, function: Definition, required: Instance, span: Span) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from ...diagnostics.catalogue.captures import (
 )
 from ...diagnostics.catalogue.language import Unsupported
 from ...diagnostics.catalogue.signatures import WrongArguments
-from ...diagnostics.catalogue.sites import UnknownModel
+from ...diagnostics.catalogue.sites import ImplicitMissing, UnknownModel
 from ...diagnostics.diagnostic import CheckError
 from ...diagnostics.source import Span
 from ...ir.dims import Dim
@@ -41,10 +41,13 @@ from ..data.unions import is_data_class
 from ..instances import function_operands
 from ..models.optimizers import Recipe
 from ..models.passed_models import model_arguments, pass_on
-from ..source.definition import Definition, DerivedFunction, meaning
-from ..source.signature import Signature
+from ..source.definition import Definition, DerivedFunction, Implicit, meaning
+from ..source.signature import Parameter, Signature
+from .atoms import again
 from .environment import Bound, Static
-from .scope import is_data, is_frozen
+from .scope import MISSING, is_data, is_frozen
+
+T = TypeVar("T")
 
 
 def unit(span: Span) -> Expr:
@@ -86,6 +89,9 @@ def lift(cx: Context, static: Static, name: str, span: Span) -> Expr:
             return _operator(cx, op, span)
         case Definition() | DerivedFunction() as function:
             return mention(cx, function, span)
+        case Implicit() as implicit:
+            found = cx.supplied.get(implicit)
+            return again(found) if found is not None else refuse_value(cx, value, name, span)
         case Constant(value=data, ty=ty):
             return Constant(data, ty, span=span)
         case None if is_data_class(value):
@@ -169,6 +175,34 @@ def _constructor(cx: Context, cls: type, span: Span) -> Expr:
     return Constructor(found.adt, found.name, span=span)
 
 
+def implicit_values(cx: Context, signature: Signature, span: Span) -> tuple[Expr, ...]:
+    """Return the implicit values that a function takes, as they are where it is mentioned."""
+    return tuple(omitted(cx, p, span) for p in signature.implicit)
+
+
+def supplying(cx: Context, values: Mapping[Implicit, Expr], make: Callable[[], T]) -> T:
+    """Return what `make` gives where these implicit values are at hand."""
+    before = dict(cx.supplied)
+    cx.supplied.update(values)
+    try:
+        return make()
+    finally:
+        cx.supplied.clear()
+        cx.supplied.update(before)
+
+
+def omitted(cx: Context, parameter: Parameter, span: Span) -> Expr:
+    """Return the value of a parameter that a call of a function leaves out: an implicit one that is
+    at hand, or the default."""
+    implicit = parameter.implicit
+    if implicit is not None and implicit in cx.supplied:
+        return again(cx.supplied[implicit])
+    if parameter.default is MISSING:
+        cx.program.guesses = True
+        return cx.refuse(ImplicitMissing(span, parameter.name))
+    return lift(cx, Static(parameter.default), parameter.name, span)
+
+
 def _definition(
     cx: Context, definition: Definition, span: Span, passed: Mapping[str, ast.expr]
 ) -> Expr:
@@ -177,10 +211,11 @@ def _definition(
     name, hidden = function_operands(cx, definition, span, {}, models)
     pass_on(cx, passed, name, models)
     callee = GlobalVar(name, span=span)
-    if not hidden:
+    if not hidden and not signature.implicit:
         return callee
-    params = tuple(Var(p.name, span=span) for p in signature.values)
-    return Function(params, Call(callee, (*hidden, *params), span=span), span=span)
+    params = tuple(Var(p.name, span=span) for p in signature.explicit)
+    rest = implicit_values(cx, signature, span)
+    return Function(params, Call(callee, (*hidden, *params, *rest), span=span), span=span)
 
 
 def _operator(cx: Context, op: Op, span: Span) -> Expr:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias, final
 
 from ...ir.traverse import Steps, run
 from ...ir.types import AdtType, FnType, Type, TypeHole, TypeVar, subtypes
-from ..context import Program
 from ..data.families import methods_named
+from ..program import Program
 from ..source.definition import Definition, meaning
 from .flow import (
     captures,

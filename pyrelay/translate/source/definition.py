@@ -234,6 +234,24 @@ class ModelUse:
 
 
 @final
+@dataclass(frozen=True, slots=True, eq=False)
+class Implicit:
+    """An implicit parameter: a value that functions mention by name, and that whoever calls them
+    supplies, or takes from its own caller in turn."""
+
+    name: str
+    annotation: Any
+    default: Any
+
+    @property
+    def __relay__(self) -> Implicit:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<relay.implicit {self.name}>"
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Meaning:
     """What a relay function means, in place of a Python object that carries it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, Final, final
 
 from ...annotations import ModelAnnotation, ParamsAnnotation
@@ -21,7 +21,7 @@ from ..models.optimizers import OptimizerUse, is_optimizer
 from ..names.scope import MISSING, Scope, is_data
 from ..types.annotation import Annotation, AnnotationReader, type_names
 from ..types.number_places import Numbers, Recorded
-from .definition import Definition
+from .definition import Definition, Implicit
 
 STATIC_TYPES: Final = (int, float, bool, str)
 
@@ -49,6 +49,8 @@ class Parameter:
     """What an iterable gives."""
     numbers: Numbers = None
     """Where in the argument numbers are Python's own."""
+    implicit: Implicit | None = None
+    """What it stands for that the function, or one that it calls, mentions."""
 
     @property
     def of(self) -> ModelAnnotation | ParamsAnnotation | None:
@@ -86,6 +88,16 @@ class Signature:
         return tuple(p for p in self.parameters if p.static is None)
 
     @property
+    def explicit(self) -> tuple[Parameter, ...]:
+        """The values that a call gives by position."""
+        return tuple(p for p in self.values if p.implicit is None)
+
+    @property
+    def implicit(self) -> tuple[Parameter, ...]:
+        """The values that stand for what the function mentions; they come last."""
+        return tuple(p for p in self.values if p.implicit is not None)
+
+    @property
     def dims(self) -> tuple[tuple[str, Dim], ...]:
         """The parameters that are sizes, with the dims that they bind."""
         return tuple((p.name, p.ty.dim) for p in self.parameters if isinstance(p.ty, SizeType))
@@ -114,6 +126,29 @@ def read_signature(
     text = f"{definition.name}({ast.unparse(args)})"
     ty, numbers = _result(result)
     return Signature(parameters, ty, numbers, text)
+
+
+def with_implicits(signature: Signature, implicits: Iterable[Parameter]) -> Signature:
+    """Return the signature of a function that takes implicit values too."""
+    return replace(signature, parameters=(*signature.parameters, *implicits))
+
+
+def implicit_parameter(
+    implicit: Implicit, definition: Definition, reader: AnnotationReader
+) -> Parameter:
+    """Return the parameter of a function for an implicit value."""
+    span = definition.source.head
+    found = reader.read_value(implicit.annotation, f"relay.implicit({implicit.name!r}, ...)", span)
+    ty, numbers = (UNKNOWN, None) if found is None else (found.ty, found.numbers)
+    return Parameter(
+        implicit.name,
+        ty,
+        span,
+        implicit.default,
+        keyword_only=True,
+        numbers=numbers,
+        implicit=implicit,
+    )
 
 
 def _result(annotation: Annotation | None) -> tuple[Type | None, Numbers]:

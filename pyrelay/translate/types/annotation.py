@@ -156,6 +156,10 @@ class AnnotationReader:
         """Return the annotation; None when it cannot be read, which is reported."""
         return self._read(node, span, self._annotation)
 
+    def read_value(self, value: Any, text: str, span: Span) -> Annotation | None:
+        """Return the annotation that an object is, shown as `text`; others are reported."""
+        return self._given(text, span, lambda: self._annotation(value))
+
     def read_result(self, node: ast.expr, span: Span) -> Annotation | None:
         """Return the annotation of a result, in which records of parameters may be parts of a
         tuple; None when it cannot be read, which is reported."""
@@ -175,10 +179,12 @@ class AnnotationReader:
     def _read(self, node: ast.expr, span: Span, give: Callable[[Any], T]) -> T | None:
         """Return what an annotation stands for; None when it stands for nothing, which is
         reported."""
-        text = span.text
+        return self._given(span.text, span, lambda: give(evaluate(node, self._namespace)))
+
+    def _given(self, text: str, span: Span, give: Callable[[], T]) -> T | None:
         self._span = span
         try:
-            return give(evaluate(node, self._namespace))
+            return give()
         except NameError as error:
             name = error.name or text
             known = (*self._namespace, *vars(builtins))
@@ -232,7 +238,10 @@ class AnnotationReader:
         """Return the type that an object stands for in an annotation. Raises NotAType."""
         alone = _stands_alone(value)
         if alone is not None:
-            raise NotAType(f"{alone} stands alone as the annotation of a parameter", _way_of(value))
+            is_record = isinstance(value, written.ParamsAnnotation)
+            way = "make it a parameter of its own"
+            way += ", or a field of a tuple in a result" if is_record else ""
+            raise NotAType(f"{alone} stands alone as the annotation of a parameter", way)
         if isinstance(value, str | typing.ForwardRef):
             is_text = isinstance(value, str)
             return self.type(self.evaluate(value if is_text else value.__forward_arg__))
@@ -419,13 +428,6 @@ def _stands_alone(value: Any) -> str | None:
     if value is written.Optimizer:
         return "an optimiser"
     return "an iterable" if (typing.get_origin(value) or value) in ITERABLES else None
-
-
-def _way_of(value: Any) -> str:
-    """Return where to write what is no part of another annotation."""
-    way = "make it a parameter of its own"
-    is_record = isinstance(value, written.ParamsAnnotation)
-    return f"{way}, or a field of a tuple in a result" if is_record else way
 
 
 def _without_elements(value: Any) -> Type:

@@ -1,8 +1,10 @@
-"""Which models a function mentions, itself or through the functions that it calls.
+"""What a function requires of its callers (its coeffects): the models and the implicit values that
+it mentions, itself or through the functions that it calls.
 
-These become its implicit parameters, so every caller must know them before it is translated. They
-are found from names alone: the mentions of each function, and then a fixed point over the calls.
-A model that `relay.grad(model, f, args)` supplies is no requirement of the function around.
+These become parameters, so every caller must know them before it is translated. They are found from
+names alone: the mentions of each function, and then a fixed point over the calls. A model that
+`relay.grad(model, f, args)` supplies, or an implicit value that a call gives by name, is no
+requirement of the function around. The models that a model definition mentions are parts of it.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from ...ir.intrinsics import Intrinsic
-from ..context import Program
 from ..data.families import methods_named
 from ..names.flow import all_statements, locals_of
 from ..names.scope import Scope, is_plain
-from ..source.definition import Definition, DerivedFunction, Kind, StaticValue, meaning
+from ..program import Program
+from ..source.definition import Definition, DerivedFunction, Implicit, Kind, StaticValue, meaning
 from ..source.signature import Parameter
 
 Supplied: TypeAlias = frozenset[Definition] | None
@@ -34,26 +36,33 @@ SUPPLIED: Final = (Intrinsic.GRAD, Intrinsic.VALUE_AND_GRAD, Intrinsic.VJP)
 class _Mention:
     """A mention of a relay function or model, and the models supplied where it stands."""
 
-    target: Definition
-    supplied: Supplied
-    statics: tuple[tuple[str, StaticValue], ...]
+    target: Definition | Implicit
+    supplied: Supplied = NOTHING
+    statics: tuple[tuple[str, StaticValue], ...] = ()
+    named: frozenset[str] = frozenset()
+    """The implicit values that a call gives."""
+    is_instance: bool = False
+    """Whether it is an instance of a model, at hand by another name."""
 
 
-def find_requirements(
-    program: Program, definition: Definition
-) -> Mapping[Definition, Mapping[str, StaticValue]]:
-    """Return the models that a function mentions, in order, with the static arguments there."""
+_Needs: TypeAlias = dict[Definition | Implicit, dict[str, StaticValue]]
+
+
+def find_requirements(program: Program, definition: Definition) -> Mapping[Definition, _Needs]:
+    """Return what a function requires, and what all require that it reaches: the models, in order,
+    with the static arguments of the first mention, and the implicit values."""
     mentions = _mentions_from(program, definition)
-    found: dict[Definition, dict[Definition, dict[str, StaticValue]]] = {d: {} for d in mentions}
+    found: dict[Definition, _Needs] = {d: {} for d in mentions}
     changed = True
     while changed:
         before = sum(map(len, found.values()))
         for current, inside in mentions.items():
             for mention in inside:
-                for model, statics in _needs(mention, found):
-                    found[current].setdefault(model, statics)
+                for needed, statics in _needs(mention, found):
+                    if current.kind is Kind.FUNCTION or isinstance(needed, Implicit):
+                        found[current].setdefault(needed, statics)
         changed = sum(map(len, found.values())) != before
-    return found[definition]
+    return found
 
 
 def _mentions_from(program: Program, definition: Definition) -> dict[Definition, list[_Mention]]:
@@ -62,23 +71,31 @@ def _mentions_from(program: Program, definition: Definition) -> dict[Definition,
     pending = [definition]
     while pending:
         current = pending.pop()
-        if current in mentions or current.kind is Kind.MODEL:
+        if current in mentions:
             continue
         mentions[current] = list(_Mentions(program, current).find())
-        pending += (m.target for m in reversed(mentions[current]))
+        targets = (m.target for m in reversed(mentions[current]))
+        pending += (t for t in targets if isinstance(t, Definition))
     return mentions
 
 
 def _needs(
-    mention: _Mention, found: Mapping[Definition, Mapping[Definition, dict[str, StaticValue]]]
-) -> Iterable[tuple[Definition, dict[str, StaticValue]]]:
-    """Return the models that a mention needs and that are not supplied where it stands."""
-    if mention.supplied is None:
-        return []
-    needed = [(mention.target, dict(mention.statics))]
-    if mention.target.kind is not Kind.MODEL:
-        needed = list(found[mention.target].items())
-    return [(model, statics) for model, statics in needed if model not in mention.supplied]
+    mention: _Mention, found: Mapping[Definition, _Needs]
+) -> Iterable[tuple[Definition | Implicit, dict[str, StaticValue]]]:
+    """Return what a mention needs and is not supplied where it stands."""
+    target = mention.target
+    if isinstance(target, Implicit):
+        return [(target, {})]
+    needed = list(found[target].items())
+    if target.kind is Kind.MODEL and not mention.is_instance:
+        needed.append((target, dict(mention.statics)))
+    return [(n, statics) for n, statics in needed if not _is_supplied(mention, n)]
+
+
+def _is_supplied(mention: _Mention, needed: Definition | Implicit) -> bool:
+    if isinstance(needed, Implicit):
+        return needed.name in mention.named
+    return mention.supplied is None or needed in mention.supplied
 
 
 def _both(left: Supplied, right: Supplied) -> Supplied:
@@ -99,13 +116,13 @@ class _Mentions:
         self._nested: Final = {
             n.name: n for n in all_statements(self._node.body) if isinstance(n, ast.FunctionDef)
         }
-        self._models: Final = self._local_models(program.signature(definition).parameters)
+        self._models: Final = self._local_models(program.declared(definition).parameters)
         self._seen: Final[set[tuple[str, Supplied]]] = set()
 
     def find(self) -> Iterator[_Mention]:
         """Return the mentions in the order of the text; nested functions where they are named."""
         if self._choices:
-            yield from (_Mention(d, NOTHING, ()) for _, d in self._choices if d is not None)
+            yield from (_Mention(d) for _, d in self._choices if d is not None)
             return
         pending: list[tuple[ast.AST, Supplied]] = [(s, NOTHING) for s in self._node.body[::-1]]
         while pending:
@@ -113,11 +130,18 @@ class _Mentions:
             parts = list(self._parts(node, supplied))
             pending += reversed(parts)
             target = self._target(node)
-            if target is not None:
-                yield _Mention(target, supplied, self._statics(node, target))
+            if isinstance(target, Implicit):
+                yield _Mention(target)
+            elif target is not None:
+                named = self._named(node)
+                yield _Mention(target, supplied, self._statics(node, target), named)
+            elif isinstance(node, ast.Name) and self._models.get(node.id) is not None:
+                model = self._models[node.id]
+                assert model is not None
+                yield _Mention(model, is_instance=True)
             if isinstance(node, ast.Attribute) and target is None:
                 methods = methods_named(self._program, node.attr, self._namespace)
-                yield from (_Mention(m, supplied, ()) for m in methods)
+                yield from (_Mention(m, supplied) for m in methods)
 
     def _parts(self, node: ast.AST, supplied: Supplied) -> Iterator[tuple[ast.AST, Supplied]]:
         match node:
@@ -152,12 +176,12 @@ class _Mentions:
             models = self._supplied(node.func.value)
             yield from ((a, _both(supplied, models)) for a in arguments)
             arguments = []
-        if not (intrinsic is None and self._target(node.func) is not None):
+        if not isinstance(self._target(node.func), Definition):  # else the call is the mention
             yield node.func, supplied
         yield from ((a, supplied) for a in arguments)
 
-    def _target(self, node: ast.AST) -> Definition | None:
-        """Return the definition that a name, or the callee of a call, is."""
+    def _target(self, node: ast.AST) -> Definition | Implicit | None:
+        """Return the definition that a name, or the callee of a call, is, or the implicit value."""
         if isinstance(node, ast.Call):
             node = node.func
         if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
@@ -165,7 +189,12 @@ class _Mentions:
         found = meaning(self._scope.value(node, self._locals))
         if isinstance(found, DerivedFunction):
             return found.definition
-        return found if isinstance(found, Definition) else None
+        return found if isinstance(found, Definition | Implicit) else None
+
+    def _named(self, node: ast.AST) -> frozenset[str]:
+        """Return the keywords of a call: among them may be implicit values."""
+        keywords = node.keywords if isinstance(node, ast.Call) else ()
+        return frozenset(k.arg for k in keywords if k.arg is not None)
 
     def _statics(self, node: ast.AST, target: Definition) -> tuple[tuple[str, StaticValue], ...]:
         if not isinstance(node, ast.Call) or target.kind is not Kind.MODEL:
