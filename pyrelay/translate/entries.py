@@ -10,12 +10,23 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..diagnostics.diagnostic import CheckError
-from ..ir.dims import DimVar
+from ..diagnostics.source import Span
+from ..ir.dims import Dim, DimVar
 from ..ir.expr import Call, Expr, Function, GlobalVar, Transform, Var
 from ..ir.types import UNKNOWN, Substitution, Type, TypeParam, TypeVar, map_type, subtypes
-from .names.mentions import transform_of
+from .context import Context
+from .models.models import Instance
+from .names.environment import Static
+from .names.mentions import lift, transform_of
 from .program import Program
-from .source.definition import Definition, DerivedFunction
+from .source.definition import (
+    Definition,
+    DerivedFunction,
+    Implicit,
+    MadeFunction,
+    Meaning,
+    PassedFunction,
+)
 from .source.signature import Signature
 from .types import described
 from .types.annotation import NotData, type_names
@@ -46,6 +57,7 @@ def specialised(
         told = _at(param, known)
         params.append(replace(told, ty=_opened(told.ty, open_)))
         args.append(params[-1])
+    params += program.made
     name = program.fresh_name(f"{base}_with_{'_'.join(program.passed)}")
     body = Call(GlobalVar(base, span=span), tuple(args), span=span)
     mentioned = type_names(p.ty for p in params if p.ty is not None)
@@ -53,6 +65,37 @@ def specialised(
     types = (*kept, *(p for p in mentioned if p not in kept))
     made = Function(tuple(params), body, None, types, original.name, span=span)
     return name, {**functions, name: made}
+
+
+def passed_function(cx: Context, function: PassedFunction, name: str, span: Span) -> Expr:
+    """Return a relay function that a script passes by a name. One that a call has made is made
+    again, of the arguments of that call, which the program then takes too."""
+    if not isinstance(function, MadeFunction):
+        return lift(cx, Static(Meaning(function)), name, span)
+    program, maker = cx.program, function.maker
+    signature = program.signature(maker)
+    functions = dict(function.functions)
+    here = name.replace(".", "_")
+    renamed = Substitution(
+        {
+            p.name: Dim.of(f"{p.name}_{here}")
+            for p in signature.type_params
+            if isinstance(p, DimVar)
+        },
+        {},
+    )
+    args: list[Expr] = []
+    for parameter in signature.values:
+        inside = f"{name}.{parameter.name}"
+        if parameter.name in functions:
+            args.append(passed_function(cx, functions[parameter.name], inside, span))
+            continue
+        var = Var(parameter.name, renamed(parameter.ty), span=parameter.span)
+        implicit = parameter.implicit or Implicit(inside, None, parameter.default)
+        program.made[var] = replace(parameter, name=inside, implicit=implicit, keyword_only=True)
+        args.append(var)
+    callee = program.function_name(Instance(maker, function.statics))
+    return Call(GlobalVar(callee, span=span), tuple(args), span=span)
 
 
 def _opened(ty: Type | None, params: Collection[TypeVar]) -> Type | None:

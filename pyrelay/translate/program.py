@@ -99,6 +99,8 @@ class Program:
         """The models that the program exports, by the data type of the exported values."""
         self.passed: Final[dict[str, Expr]] = {}
         """The relay functions that a script passes to the entry, by parameter."""
+        self.made: Final[dict[Var, Parameter]] = {}
+        """The arguments of the calls that made functions which a script passes."""
         self.pure: Final[dict[tuple[Definition, Instance], str]] = {}
         """The functions that `relay.with_params` gives, by what they are made of."""
         self.sites: Final[dict[Instance, Sites]] = {}

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final, TypeAlias, final
+from typing import Final, final
 
 from ..config import is_debugging
 from ..diagnostics.catalogue.sites import UnknownModel
@@ -50,7 +50,6 @@ from .models.tied_shapes import tied
 from .names.alias_check import list_names, writes_items
 from .names.environment import Bound, Holder, Static, Unbound
 from .names.flow import assigned_in, attributes_read, bound_by, locals_of, statements_in
-from .names.mentions import lift
 from .names.scope import Guard, Place
 from .program import ModelVar, Program
 from .source.definition import (
@@ -58,8 +57,9 @@ from .source.definition import (
     DerivedFunction,
     Implicit,
     Kind,
-    Meaning,
+    MadeFunction,
     ModelUse,
+    PassedFunction,
     StaticValue,
 )
 from .source.signature import Parameter, Signature
@@ -67,9 +67,6 @@ from .types.annotation import AnnotationReader
 from .types.derived_numbers import FunctionNumbers
 from .types.described import Described, numbers_in
 from .types.number_places import filled
-
-PassedFunction: TypeAlias = Definition | DerivedFunction | Op
-"""A relay function that a script passes."""
 
 
 @final
@@ -125,7 +122,7 @@ def translate(
     plain: dict[str, StaticValue] = {}
     passed: dict[str, PassedFunction] = {}
     for parameter, value in (statics or {}).items():
-        if isinstance(value, Definition | DerivedFunction | Op):
+        if isinstance(value, Definition | DerivedFunction | Op | MadeFunction):
             passed[parameter] = value
         else:
             plain[parameter] = value
@@ -176,8 +173,9 @@ def _put_around(
     known = entries.instantiation(program, given.definition, types)
     if given.functions:
         name, functions = entries.specialised(program, name, functions, signature, known)
-        kept = tuple(p for p in signature.parameters if p.name not in given.functions)
-        signature = replace(signature, parameters=kept)
+        kept = (p for p in signature.parameters if p.name not in given.functions)
+        made = (replace(p, ty=v.ty or UNKNOWN) for v, p in program.made.items())
+        signature = replace(signature, parameters=(*kept, *made))
     if isinstance(entry, DerivedFunction):
         name, functions = entries.derived(program, entry, signature, name, functions, known)
     elif types and not given.functions:
@@ -472,8 +470,7 @@ def _mention_passed(program: Program, instance: Instance, given: _Given) -> None
     spans = {p.name: p.span for p in program.signature(given.definition).values}
     for name, function in given.functions.items():
         assert cx is not None
-        passed = Meaning(function)
         try:
-            program.passed[name] = lift(cx, Static(passed), name, spans[name])
+            program.passed[name] = entries.passed_function(cx, function, name, spans[name])
         except NotSupplied:
             program.report(UnknownModel(spans[name]))

@@ -13,11 +13,12 @@ from ...ir.types import FnType, TensorType
 from ...translate.data.data import DataTypes
 from ...translate.models.optimizers import OptimizerUse
 from ...translate.names.scope import Scope
-from ...translate.source.definition import Definition, Kind, function_of
+from ...translate.source.definition import Definition, Kind, PassedFunction, function_of
 from ...translate.source.signature import Signature, read_signature
 from ..models.model_io import Arguments
 from ..models.optim import Optimizer
 from ..values.text import describe
+from .made import made_by
 
 
 @final
@@ -37,11 +38,18 @@ class Parameters:
         """The names of the static parameters, and whether each is an optimiser."""
         return {p.name: p.static is OptimizerUse for p in self.declared.statics}
 
-    def bind(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
-        """Return the arguments of a call as the values and static arguments of a program. Raises
-        RunError where they are not what the function takes."""
+    def bind(
+        self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, is_transform: bool = False
+    ) -> Arguments:
+        """Return the arguments of a call as the values and static arguments of a program, which is
+        that of the function or a transform of it. Raises RunError where they are not what the
+        function takes."""
+        found = self._bound(args, kwargs)
+        return self._specialised(found, is_transform) if self._functions else found
+
+    def _bound(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Arguments:
         if not kwargs and self._is_plain and len(args) == len(self._names):
-            return self._specialised(Arguments(args)) if self._functions else Arguments(args)
+            return Arguments(args)
         implicit = {n: v for n, v in kwargs.items() if n not in self._signature.parameters}
         own = {n: v for n, v in kwargs.items() if n not in implicit}
         try:
@@ -62,8 +70,7 @@ class Parameters:
         given = {n: bound.arguments[n] for n in names}
         optimizers = {n: self._optimizer(n, given[n]) for n, kind in names.items() if kind}
         given |= {n: OptimizerUse(o.rule, n, o.lr) for n, o in optimizers.items()}
-        found = Arguments(values, tuple(given.items()), optimizers, implicit=implicit)
-        return self._specialised(found) if self._functions else found
+        return Arguments(values, tuple(given.items()), optimizers, implicit=implicit)
 
     def apart(self, given: Any) -> tuple[Any, ...]:
         """Return the arguments that stand in one value: a tuple, or a list, as the batches of a
@@ -74,12 +81,22 @@ class Parameters:
         is_whole = len(values) == 1 and not isinstance(values[0].ty, TensorType)
         return (given,) if is_whole or not isinstance(given, list) else tuple(given)
 
-    def _specialised(self, args: Arguments) -> Arguments:
-        """Let the relay functions among the arguments be part of the program, not passed to it."""
-        known = {n: function_of(args.values[i]) for i, n in self._functions.items()}
-        known = {n: f for n, f in known.items() if f is not None}
+    def _specialised(self, args: Arguments, is_transform: bool) -> Arguments:
+        """Let the relay functions among the arguments be part of the program, not passed to it; of
+        a transform also those that a call has made."""
+        known: dict[str, PassedFunction] = {}
+        implicit = dict(args.implicit)
+        for index, name in self._functions.items():
+            function = function_of(args.values[index])
+            made = made_by(args.values[index]) if is_transform else None
+            if function is not None:
+                known[name] = function
+            elif made is not None:
+                known[name] = made.function
+                implicit.update((f"{name}.{n}", v) for n, v in made.values.items())
         kept = (v for i, v in enumerate(args.values) if self._functions.get(i) not in known)
-        return args._replace(values=tuple(kept), statics=(*args.statics, *known.items()))
+        statics = (*args.statics, *known.items())
+        return args._replace(values=tuple(kept), statics=statics, implicit=implicit)
 
     @cached_property
     def _functions(self) -> Mapping[int, str]:

@@ -28,7 +28,6 @@ from ...translate.source.definition import (
     Kind,
     ModelUse,
 )
-from ...translate.source.guards import checker
 from ...translate.translator import Translation
 from ...translate.types.derived_numbers import derived_numbers, of_models
 from ...translate.types.number_places import Numbers, records_in, without_records
@@ -43,14 +42,15 @@ from ..interop.pullback import pullback_of
 from ..models.model import Model
 from ..models.model_io import Arguments, Source, host_values
 from ..models.model_layout import Blueprint
-from ..models.recorded import Homes, passed_on, recorded
+from ..models.recorded import passed_on
 from ..models.records import Grads, TensorRecord
 from ..values.representation import UserData
+from .compiled import Compiled
 from .derive import derive
 from .describing import Describer, may_join
 from .entry import Entry
 from .given_models import check_model, check_models, expect_trainable
-from .implicit import implicit_values
+from .made import is_made_again
 from .models_in_front import passed, with_models_in_front, without
 from .parameters import Parameters, signature_of
 from .transformed import Transformed, transformed
@@ -67,56 +67,13 @@ class CacheInfo:
 
 
 @final
-class Compiled:
-    """An entry with what a call must do around it."""
-
-    def __init__(
-        self, translation: Translation, entry: Entry, records: Numbers, parts: Reader | None = None
-    ) -> None:
-        self.translation: Final = translation
-        self.entry: Final = entry
-        self._guards_hold: Final = checker(translation.guards)
-        self._records: Final = records
-        """Where the result has records of parameters."""
-        self.rates: Final = tuple(translation.rates.items())
-        self._implicit: Final = translation.signature.implicit
-        names = [p.name for p in translation.signature.values]
-        self.updated: Final = {names.index(n): use for n, use in translation.optimizers.items()}
-        """The optimisers of explicit models, by the index of the model among the values."""
-        self.parts: Final = parts
-        """What reads the leaves of the gradient of a model, of which some may be pairs of factors;
-        None where the result is anything else."""
-
-    def recorded(self, result: Any, models: tuple[Source, ...], args: Arguments) -> Any:
-        """Return a result with its parameters and gradients as records."""
-        if self._records is None:
-            return result
-        names = (p.name for p in self.translation.signature.values)
-        named = dict(zip(names, args.values, strict=False))
-        return recorded(result, self._records, Homes(named, (*models, *args.values)))
-
-    def completed(self, args: Arguments) -> Arguments:
-        """Return the arguments of a call with the implicit values at the end. Raises RunError."""
-        if not self._implicit and not args.implicit:
-            return args
-        values = implicit_values(self.translation, self.entry.name, args.implicit)
-        return args._replace(values=(*args.values, *values))
-
-    def is_valid(self, args: Arguments) -> bool:
-        """Return whether all captured names, and learning rates that are part of the program, still
-        have the values that were compiled in."""
-        if not self._guards_hold():
-            return False
-        return all(args.optimizers[name].lr == lr for name, lr in self.rates)
-
-
-@final
 class Runner:
     """Runs one relay function."""
 
     def __init__(self, function: Definition | DerivedFunction) -> None:
         self._function: Final = function
         self._base: Final = function if isinstance(function, Definition) else function.definition
+        self._is_derived: Final = isinstance(function, DerivedFunction)
         self._parameters: Final = Parameters(self._base)
         self._compiled: Final[dict[Any, Compiled]] = {}
         self._blueprints: Final[dict[Any, tuple[Translation, Blueprint, Function]]] = {}
@@ -145,11 +102,11 @@ class Runner:
         self, models: tuple[Source, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]
     ) -> Any:
         """Run the function with implicit models. Raises CheckError and RunError."""
-        bound = self._parameters.bind(args, kwargs)
+        bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
         compiled = self._entry(models, bound, None)
         bound = compiled.completed(bound)
         result = self._run(compiled, models, bound)
-        return compiled.recorded(result, models, bound)
+        return compiled.finished(result, models, bound)
 
     def of_models(
         self,
@@ -163,7 +120,7 @@ class Runner:
     ) -> Any:
         """Return a transform of the function in the parameters of models, at arguments, which a
         tuple holds, or a list; anything else is the only one. `implicit` are values by name."""
-        bound = self._parameters.bind(self._parameters.apart(args), implicit)
+        bound = self._parameters.bind(self._parameters.apart(args), implicit, is_transform=True)
         expect_trainable(models)
         found = passed(models, bound.values)
         wanted = transformed(rule, len(models), single, has_aux, found)
@@ -180,7 +137,7 @@ class Runner:
 
     def interpret(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the function in the reference evaluator."""
-        bound = self._parameters.bind(args, kwargs)
+        bound = self._parameters.bind(args, kwargs, is_transform=self._is_derived)
         compiled = self._entry((), bound, None)
         bound = compiled.completed(bound)
         host, finish = host_values((), bound, compiled.updated)
@@ -332,7 +289,9 @@ class Runner:
             models=2 * len(models),
             definitions=self._describer.definition,
         )
-        return Compiled(translation, entry, records_in(numbers), _gradient_reader(program))
+        makes = transformed is None and not models and not self._is_derived and not args.types
+        maker = self._base if makes and is_made_again(program.type.result, program.typed) else None
+        return Compiled(translation, entry, records_in(numbers), _gradient_reader(program), maker)
 
     def _numbers(
         self, translation: Translation, program: Program, transformed: Transformed | None

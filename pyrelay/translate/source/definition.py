@@ -184,6 +184,21 @@ class DerivedFunction:
         return base
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class MadeFunction:
+    """A function that a call of a relay function returned, by its maker: the static arguments of
+    the call, and the functions that it was passed. Its other arguments are values."""
+
+    maker: Definition
+    statics: tuple[tuple[str, StaticValue], ...]
+    functions: tuple[tuple[str, PassedFunction], ...]
+
+
+PassedFunction: TypeAlias = Definition | DerivedFunction | Op | MadeFunction
+"""A relay function that a script passes."""
+
+
 def bottom(meant: Definition | DerivedFunction) -> Definition:
     """Return the definition that a function is, or that its transforms are of."""
     return meant if isinstance(meant, Definition) else meant.definition
