@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 def _collect_type(call: RuleCall) -> Type:
     ty = call.type(0)
     pack = ty.args[0] if isinstance(ty, AdtType) and ty.args else None
-    if not isinstance(pack, TupleType):
-        call.clash("`collect` takes a list of tuples of tensors", 0)
+    if not isinstance(pack, TupleType | TensorType):
+        call.clash("`collect` takes a list of tensors or of tuples of tensors", 0)
     count = call.solver.fresh_dim("count")
-    tensors = [t for t in pack.fields if isinstance(t, TensorType)]
+    fields = pack.fields if isinstance(pack, TupleType) else (pack,)
+    tensors = [t for t in fields if isinstance(t, TensorType)]
     return TupleType(tuple(TensorType((count, *t.shape), t.dtype) for t in tensors))
 
 
@@ -29,7 +30,7 @@ def _collect(torch: Any, device: Any, terms: Any, shapes: Any, dtypes: Any) -> A
     found: list[Any] = []
     while len(terms) > 1:
         _, term, terms = terms
-        found.append(term)
+        found.append(term if isinstance(term, tuple) else (term,))
     if not found:
         empty = zip(shapes, dtypes, strict=True)
         return tuple(torch.empty((0, *s), dtype=d, device=device) for s, d in empty)
@@ -53,8 +54,9 @@ def _side_by_side(torch: Any, device: Any, column: Sequence[Any], dtype: Any) ->
 def collected(
     terms: Value, types: Sequence[TensorType], shapes: Sequence[tuple[Dim, ...]]
 ) -> list[Value]:
-    """Return the fields of all tuples of a list, each with those of the others in a new first dim;
-    `types` are those of the fields, and `shapes` what they have where the list is empty."""
+    """Return the fields of all tuples of a list, or its tensors as one field, each with those of
+    the others in a new first dim; `types` are those of the fields, and `shapes` what they have
+    where the list is empty."""
     attrs = {"shapes": tuple(shapes), "dtypes": tuple(t.dtype for t in types)}
     found = terms.builder.call(collect, (terms,), attrs)
     return [found[i] for i in range(len(types))]

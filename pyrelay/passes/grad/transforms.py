@@ -33,6 +33,7 @@ from ...ir.expr import (
     type_of,
 )
 from ...ir.module import Module
+from ...ir.traverse import post_order
 from ...ir.types import FnType, RefType, TupleType, Type, TypeVar, is_differentiable, show, subtypes
 from ...ir.verify import Stage
 from ..base import Context, Opaque, Pass, nothing_opaque
@@ -280,11 +281,13 @@ class _Expansion:
 
 
 def _transforms(function: Function) -> Iterator[tuple[Var, Transform]]:
-    """Return the transforms of a function with the variables bound to them, in order."""
-    for var, value in definitions(function).items():
-        if isinstance(value, Transform):
+    """Return the transforms of a function with the variables bound to them, inner ones first."""
+    owners = {value: var for var, value in definitions(function).items()}
+    for node in post_order(function):
+        if isinstance(node, Transform):
+            var = owners[node]
             assert isinstance(var, Var)
-            yield var, value
+            yield var, node
 
 
 def _is_closed(function: Function) -> bool:
