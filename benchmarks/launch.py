@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from time import thread_time
 from timeit import repeat
+from types import SimpleNamespace
 from typing import Any, Final
 
 os.environ["TRITON_INTERPRET"] = "1"  # then Triton asks for no driver
@@ -60,6 +61,10 @@ class Idle:
     def get_current_device(self) -> int:
         """Return the device that is not there."""
         return 0
+
+    def get_current_target(self) -> Any:
+        """Return what it would be."""
+        return SimpleNamespace(backend="cuda", arch=90)
 
     def get_current_stream(self, device: int) -> int:
         """Return its stream."""

@@ -1,31 +1,24 @@
-"""Code under one indentation: which term is computed where, and under which name.
-
-A loop is a block inside another. A term is computed in the outermost block that has all the axes
-it moves along, once, and has a line of its own if it is used twice, is loaded, or has a name in the
-program. Each line that begins the work of a line of the user's shows that line before.
-"""
+"""Triton code under one indentation: the expressions of terms, stores and additions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Final, final
 
+from ..ir.dims import Dim
+from ..ir.types import DType, bool_, float32
+from ..kernels.calling import Number, Read
+from ..kernels.plans.code import Axis, CodeBlock
 from ..kernels.plans.supplier import Store
 from ..kernels.plans.terms import Access, Term
+from ..kernels.plans.text import Text, behind, call, infix, negative
 from .emit import KernelText
-from .expressions import Writer, type_text
-from .indexing import Axis
-from .text import Text, behind, call
-
-_LONGEST: Final = 60
-"""A part of an expression that is longer gets a line of its own."""
-
-_KEPT: Final = "in "
-"""Begins what stands beside the axes of a term for the block in which it is kept."""
+from .expressions import INFIX, TRITON, literal, type_text
 
 
 @final
-class Block:
+class Block(CodeBlock):
     """Code under one indentation, for blocks of elements along some axes."""
 
     def __init__(
@@ -36,124 +29,14 @@ class Block:
         outer: Block | None = None,
         loop: str | None = None,
     ) -> None:
-        """`shape` are the sizes of the blocks, as text. In a loop, `loop` is the coordinate that
-        moves in it, and `outer` the code around it."""
+        """`shape` are the sizes of the blocks, as text."""
+        super().__init__(kernel, axes, outer, loop)
         self.kernel: Final = kernel
-        self.lines: Final[list[str]] = []
         self.shape: Final = tuple(shape)
-        self.axes: Final = tuple(axes)
-        self._axes: Final = {a.coordinate: a for a in axes}
-        self._moving: Final = frozenset(a.coordinate for a in axes if not a.is_one)
-        self.outer: Final = outer
-        self.loop: Final = loop
-        self.texts: Final[dict[Term, Text]] = {}
-        self.moving: Final[dict[Term, frozenset[str]]] = {} if outer is None else outer.moving
 
-    def line(self, text: str) -> None:
-        """Add a line."""
-        self.lines.append(text)
-
-    def put(self, term: Term, text: Text) -> None:
-        """Say how a term is written here, such as the result of a loop."""
-        self.texts[term] = text
-
-    def axes_of(self, term: Term) -> frozenset[str]:
-        """Return the coordinates of axes that a term moves along."""
-        return frozenset(name for name in self._bound_to(term) if not name.startswith(_KEPT))
-
-    def keep(self, term: Term) -> None:
-        """Have a term computed in this block, and all that is computed from it."""
-        self.moving[term] = frozenset((f"{_KEPT}{self.loop}",))
-
-    def _bound_to(self, term: Term) -> frozenset[str]:
-        """Return the axes that a term moves along, and the blocks in which it is kept."""
-        pending = [term]
-        while pending:
-            current = pending[-1]
-            before = self.kernel.terms.before(current)
-            missing = [t for t in before if t not in self.moving]
-            if current in self.moving or not missing:
-                pending.pop()
-                own = {n for d in self.kernel.terms.dims(current) for n in d.names()}
-                inner = frozenset[str]().union(*(self.moving[t] for t in before))
-                if current.op != "result":
-                    self.moving.setdefault(current, inner | (own & self._moving))
-                continue
-            pending += missing
-        return self.moving[term]
-
-    def set_axes(self, term: Term, axes: Iterable[str]) -> None:
-        """Say which axes the result of a loop moves along."""
-        self.moving[term] = frozenset(axes)
-
-    def text(self, term: Term) -> Text:
-        """Return the text of a term, computing before it what it needs."""
-        pending = [term]
-        while pending:
-            current = pending[-1]
-            home = self._home(current)
-            if home.known(current) is not None:
-                pending.pop()
-                continue
-            missing = [
-                t for t in self.kernel.terms.before(current) if self._home(t).known(t) is None
-            ]
-            if missing:
-                pending += reversed(missing)
-                continue
-            pending.pop()
-            home.compute(current)
-        found = self._home(term).known(term)
-        assert found is not None
-        return found
-
-    def _home(self, term: Term) -> Block:
-        """Return the outermost block that a term can be computed in."""
-        block = self
-        bound = self._bound_to(term)
-        while block.outer is not None and not bound & {block.loop, f"{_KEPT}{block.loop}"}:
-            block = block.outer
-        return block
-
-    def known(self, term: Term) -> Text | None:
-        """Return how a term is written here, if it has been computed."""
-        block: Block | None = self
-        while block is not None:
-            if term in block.texts:
-                return block.texts[term]
-            block = block.outer
-        return None
-
-    def compute(self, term: Term) -> None:
-        """Compute a term here; what it needs has been."""
-        text = Writer(self).expression(term)
-        named = self.kernel.terms.named(term)
-        if term.op == "const":
-            self.texts[term] = text
-            return
-        is_place = self.kernel.terms.is_place(term)
-        is_alone = term.op in ("load", "value") or is_place or len(text.text) > _LONGEST
-        if named is not None and (comment := self.kernel.comment(named[1])):
-            self.line(comment)
-        if named is None and not is_alone and self.kernel.uses[term] < 2:
-            self.texts[term] = text
-            return
-        name = self.kernel.fresh(self._wish(term) if named is None else named[0])
-        self.line(f"{name} = {text}")
-        self.texts[term] = Text(name)
-
-    def _wish(self, term: Term) -> str:
-        match term.detail:
-            case Access(operand=int() as operand):
-                return self.kernel.operand_name(operand)
-            case Access(operand=str() as pointer):
-                return pointer.removesuffix("_ptr")
-            case int() as operand if term.op == "value":
-                return self.kernel.operand_name(operand)
-            case _ if self.kernel.terms.is_place(term):
-                return "place"
-            case _:
-                return f"{term.op}_" if term.op.isidentifier() else "value"
+    def assigned(self, name: str, text: Text, term: Term) -> str:
+        """Return the line that names the value of a term."""
+        return f"{name} = {text}"
 
     def store(self, store: Store, also: str | None = None) -> None:
         """Write a store, done if `also` holds, which is one bool."""
@@ -165,7 +48,7 @@ class Block:
             text = call("tl.full", "[]", text, type_text(value.dtype))
         address = behind(pointer, self.kernel.dims.whole(store.at, self.coordinate))
         mask = " & ".join(self.inside(store.at.names()))
-        if also is not None:  # as in `expressions.Writer.mask`
+        if also is not None:  # as in `mask`
             mask = f"tl.where({also}, {mask}, False)" if mask else also
         masks = [f"mask={mask}"] if mask else []
         self.line(str(call("tl.store", address, text, *masks)))
@@ -175,27 +58,156 @@ class Block:
         pointer = self.kernel.argument(store.target, store.name)
         for name in self.kernel.terms.found(store.at):
             self.text(self.kernel.terms.coordinates[name][0])
-        text, writer = self.text(store.term), Writer(self)
+        text = self.text(store.term)
         axes = [a.coordinate for a in self.axes if not a.is_one]
-        mask = writer.mask(axes, store.at)
+        mask = self.mask(axes, store.at)
         if mask is not None and not self.axes_of(store.term):
             text = call("tl.where", mask, text, "0")  # so that it is a block like the mask
-        address = writer.address(pointer, store.at, mask)
+        address = self.address(pointer, store.at, mask)
         masks = [] if mask is None else [f"mask={mask}"]
         self.line(str(call("tl.atomic_add", address, text, *masks, 'sem="relaxed"')))
 
-    def coordinate(self, name: str) -> Text | None:
-        """Return the text of a coordinate; None for what is none."""
-        if name in self._axes:
-            return Text(self._axes[name].text)
-        bound = self.kernel.terms.coordinates.get(name)
-        return None if bound is None else self._home(bound[0]).known(bound[0])
+    def expression(self, term: Term) -> Text:
+        """Return the text of a term."""
+        match term.op:
+            case "const":
+                return literal(term.detail)
+            case "size":
+                return self._size(term)
+            case "load":
+                return self._load(term)
+            case "value":
+                return self._value(term)
+            case "cast":
+                return self._cast(term)
+            case "neg":
+                return negative(self.text(term.operands[0]))
+            case "&" | "|" | "^" if term.dtype == bool_:
+                return self._logic(term)
+            case op if op in INFIX:
+                a, b = term.operands
+                return infix(self._beside(a, b), INFIX[op], self._beside(b, a))
+            case _:
+                return self._call(term)
 
-    def is_axis(self, name: str) -> bool:
-        """Return whether a name in a dim is the coordinate of an axis."""
-        return name in self._moving
+    def _call(self, term: Term) -> Text:
+        op = term.op
+        name = f"tl.{TRITON[op]}" if op in TRITON else self.kernel.function(op)
+        if op == "where":
+            condition, a, b = term.operands
+            return call(name, self.text(condition), self._beside(a, b), self._beside(b, a))
+        if op in ("least", "most", "minimum", "maximum"):
+            a, b = term.operands
+            return call(name, self._beside(a, b), self._beside(b, a))
+        return call(name, *(self._typed(t) for t in term.operands))
 
-    def inside(self, axes: Iterable[str]) -> list[str]:
-        """Return what must hold for elements along axes to exist, where blocks may reach beyond."""
-        found = (a.inside for c, a in self._axes.items() if c in axes)
-        return [text for text in found if text is not None]
+    def _logic(self, term: Term) -> Text:
+        """Return two bools combined. Triton's interpreter makes numbers of the bool of a comparison
+        of single elements when it meets those of a block, but not if it chooses among them."""
+        a, b = term.operands
+        left, right = self._beside(a, b), self._beside(b, a)
+        if self._is_single(b) and not self._is_single(a):
+            a, left, right = b, right, left
+        if not self._is_single(a) or self._is_single(term):
+            return infix(left, term.op, right)
+        match term.op:
+            case "&":
+                return call("tl.where", left, right, "False")
+            case "|":
+                return call("tl.where", left, "True", right)
+            case _:
+                return call("tl.where", left, infix(right, "==", Text("0")), right)
+
+    def _is_single(self, term: Term) -> bool:
+        return not self.axes_of(term)
+
+    def _beside(self, term: Term, other: Term) -> Text:
+        """Return an operand; a number takes the dtype of the other operand if that is its own."""
+        if term.op == "size" and self._is_single(term) and other.op not in ("const", "size"):
+            return self.kernel.dims.whole(term.detail, self.coordinate)
+        is_weak = term.dtype is None or term.dtype == other.dtype
+        return self.text(term) if is_weak and other.op != "const" else self._typed(term)
+
+    def _typed(self, term: Term) -> Text:
+        if term.op != "const" or term.dtype is None:
+            return self.text(term)
+        return call("tl.full", "[]", literal(term.detail), type_text(term.dtype))
+
+    def _size(self, term: Term) -> Text:
+        dim = term.detail
+        assert isinstance(dim, Dim)
+        text = self.kernel.dims.whole(dim, self.coordinate)
+        if dim.names() & self.axes_of(term) or any(self.kernel.terms.found(dim)):
+            return Text(f"{text.atom}.to(tl.int64)")
+        return call("tl.full", "[]", text, "tl.int64")
+
+    def _load(self, term: Term) -> Text:
+        access = term.detail
+        assert isinstance(access, Access)
+        if isinstance(access.operand, str):
+            pointer = access.operand
+        else:
+            wish = f"{self.kernel.operand_name(access.operand)}_ptr"
+            pointer = self.kernel.argument(Read(access.operand, access.dtype), wish)
+        axes = self.axes_of(term)
+        mask = self.mask(axes, access.offset, term.operands)
+        address = self.address(pointer, access.offset, mask if axes else None)
+        masks = [] if mask is None else [f"mask={mask}"]
+        other = ["other=0"] if masks and term in self.kernel.filled else []
+        text = call("tl.load", address, *masks, *other)
+        if access.dtype == bool_:
+            return text
+        if term.dtype != access.dtype:
+            assert term.dtype is not None
+            return Text(f"{text}.to({type_text(term.dtype)})")
+        return text
+
+    def address(self, pointer: str, offset: Dim, mask: Text | None) -> Text:
+        """Return the address of a place, as a block where the mask is one."""
+        at = self.kernel.dims.whole(offset, self.coordinate)
+        if mask is not None and not self._moves(offset):
+            at = call("tl.where", mask, at, "0")
+        return behind(pointer, at)
+
+    def mask(self, axes: Iterable[str], offset: Dim, asked: Iterable[Term] = ()) -> Text | None:
+        """Return what must hold for the place of an element along axes: it is asked for, and it
+        exists."""
+        block = self.inside(axes)
+        single: list[Text] = []
+        parts: list[Text] = [Text(b) for b in block]
+        for name in self.kernel.terms.found(offset):
+            place, size = self.kernel.terms.coordinates[name]
+            text = self.text(place)
+            bounds = [infix(text, ">=", Text("0")), infix(text, "<", self.kernel.dims.size(size))]
+            (single if self._is_single(place) else parts).extend(bounds)
+        for mask in asked:
+            (single if self._is_single(mask) else parts).append(self.text(mask))
+        # As in `_logic`.
+        whole = reduce(lambda a, b: infix(a, "&", b), parts) if parts else None
+        alone = reduce(lambda a, b: call("tl.where", a, b, "False"), single) if single else None
+        if whole is None or alone is None:
+            return whole or alone
+        return call("tl.where", alone, whole, "False")
+
+    def _moves(self, offset: Dim) -> bool:
+        """Return whether a place is a block, or one element for all."""
+        found = [self.kernel.terms.coordinates[n][0] for n in self.kernel.terms.found(offset)]
+        names = offset.names()
+        return any(map(self.is_axis, names)) or not all(map(self._is_single, found))
+
+    def _value(self, term: Term) -> Text:
+        assert term.dtype is not None
+        operand = term.detail
+        wish = f"{self.kernel.operand_name(operand)}_value"
+        name = self.kernel.argument(Number(operand, term.dtype), wish)
+        return call("tl.full", "[]", name, type_text(term.dtype))
+
+    def _cast(self, term: Term) -> Text:
+        assert term.dtype is not None
+        (value,) = term.operands
+        text = self._typed(value).atom
+        if isinstance(term.detail, DType):
+            if value.dtype not in (None, float32):
+                text = f"{text}.to(tl.float32)"  # torch rounds what becomes a half in two steps
+            text = f"{text}.to({type_text(term.detail)})"
+        return Text(f"{text}.to({type_text(term.dtype)})")

@@ -18,6 +18,7 @@ from ..ir.dims import ONE, Dim, product
 from ..ir.types import bfloat16, float32, float64, is_float
 from ..kernels.calling import Layout, NoKernel
 from ..kernels.groups import Group
+from ..kernels.plans.code import Axis
 from ..kernels.plans.contraction import (
     ContractionPlan,
     Sum,
@@ -26,13 +27,12 @@ from ..kernels.plans.contraction import (
     sorts_in,
 )
 from ..kernels.plans.terms import Term, is_half
+from ..kernels.plans.text import Text
 from .block import Block
 from .emit import KernelText
 from .expressions import type_text
-from .indexing import Axis
 from .kernel import Kernel, Lowered, Target, Tiles
 from .rows.combining import Row
-from .text import Text
 from .tiles import configs_of, manners
 
 

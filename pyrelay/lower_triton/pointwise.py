@@ -22,6 +22,7 @@ from ..ir.dims import ONE, Dim
 from ..ir.types import float32, float64, int32, int64
 from ..kernels.calling import Layout, NoKernel
 from ..kernels.groups import Group
+from ..kernels.plans.code import Axis
 from ..kernels.plans.pointwise import (
     ACROSS,
     ALONG,
@@ -37,7 +38,6 @@ from ..kernels.plans.pointwise import (
 )
 from .block import Block
 from .emit import KernelText
-from .indexing import Axis
 from .kernel import Config, Kernel, Lowered, Parts, Tiles
 from .rows.configs import fills
 

@@ -14,9 +14,9 @@ from typing import Final, final
 from ...ir.types import is_float
 from ...kernels.plans.reductions import Deviations, Exponentials, Reduction, identity
 from ...kernels.plans.terms import Term
+from ...kernels.plans.text import Text, call, infix
 from ..block import Block
 from ..expressions import literal, type_text
-from ..text import Text, call, infix
 
 
 @final

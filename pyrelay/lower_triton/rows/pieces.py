@@ -17,9 +17,9 @@ from ...kernels.calling import Layout, Scratch
 from ...kernels.groups import Group
 from ...kernels.plans.reductions import Reduction, part_dtypes, part_identities
 from ...kernels.plans.rows import RowPlan
+from ...kernels.plans.text import Text, behind, call, infix
 from ..expressions import literal
 from ..kernel import Config, Kernel, Tiles
-from ..text import Text, behind, call, infix
 from .combining import Row
 from .configs import ALONG, ROWS, loop_configs, most_pieces, piece_unit, shortest_piece
 from .text import RowText

@@ -8,14 +8,14 @@ from typing import Final, final
 from ...ir.dims import ONE, Dim
 from ...kernels.calling import Layout
 from ...kernels.groups import Group
+from ...kernels.plans.code import Axis
 from ...kernels.plans.reductions import Reduction
 from ...kernels.plans.rows import KEPT, REDUCED, RowPlan, Stored
 from ...kernels.plans.terms import Term
+from ...kernels.plans.text import Text
 from ..block import Block
 from ..emit import KernelText
-from ..indexing import Axis
 from ..kernel import Config, Kernel, Tiles
-from ..text import Text
 from .combining import Row
 from .configs import ALONG, ROWS, fills
 

@@ -1,4 +1,4 @@
-"""Places as Triton text: axes of blocks, offsets of elements, and the sizes they are made of.
+"""Index arithmetic as text: offsets of elements, and the sizes they are made of.
 
 Offsets are dims over the coordinates of a kernel (`kernels.places`), over sizes and strides.
 What has no coordinate in it is computed on the host and passed as one integer.
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final, TypeAlias, final
 
-from ..ir.bounds import is_nonnegative
-from ..ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
-from ..kernels.calling import Argument, Size, Stride, size_name
-from ..kernels.places import Places
-from ..kernels.plans.supplier import STRIDE
+from ...ir.bounds import is_nonnegative
+from ...ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
+from ..calling import Argument, Size, Stride, size_name
+from ..places import Places
+from .supplier import STRIDE
 from .text import Text, call, infix, negative
 
 Coordinates: TypeAlias = Callable[[str], "Text | None"]
@@ -24,21 +24,17 @@ Coordinates: TypeAlias = Callable[[str], "Text | None"]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """A direction of blocks: the name of its coordinate, how that is written where the blocks are
-    used, such as `m[:, None]`, and what holds where it is inside, if blocks may reach beyond. With
-    `is_one` there is one place of it in a program, as a number."""
+class Syntax:
+    """How a language writes the quotient of integers, and the larger of two."""
 
-    coordinate: str
-    text: str
-    inside: str | None
-    is_one: bool = False
+    quotient: str
+    maximum: str
 
 
 @final
 class DimText:
-    """Writes the dims of one kernel: `operands` are the names of its operands, `argument` gives the
-    name under which an integer is passed, `function` the name of a function of `math`."""
+    """Writes the dims of one kernel: `operands` are the names of its operands, `argument` returns
+    the name under which an integer is passed, `function` the name of a function of the backend."""
 
     def __init__(
         self,
@@ -46,11 +42,13 @@ class DimText:
         operands: Sequence[str],
         argument: Callable[[Argument, str], str],
         function: Callable[[str], str],
+        syntax: Syntax,
     ) -> None:
         self._places: Final = places
         self._operands: Final = operands
         self._argument: Final = argument
         self._function: Final = function
+        self._syntax: Final = syntax
 
     def whole(self, dim: Dim, coordinates: Coordinates) -> Text:
         """Return the text of a dim."""
@@ -91,15 +89,14 @@ class DimText:
                 assert text is not None
                 return text
             case DimOp("max", left, right):
-                return call(
-                    "tl.maximum", self.whole(left, coordinates), self.whole(right, coordinates)
-                )
+                a, b = self.whole(left, coordinates), self.whole(right, coordinates)
+                return call(self._syntax.maximum, a, b)
             case DimOp(kind, left, right):
                 a, b = self.whole(left, coordinates), self.whole(right, coordinates)
-                # Triton rounds towards zero.
+                # The quotients of kernels round towards zero.
                 if not self._is_nonnegative(left):
                     return call(self._function(_FLOORED[kind]), a, b)
-                return infix(a, "//" if kind == "floordiv" else "%", b)
+                return infix(a, self._syntax.quotient if kind == "floordiv" else "%", b)
             case _:
                 raise AssertionError("a checked program has no unknown sizes")
 

@@ -1,4 +1,4 @@
-"""Pieces of Triton text, with brackets only where Python needs them."""
+"""Pieces of the text of kernels, with brackets only where the precedence of Python needs them."""
 
 from __future__ import annotations
 
