@@ -96,15 +96,10 @@ class Backend(ABC):
     passes: Sequence[Pass] = ()
     """The passes that a program in regions goes through for this backend."""
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """The value of the option `lowering` that chooses the backend."""
-
-    @property
-    @abstractmethod
-    def description(self) -> str:
-        """A phrase that names what runs the program, such as `kernels run it on a GPU`."""
+    name: str
+    """The value of the option `lowering` that chooses the backend."""
+    description: str
+    """A phrase that names what runs the program, such as `kernels run it on a GPU`."""
 
     @abstractmethod
     def unavailable(self, device: Device) -> str | None:

@@ -23,9 +23,8 @@ from ..ir.types import UNIT, TensorType, TupleType, Type
 from .cost import cost_of, size_of
 from .groups import Group
 from .memory import plan_memory
-from .outlined import Outlined, outlined_of
+from .outlined import Outlined, Separated, Stored, outlined_of
 from .reading import straight_line
-from .remarks import Separated, Stored
 
 
 @final

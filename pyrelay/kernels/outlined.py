@@ -1,14 +1,41 @@
-"""The functions that fusion and outlining took out of a program, as an attribute of its module."""
+"""The functions that fusion and outlining took out of a program, as an attribute of its module,
+and the remarks of fusion: why values that belong together are in several kernels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, final
+from typing import Final, TypeAlias, final
 
+from ..ir.expr import Call, GlobalVar, LetBlock, Var
 from ..ir.module import Attribute, Module
+from ..ir.traverse import post_order
+from ..operators.composite.descent import overwrite
 from .groups import Group
-from .remarks import Remark
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Why `var` is stored: what uses it, and why `user` is not computed together with it."""
+
+    var: Var
+    user: Var
+    why: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """Why two sums of products that read `shared` are in two kernels."""
+
+    first: Var
+    second: Var
+    shared: Var
+    why: str
+
+
+Remark: TypeAlias = Stored | Separated
 
 
 @final
@@ -38,3 +65,28 @@ def outlined_of(module: Module) -> Outlined:
 def with_outlined(module: Module, outlined: Outlined) -> Module:
     """Return the module with a record of the functions that were taken out of it."""
     return module.with_attribute(_OUTLINED, outlined)
+
+
+def written_parameters(module: Module, name: str) -> tuple[int, ...]:
+    """Return the positions of the parameters of a region function in whose storage it writes:
+    through its kernels, or by itself."""
+    function = module.functions[name]
+    positions = {p: i for i, p in enumerate(function.params)}
+    found: set[int] = set()
+    for node in post_order(function):
+        if not isinstance(node, LetBlock):
+            continue
+        for call in (b.value for b in node.bindings if isinstance(b.value, Call)):
+            targets = (call.args[i] for i in _written_operands(module, call))
+            found.update(positions[t] for t in targets if isinstance(t, Var) and t in positions)
+    return tuple(sorted(found))
+
+
+def _written_operands(module: Module, call: Call) -> tuple[int, ...]:
+    match call.callee:
+        case GlobalVar(name):
+            return outlined_of(module).groups[name].overwritten
+        case callee if callee is overwrite:
+            return (0,)
+        case _:
+            return ()

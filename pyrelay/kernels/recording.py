@@ -48,9 +48,12 @@ class _Counting(Elements):
 
 
 class _Element:
-    """The value of an element, of which nothing is known."""
+    """The value of an element, of which nothing is known; it may be a tuple."""
 
     __slots__ = ()
+
+    def __getitem__(self, field: int) -> _Element:
+        return self
 
 
 def _counted(counter: str) -> Callable[..., Any]:
@@ -110,23 +113,14 @@ class Recording:
     ) -> Any:
         """Note that an element is read; constants are always there."""
         if isinstance(var, Constant):
-            return _Fields()
+            return _Element()
         key = (var, index)
         self.reads[key] = self.reads.get(key, False) or mask is None
-        return _Fields()
+        return _Element()
 
     def computed(self, var: Var, index: tuple[Dim, ...], value: Any, /) -> Any:
         """Return the value as it is."""
         return value
-
-
-class _Fields(_Element):
-    """The element of a leaf, which may be a tuple."""
-
-    __slots__ = ()
-
-    def __getitem__(self, field: int) -> _Element:
-        return _Element()
 
 
 FOUND: Final = "?"

@@ -11,15 +11,8 @@ from ..kernels.backend import Backend, Device, KernelFunction, Run
 class TorchRegions(Backend):
     """Leaves every kernel and region to its fallback."""
 
-    @property
-    def name(self) -> str:
-        """The value of the option `lowering` that chooses the backend."""
-        return "torch-regions"
-
-    @property
-    def description(self) -> str:
-        """A phrase that names what runs the program."""
-        return "torch runs it, kernel by kernel"
+    name = "torch-regions"
+    description = "torch runs it, kernel by kernel"
 
     def unavailable(self, device: Device) -> str | None:
         """Return None: torch runs on every device it has tensors on."""

@@ -144,7 +144,7 @@ def _tensors(term: Term, ty: Type, context: Context) -> Term:
     dtype = dtype_of(ty)
     if dtype is None or term.is_tensor:
         return term
-    return TextScalars(context, dtype).as_tensor(term)
+    return TextScalars(context, dtype).tensor(term)
 
 
 def _tensor_tuple(term: Term, ty: TupleType, context: Context) -> Term:
@@ -160,5 +160,5 @@ def _as_declared(term: Term, ty: Type, context: Context) -> Term:
     """A body of constants alone gives a number; at run time floats are tensors."""
     dtype = dtype_of(ty)
     if dtype is not None and is_float(dtype) and not term.is_tensor:
-        return TextScalars(context, dtype).as_tensor(term)
+        return TextScalars(context, dtype).tensor(term)
     return Term(term.inputs, term.make, term.form, dtype, term.literal)

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import torch
 from torch.nn import functional
 
-from ..ir.declaration.scalars import Scalars
 from ..ir.types import DType, DTypeKind
+from .activations import TorchFunctions
 from .constants import torch_dtype
 from .integers import fitted, integer_power, truncated
 from .kernels import kernel
@@ -61,20 +61,20 @@ def sign_of(value: TorchValue) -> TorchValue:
     return (value > 0) - (value < 0)
 
 
-class TorchScalars(Scalars):
+class TorchScalars(TorchFunctions):
     """The arithmetic of one call: `dtype` is that of its operands, `device` where numbers go."""
 
     def __init__(self, dtype: torch.dtype, device: torch.device) -> None:
         self._dtype: Final = dtype
         self._device: Final = device
 
-    def _tensor(self, a: TorchValue) -> torch.Tensor:
+    def tensor(self, a: TorchValue, /) -> torch.Tensor:
         if isinstance(a, torch.Tensor):
             return a
         return torch.scalar_tensor(a, dtype=self._dtype, device=self._device)
 
     def _torch(self, function: Callable[..., torch.Tensor], *values: TorchValue) -> torch.Tensor:
-        return function(*map(self._tensor, values))
+        return function(*map(self.tensor, values))
 
     def function(self, name: str, a: TorchValue, /) -> TorchValue:
         return self._torch(getattr(torch, name), a)
@@ -114,15 +114,6 @@ class TorchScalars(Scalars):
     def sign(self, a: TorchValue, /) -> TorchValue:
         return sign_of(a)
 
-    def asinh(self, a: TorchValue, /) -> TorchValue:
-        return self.function("asinh", a)
-
-    def acosh(self, a: TorchValue, /) -> TorchValue:
-        return self.function("acosh", a)
-
-    def atanh(self, a: TorchValue, /) -> TorchValue:
-        return self.function("atanh", a)
-
     def rounded(self, name: str, a: TorchValue, /) -> TorchValue:
         return self.function(name, a) if self._dtype.is_floating_point else a
 
@@ -147,12 +138,12 @@ class TorchScalars(Scalars):
 
     def where(self, condition: TorchValue, a: TorchValue, b: TorchValue, /) -> TorchValue:
         if isinstance(condition, torch.Tensor):
-            return torch.where(condition, self._tensor(a), self._tensor(b))
+            return torch.where(condition, self.tensor(a), self.tensor(b))
         if not is_tensor(a) and not is_tensor(b):
             return a if condition else b
         # Through torch all the same, since the arms broadcast against each other.
         chosen = torch.scalar_tensor(condition, dtype=torch.bool, device=self._device)
-        return torch.where(chosen, self._tensor(a), self._tensor(b))
+        return torch.where(chosen, self.tensor(a), self.tensor(b))
 
     def isnan(self, a: TorchValue, /) -> TorchValue:
         return self._torch(torch.isnan, a) if self._dtype.is_floating_point else a != a
@@ -172,45 +163,8 @@ class TorchScalars(Scalars):
     def relu(self, a: TorchValue, /) -> TorchValue:
         return torch.relu(a) if isinstance(a, torch.Tensor) else max(a, 0)
 
-    def leaky_relu(self, a: TorchValue, slope: float, /) -> TorchValue:
-        return functional.leaky_relu(self._tensor(a), slope)
+    def functional(self, name: str, /, *args: Any, **named: Any) -> TorchValue:
+        return getattr(functional, name)(*args, **named)
 
-    def elu(self, a: TorchValue, alpha: float, /) -> TorchValue:
-        return functional.elu(self._tensor(a), alpha)
-
-    def gelu(self, a: TorchValue, approximate: str, /) -> TorchValue:
-        return functional.gelu(self._tensor(a), approximate=approximate)
-
-    def silu(self, a: TorchValue, /) -> TorchValue:
-        return functional.silu(self._tensor(a))
-
-    def softplus(self, a: TorchValue, beta: float, threshold: float, /) -> TorchValue:
-        return functional.softplus(self._tensor(a), beta, threshold)
-
-    def tanh_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
-        return self._torch(kernel("tanh_backward"), g, y)
-
-    def sigmoid_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
-        return self._torch(kernel("sigmoid_backward"), g, y)
-
-    def relu_grad(self, g: TorchValue, y: TorchValue, /) -> TorchValue:
-        return kernel("threshold_backward")(self._tensor(g), self._tensor(y), 0)
-
-    def leaky_relu_grad(self, g: TorchValue, a: TorchValue, slope: float, /) -> TorchValue:
-        return kernel("leaky_relu_backward")(self._tensor(g), self._tensor(a), slope, False)
-
-    def elu_grad(self, g: TorchValue, a: TorchValue, alpha: float, /) -> TorchValue:
-        return kernel("elu_backward")(self._tensor(g), alpha, 1, 1, False, self._tensor(a))
-
-    def gelu_grad(self, g: TorchValue, a: TorchValue, approximate: str, /) -> TorchValue:
-        backward = kernel("gelu_backward")
-        return backward(self._tensor(g), self._tensor(a), approximate=approximate)
-
-    def silu_grad(self, g: TorchValue, a: TorchValue, /) -> TorchValue:
-        return self._torch(kernel("silu_backward"), g, a)
-
-    def softplus_grad(
-        self, g: TorchValue, a: TorchValue, beta: float, threshold: float, /
-    ) -> TorchValue:
-        backward = kernel("softplus_backward")
-        return backward(self._tensor(g), self._tensor(a), beta, threshold)
+    def aten(self, name: str, /, *args: Any, **named: Any) -> TorchValue:
+        return kernel(name)(*args, **named)

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias, final
 
 import torch
 
-from ..ir.declaration.scalars import Scalars
 from ..ir.types import DType, DTypeKind, bool_
+from .activations import TorchFunctions
 from .constants import torch_dtype
 from .terms import Context, Form, Number, Term, leaf
 
@@ -49,7 +49,7 @@ def _operator(node: ast.operator, fold: Callable[[Any, Any], Any], may_leave: st
 def _extreme(name: str, python: str) -> Binary:
     def extreme(self: TextScalars, a: Term, b: Term, /) -> Term:
         if a.is_tensor or b.is_tensor:
-            return self.method(name, self.as_tensor(a), self.as_tensor(b))
+            return self.method(name, self.tensor(a), self.tensor(b))
         code = self.context.code
         return Term(
             (a, b), lambda x, y: code.call(code.name(python), (x, y)), _joint(a, b), a.dtype
@@ -74,7 +74,7 @@ _LOGICAL: Final[dict[str, tuple[ast.operator, Callable[[Any, Any], Any]]]] = {
 
 
 @final
-class TextScalars(Scalars):
+class TextScalars(TorchFunctions):
     """The arithmetic of one call, as terms; numbers take `dtype` where they meet a tensor."""
 
     def __init__(self, context: Context, dtype: DType, integer: DType | None = None) -> None:
@@ -95,18 +95,6 @@ class TextScalars(Scalars):
     def function(self, name: str, a: Term, /) -> Term:
         """Return a method of tensors that is a function of a real number."""
         return self.method(name, a)
-
-    def asinh(self, a: Term, /) -> Term:
-        """Return the inverse of `sinh`."""
-        return self.method("asinh", a)
-
-    def acosh(self, a: Term, /) -> Term:
-        """Return the inverse of `cosh`."""
-        return self.method("acosh", a)
-
-    def atanh(self, a: Term, /) -> Term:
-        """Return the inverse of `tanh`."""
-        return self.method("atanh", a)
 
     def rounded(self, name: str, a: Term, /) -> Term:
         """Return a whole number near a value; integers are whole."""
@@ -187,7 +175,7 @@ class TextScalars(Scalars):
             target = leaf(lambda: _dtype(self.context, dtype), Form.OTHER)
             return self.called("integer_power", a, b, target, dtype=dtype, form=Form.NUMBER)
         if b.literal is None or not a.is_tensor:
-            return self.method("pow", self.as_tensor(a), b if a.is_tensor else self.as_tensor(b))
+            return self.method("pow", self.tensor(a), b if a.is_tensor else self.tensor(b))
         if b.literal == 2:
             return self.method("square", a)
         return self.method("pow", a, self.const(b.literal))
@@ -226,7 +214,7 @@ class TextScalars(Scalars):
         """Return `a - b * c`, in one kernel where all are tensors."""
         if not a.is_tensor or not b.is_tensor or (c.known is None and not c.is_tensor):
             return self.sub(a, self.mul(b, c))
-        code, c = self.context.code, self.as_tensor(c)
+        code, c = self.context.code, self.tensor(c)
 
         def make(x: ast.expr, y: ast.expr, z: ast.expr) -> ast.expr:
             callee = code.attribute(code.name("torch"), "addcmul")
@@ -238,59 +226,16 @@ class TextScalars(Scalars):
         """Return the larger of the value and 0."""
         return self.method("relu", a) if a.is_tensor else self.maximum(a, self.const(0))
 
-    def leaky_relu(self, a: Term, slope: float, /) -> Term:
-        """Return the value where it is positive, else it times the slope."""
-        return self._functional("leaky_relu", a, slope)
+    def tensor(self, a: Term, /) -> Term:
+        """Return the term as one that is surely a tensor."""
+        if a.is_tensor:
+            return a
+        if a.known is not None:
+            return self._scalar(a.known, bool_ if isinstance(a.known, bool) else self._dtype)
+        return self._converted(a, a.dtype or self._dtype)
 
-    def elu(self, a: Term, alpha: float, /) -> Term:
-        """Return the value where it is positive, else `alpha * expm1(a)`."""
-        return self._functional("elu", a, alpha)
-
-    def gelu(self, a: Term, approximate: str, /) -> Term:
-        """Return the value times the normal distribution function at it."""
-        return self._functional("gelu", a, approximate=approximate)
-
-    def silu(self, a: Term, /) -> Term:
-        """Return the value times its sigmoid."""
-        return self._functional("silu", a)
-
-    def softplus(self, a: Term, beta: float, threshold: float, /) -> Term:
-        """Return `log1p(exp(beta * a)) / beta`."""
-        return self._functional("softplus", a, beta, threshold)
-
-    def tanh_grad(self, g: Term, y: Term, /) -> Term:
-        """Return the derivative of `tanh`."""
-        return self._kernel("tanh_backward", g, y)
-
-    def sigmoid_grad(self, g: Term, y: Term, /) -> Term:
-        """Return the derivative of `sigmoid`."""
-        return self._kernel("sigmoid_backward", g, y)
-
-    def relu_grad(self, g: Term, y: Term, /) -> Term:
-        """Return the derivative of `relu`."""
-        return self._kernel("threshold_backward", g, y, 0)
-
-    def leaky_relu_grad(self, g: Term, a: Term, slope: float, /) -> Term:
-        """Return the derivative of `leaky_relu`."""
-        return self._kernel("leaky_relu_backward", g, a, slope, False)
-
-    def elu_grad(self, g: Term, a: Term, alpha: float, /) -> Term:
-        """Return the derivative of `elu`."""
-        return self._kernel("elu_backward", g, alpha, 1, 1, False, a)
-
-    def gelu_grad(self, g: Term, a: Term, approximate: str, /) -> Term:
-        """Return the derivative of `gelu`."""
-        return self._kernel("gelu_backward", g, a, approximate=approximate)
-
-    def silu_grad(self, g: Term, a: Term, /) -> Term:
-        """Return the derivative of `silu`."""
-        return self._kernel("silu_backward", g, a)
-
-    def softplus_grad(self, g: Term, a: Term, beta: float, threshold: float, /) -> Term:
-        """Return the derivative of `softplus`."""
-        return self._kernel("softplus_backward", g, a, beta, threshold)
-
-    def _functional(self, name: str, *args: Term | float, **named: str) -> Term:
+    def functional(self, name: str, /, *args: Term | float, **named: str) -> Term:
+        """Return a call of `torch.nn.functional`."""
         code = self.context.code
 
         def callee() -> ast.expr:
@@ -299,7 +244,8 @@ class TextScalars(Scalars):
 
         return self._called(callee, args, named)
 
-    def _kernel(self, name: str, *args: Term | float, **named: str) -> Term:
+    def aten(self, name: str, /, *args: Term | float, **named: str) -> Term:
+        """Return a call of a function of torch's lowest layer."""
         return self._called(lambda: self.context.kernel(name), args, named)
 
     def _called(
@@ -308,8 +254,7 @@ class TextScalars(Scalars):
         """Return a call on tensors and literals."""
         code = self.context.code
         inputs = tuple(
-            self.as_tensor(a) if isinstance(a, Term) else leaf(partial(code.literal, a), Form.OTHER)
-            for a in args
+            a if isinstance(a, Term) else leaf(partial(code.literal, a), Form.OTHER) for a in args
         )
 
         def make(*nodes: ast.expr) -> ast.expr:
@@ -327,7 +272,7 @@ class TextScalars(Scalars):
                 _joint(a, b),
                 a.dtype or b.dtype,
             )
-        a, b = self.as_tensor(a), self.as_tensor(b)
+        a, b = self.tensor(a), self.tensor(b)
         if not condition.is_tensor:
             condition = self._converted(condition, bool_)
         return self.called("where", condition, a, b, dtype=a.dtype)
@@ -390,20 +335,12 @@ class TextScalars(Scalars):
             case DTypeKind.BOOL:
                 return self.called("bool", a, dtype=dtype, form=Form.NUMBER)
 
-    def as_tensor(self, a: Term) -> Term:
-        """Return the term as one that is surely a tensor."""
-        if a.is_tensor:
-            return a
-        if a.known is not None:
-            return self._scalar(a.known, bool_ if isinstance(a.known, bool) else self._dtype)
-        return self._converted(a, a.dtype or self._dtype)
-
     def meet(self, a: Term, b: Term) -> tuple[Term, Term]:
         """Return two operands, a literal that meets a tensor made a 0-d tensor."""
         if a.known is not None and b.is_tensor:
-            return self.as_tensor(a), b
+            return self.tensor(a), b
         if b.known is not None and a.is_tensor:
-            return a, self.as_tensor(b)
+            return a, self.tensor(b)
         return a, b
 
     def truth(self, a: Term) -> Term:
@@ -415,7 +352,7 @@ class TextScalars(Scalars):
     def method(self, name: str, a: Term, *rest: Term) -> Term:
         """Return a method of a tensor."""
         code = self.context.code
-        inputs = (self.as_tensor(a), *rest)
+        inputs = (self.tensor(a), *rest)
         return Term(
             inputs, lambda x, *more: code.method(x, name, *more), Form.TENSOR, inputs[0].dtype
         )

@@ -31,19 +31,9 @@ class TritonBackend(Backend):
 
     def __init__(self, name: str, device: str, description: str) -> None:
         """`device` is the kind of device that kernels of this lowering run on."""
-        self._name: Final = name
+        self.name = name
+        self.description = description
         self._device: Final = device
-        self._description: Final = description
-
-    @property
-    def name(self) -> str:
-        """The value of the option `lowering` that chooses the backend."""
-        return self._name
-
-    @property
-    def description(self) -> str:
-        """A phrase that names what runs the program."""
-        return self._description
 
     def unavailable(self, device: Device) -> str | None:
         """Return why no kernels run on a device: its kind, no Triton, no driver, no C compiler."""

@@ -9,8 +9,8 @@ from ..ir.expr import Function
 from ..kernels.calling import Number, Read, Scratch, Size, Stride, Written
 from ..kernels.places import Places
 from ..kernels.plans.code import KernelCode
-from ..kernels.plans.index_text import DimText, Syntax
 from ..kernels.plans.terms import Term, Terms
+from ..kernels.plans.text import DimText, Syntax
 from .expressions import FUNCTIONS, type_text
 from .kernel import Config, Grid, Kernel
 

@@ -15,9 +15,9 @@ from pyrelay.ir.normal_form import to_anf
 from pyrelay.ir.op import Clash, Op, Sample
 from pyrelay.ir.types import FnType, TupleType
 from pyrelay.ir.verify import Stage, VerifyError, verify
-from pyrelay.kernels.elementwise import is_said
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
+from pyrelay.kernels.fusion.nodes import is_said
 from pyrelay.kernels.outlined import outlined_of
 from pyrelay.kernels.reading import straight_line
 from pyrelay.operators.composite import descent

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...analysis.dim_availability import needed, shown, uncovered
 from ...analysis.free_names import names_in
 from ...analysis.retype import types_in
+from ...diagnostics.source import Span
 from ...ir.dims import Dim, DimVar
 from ...ir.equality import structural_hash
 from ...ir.expr import (
@@ -34,9 +35,6 @@ from ...ir.expr import (
 from ...ir.traverse import children, rebuild
 from ...ir.types import UNIT, FnType, SizeType, TupleType, Type
 from ...operators.host.sizes import size
-
-if TYPE_CHECKING:
-    from ...diagnostics.source import Span
 
 
 @final

@@ -8,30 +8,26 @@ becomes a reduction (`vectors`). Fusion then finds the loops.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.declaration.lowering import MadeOf, inside
 from ...ir.expr import Binding, Call, Expr, Var, is_atom
+from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.op import Op
 from ...ir.rewriter import Rewriter
+from ...ir.traverse import Steps
 from ...ir.verify import Stage
-from ...operators.builder import Builder
+from ...operators.builder import Builder, Value
 from ...operators.primitive import create
 from ...passes.base import Context, Pass
 from ...passes.simplify.cse import share
 from ...passes.simplify.dce import remove_dead
 from ...passes.simplify.fold import fold
 from .found_sizes import takes_found_sizes_as_equal
-from .nodes import Role, role_of
-from .partial_updates import computes, updates_a_part
+from .nodes import Role, computes, role_of, updates_a_part
 from .vector_products import as_reduction
-
-if TYPE_CHECKING:
-    from ...ir.block_builder import BlockBuilder
-    from ...ir.module import Module
-    from ...ir.traverse import Steps
-    from ...operators.builder import Value
 
 
 def decompose(module: Module, entry: str) -> Module:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ...ir.dims import ONE, Dim, product
-from ...ir.expr import Call, Expr, If, Match, RefCreate, RefWrite, type_of
+from ...ir.expr import Call, Expr, If, Match, RefCreate, RefWrite, Var, type_of
 from ...ir.op import Op
 from ..contraction_axes import Product, sorts_of
 from ..groups import Domain, Kind, Space, domains_of, lies_beside, space_of
 from ..reading import shape_of
+from .access_analysis import Look
+from .fusion_groups import Cluster
 from .nodes import Item, Role
-
-if TYPE_CHECKING:
-    from ...ir.expr import Var
-    from .access_analysis import Look
-    from .fusion_groups import Cluster
 
 LONGEST_ROW: Final = 128
 """A row of at most so many sums of products is one tile."""

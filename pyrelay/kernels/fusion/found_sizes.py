@@ -7,20 +7,16 @@ may.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ...analysis.dim_availability import dims_in_attrs
 from ...ir.dims import DimVar
-from ...ir.expr import Call, Expr, Function
+from ...ir.expr import Call, Expr, Function, Pattern
+from ...ir.module import Module
 from ...ir.op import Op, ShapeBehaviour
 from ...ir.traverse import bound_vars, post_order
 from ...ir.types import dim_names
 from ...ir.verify import typing
 from ...ir.verify.scene import Facts, Scene
-
-if TYPE_CHECKING:
-    from ...ir.expr import Pattern
-    from ...ir.module import Module
 
 
 def takes_found_sizes_as_equal(module: Module, function: Function) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
     Assumption,
@@ -28,27 +29,20 @@ from ...ir.expr import (
     TupleGet,
     Var,
 )
+from ...ir.module import Module
 from ...ir.op import Effect, Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import children, rebuild, spine
+from ...ir.traverse import Steps, children, rebuild, spine
 from ...ir.verify import Stage
 from ...passes.base import Context, Pass
 from ...passes.normalise.flavours import with_flavours
 from ..groups import Group
-from ..outlined import Outlined, with_outlined
-from ..remarks import Remark
+from ..outlined import Outlined, Remark, with_outlined
 from .closed_functions import Closed, Functions, call_of
 from .found_sizes import takes_found_sizes_as_equal
 from .grouping import Grouping
 from .kernel_functions import Extraction
-from .nodes import Item, Role, has_bodies, item_of, mentioned
-from .partial_updates import computes, updates_a_part
-
-if TYPE_CHECKING:
-    from ...ir.block_builder import BlockBuilder
-    from ...ir.module import Module
-    from ...ir.traverse import Steps
-
+from .nodes import Item, Role, computes, has_bodies, item_of, mentioned, updates_a_part
 
 KERNEL: Final = "kernel."
 """How the names of kernel functions begin."""

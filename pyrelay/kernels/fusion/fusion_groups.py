@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from ...ir.expr import Var
+from ..groups import Domain, Kind, Product, Space
 from .nodes import Item
-
-if TYPE_CHECKING:
-    from ..groups import Domain, Kind, Product, Space
 
 
 @final

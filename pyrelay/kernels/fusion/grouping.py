@@ -21,9 +21,9 @@ from ...ir.expr import Call, Expr, RefRead, TupleGet, Var, type_of
 from ...ir.op import Effect
 from ...ir.types import SizeType, TensorType
 from ..groups import Domain, Kind, Space
+from ..outlined import Remark, Separated, Stored
 from ..reading import Unreadable, shape_of
-from ..remarks import Remark, Separated, Stored
-from .access_analysis import Look, look_at, own_domain
+from .access_analysis import Look, is_cheaper_again, look_at, own_domain
 from .fitting import (
     KINDS,
     READS_ELSEWHERE,
@@ -49,7 +49,6 @@ from .nodes import (
     uses_of,
     with_whole_tuples,
 )
-from .rematerialise import is_cheaper_again
 
 MOST_CALLS: Final = 64
 """A group has at most this many operator calls."""

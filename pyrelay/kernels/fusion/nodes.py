@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from typing import Final, final
+from typing import Any, Final, final
 
+from ...ir.declaration.elements import Place
 from ...ir.declaration.lowering import (
     Contraction,
     Elementwise,
@@ -16,6 +17,7 @@ from ...ir.declaration.lowering import (
     Scatter,
     inside,
 )
+from ...ir.declaration.storage import overwritten_operand
 from ...ir.dims import Dim, product
 from ...ir.expr import (
     Call,
@@ -29,14 +31,14 @@ from ...ir.expr import (
     Var,
     type_of,
 )
-from ...ir.op import Effect, Op, View
+from ...ir.op import Effect, Host, Op, View
 from ...ir.traverse import children
-from ...ir.types import DType, SizeType, TensorType, TupleType, Type, is_float
+from ...ir.types import UNIT, DType, SizeType, TensorType, TupleType, Type, is_float
 from ...operators.composite.descent import overwrite
 from ...operators.primitive.compare import cast
-from ..elementwise import is_said
 from ..groups import Special, product_of, special_of
-from ..reading import shape_of
+from ..reading import dtype_of, shape_of
+from ..recording import Recording
 
 
 class Role(Enum):
@@ -255,3 +257,69 @@ def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item
         else i
         for i in items
     ]
+
+
+def computes(value: Expr) -> bool:
+    """Return whether a value is made anew, element by element."""
+    return (
+        isinstance(value, Call)
+        and isinstance(value.callee, Op)
+        and not isinstance(value.callee.lowering, View | Host)
+    )
+
+
+def updates_a_part(value: Expr, computed: Collection[Expr]) -> bool:
+    """Return whether a value is a tensor with a part changed that comes from elsewhere: that is not
+    among the variables whose values have been computed, other than by such an update.
+
+    Such an update stays a call. The host makes it in place where the program owns the tensor, at
+    the cost of the part; a kernel that makes the whole tensor costs the whole, in a loop each
+    round. What the same function has just computed has cost the whole anyway.
+    """
+    if not isinstance(value, Call) or not isinstance(value.callee, Op):
+        return False
+    place = overwritten_operand(value.callee)
+    return place is not None and value.args[place] not in computed
+
+
+def is_said(call: Call) -> bool:
+    """Return whether the body of an operator says something of a call; True where it has none."""
+    assert isinstance(call.callee, Op)
+    types = [type_of(a) for a in call.args]
+    match inside(call.callee.lowering):
+        case Elementwise(body):
+            ty = type_of(call)
+            over = ty.fields[0] if isinstance(ty, TupleType) else ty
+        case Scatter(over=operand, body=body):
+            over = types[operand]
+        case _:
+            return True
+    record = Recording()
+    place = Place(record.places.index("i", shape_of(over)), shape_of(over))
+    elements = record.elements(dtype_of(over), place.index)
+    operands = [_operand(t) for t in types]
+    return body(elements, place, *operands, *call.attrs.values()) is not None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """An operand of which only the type matters: an `ir.declaration.elements.Source`."""
+
+    shape: tuple[Dim, ...]
+    dtype: DType
+
+    def __call__(self, *index: Dim) -> Any:
+        return self
+
+    def within(self, index: Sequence[Dim], inside: Any, otherwise: Any) -> Any:
+        """Return an element."""
+        return self
+
+
+def _operand(ty: Type) -> Any:
+    if ty == UNIT:
+        return None
+    if isinstance(ty, TupleType):
+        return tuple(map(_operand, ty.fields))
+    return _Unread(shape_of(ty), dtype_of(ty))

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
 from ...analysis.dim_availability import dims_in_attrs, needed, shown
+from ...ir.block_builder import BlockBuilder
 from ...ir.dims import Dim
 from ...ir.effect import Effects, effects_of
 from ...ir.expr import (
@@ -27,9 +28,10 @@ from ...ir.expr import (
     Var,
     type_of,
 )
+from ...ir.module import Module
 from ...ir.op import Effect, Host, Op, View
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import spine
+from ...ir.traverse import Steps, spine
 from ...ir.types import UNIT, dim_names
 from ...ir.verify import Stage
 from ...operators.composite.descent import descend_in_place, overwrite
@@ -41,11 +43,6 @@ from .closed_functions import Functions, call_of, close
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
 from .nodes import has_bodies, is_host_number, is_tensors, mentioned
-
-if TYPE_CHECKING:
-    from ...ir.block_builder import BlockBuilder
-    from ...ir.module import Module
-    from ...ir.traverse import Steps
 
 REGION: Final = "region."
 """How the names of region functions begin."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
 from ...ir.block_builder import BlockBuilder
 from ...ir.expr import Binding, Call, Expr, Function, GlobalVar, Tuple, TupleGet, Var
+from ...ir.module import Module
 from ...ir.traverse import rebuild
 from ...ir.types import UNIT
 from ...ir.verify import Stage
@@ -22,9 +23,6 @@ from ..outlined import outlined_of
 from ..reading import straight_line
 from .closed_functions import Functions, call_of, close
 from .nodes import mentioned
-
-if TYPE_CHECKING:
-    from ...ir.module import Module
 
 CALLS: Final = "calls."
 """How the names of functions begin that call torch between kernels."""

@@ -15,16 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, ClassVar, Final, final
+from typing import ClassVar, Final, final
 
+from ...ir.block_builder import BlockBuilder
 from ...ir.bounds import at_most
 from ...ir.declaration.lowering import Pointwise, inside
 from ...ir.dims import ONE, Dim
 from ...ir.expr import Binding, Call, Expr, Flavour, Function, Var, type_of
+from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.op import Op
 from ...ir.rewriter import Rewriter
-from ...ir.traverse import spine
+from ...ir.traverse import Steps, spine
 from ...ir.types import TensorType, TupleType
 from ...ir.verify import Stage
 from ...operators.builder import Builder, Value
@@ -40,11 +42,6 @@ from ..recording import Recording
 from .found_sizes import takes_found_sizes_as_equal
 from .fuse import needed_elsewhere
 from .nodes import Role, item_of, mentioned, role_of
-
-if TYPE_CHECKING:
-    from ...ir.block_builder import BlockBuilder
-    from ...ir.module import Module
-    from ...ir.traverse import Steps
 
 MOST_PARTS: Final = 8
 """A value is taken apart into so many slices at most."""

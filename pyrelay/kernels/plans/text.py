@@ -1,9 +1,22 @@
-"""Pieces of the text of kernels, with brackets only where the precedence of Python needs them."""
+"""Pieces of the text of kernels: expressions, and index arithmetic.
+
+Brackets stand only where the precedence of Python needs them. Offsets are dims over the coordinates
+of a kernel (`kernels.places`), over sizes and strides. What has no coordinate in it is computed on
+the host and passed as one integer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from functools import reduce
+from typing import Final, TypeAlias, final
+
+from ...ir.bounds import is_nonnegative
+from ...ir.dims import ZERO, Dim, DimAtom, DimOp, DimVar
+from ..calling import Argument, Size, Stride, size_name
+from ..places import Places
+from .supplier import STRIDE
 
 _BINDINGS: Final = {
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 0),
@@ -66,3 +79,123 @@ def negative(operand: Text) -> Text:
 def call(function: str, *operands: Text | str) -> Text:
     """Return a call."""
     return Text(f"{function}({', '.join(map(str, operands))})")
+
+
+Coordinates: TypeAlias = Callable[[str], "Text | None"]
+"""Gives the text of a coordinate; None for the name of a size."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How a language writes the quotient of integers, and the larger of two."""
+
+    quotient: str
+    maximum: str
+
+
+@final
+class DimText:
+    """Writes the dims of one kernel: `operands` are the names of its operands, `argument` returns
+    the name under which an integer is passed, `function` the name of a function of the backend."""
+
+    def __init__(
+        self,
+        places: Places,
+        operands: Sequence[str],
+        argument: Callable[[Argument, str], str],
+        function: Callable[[str], str],
+        syntax: Syntax,
+    ) -> None:
+        self._places: Final = places
+        self._operands: Final = operands
+        self._argument: Final = argument
+        self._function: Final = function
+        self._syntax: Final = syntax
+
+    def whole(self, dim: Dim, coordinates: Coordinates) -> Text:
+        """Return the text of a dim."""
+        total: Text | None = None
+        for atoms, factor in _by_coordinates(dim, coordinates):
+            is_less = total is not None and (factor.constant or 0) < 0
+            term = self._product(atoms, -factor if is_less else factor, coordinates)
+            total = term if total is None else infix(total, "-" if is_less else "+", term)
+        return total or Text("0")
+
+    def size(self, dim: Dim, wish: str | None = None) -> Text:
+        """Return the text of a dim without coordinates: a number, or an argument, under the name
+        wished for if it is a new one."""
+        if dim.constant is not None:
+            number = Text(str(abs(dim.constant)))
+            return negative(number) if dim.constant < 0 else number
+        if not any(name.startswith(STRIDE) for name in dim.names()):
+            return Text(self._argument(Size(dim), wish or size_name(dim)))
+        if dim.name is not None:
+            operand, axis = map(int, dim.name.removeprefix(STRIDE).split("."))
+            wish = f"{self._operands[operand]}_stride_{axis}"
+            return Text(self._argument(Stride(operand, axis), wish))
+        terms = [
+            _times([self.size(Dim.atom(a)) for a in monomial], self.size(Dim.of(factor)))
+            for monomial, factor in dim.terms
+        ]
+        return reduce(lambda total, term: infix(total, "+", term), terms)
+
+    def _product(self, atoms: tuple[DimAtom, ...], factor: Dim, coordinates: Coordinates) -> Text:
+        if not atoms:
+            return self.size(factor)
+        return _times([self._atom(a, coordinates) for a in atoms], self.size(factor))
+
+    def _atom(self, atom: DimAtom, coordinates: Coordinates) -> Text:
+        match atom:
+            case DimVar(name):
+                text = coordinates(name)
+                assert text is not None
+                return text
+            case DimOp("max", left, right):
+                a, b = self.whole(left, coordinates), self.whole(right, coordinates)
+                return call(self._syntax.maximum, a, b)
+            case DimOp(kind, left, right):
+                a, b = self.whole(left, coordinates), self.whole(right, coordinates)
+                # The quotients of kernels round towards zero.
+                if not self._is_nonnegative(left):
+                    return call(self._function(_FLOORED[kind]), a, b)
+                return infix(a, self._syntax.quotient if kind == "floordiv" else "%", b)
+            case _:
+                raise AssertionError("a checked program has no unknown sizes")
+
+    def _is_nonnegative(self, dim: Dim) -> bool:
+        low, _ = self._places.bounds(dim)
+        return low is not None and is_nonnegative(low)
+
+
+_FLOORED: Final = {"floordiv": "integer_floor_divide", "mod": "integer_remainder"}
+
+
+def _times(factors: Sequence[Text], by: Text) -> Text:
+    """Return a product, without a last factor of 1."""
+    if by.text == "-1":
+        return negative(_times(factors, Text("1")))
+    parts = [*factors, *([] if by.text == "1" and factors else [by])]
+    return reduce(lambda total, part: infix(total, "*", part), parts)
+
+
+def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimAtom, ...], Dim]]:
+    """Return a dim as a sum of products of atoms with coordinates in them and factors without."""
+    found: dict[tuple[DimAtom, ...], Dim] = {}
+    for monomial, factor in dim.terms:
+        moving = tuple(a for a in monomial if _moves(a, coordinates))
+        still = tuple(a for a in monomial if a not in moving)
+        found[moving] = found.get(moving, ZERO) + Dim(((still, factor),))
+    return sorted(found.items(), key=_order)
+
+
+def _order(part: tuple[tuple[DimAtom, ...], Dim]) -> tuple[bool, bool, int, int]:
+    """Order the parts of a sum: what is added comes first, so that no text begins with a sign if it
+    need not; of that what steps farthest."""
+    atoms, factor = part
+    monomial, coefficient = factor.terms[0]
+    return coefficient < 0, not atoms, -len(monomial), -abs(coefficient)
+
+
+def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
+    return any(coordinates(name) is not None for name in Dim.atom(atom).names())

@@ -19,16 +19,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, final
+from typing import Any, Final, final
 
 from ...config import cache_folder, current
 from ...files import replace_file
+from ...ir.types import DType
 from ...kernels.calling import Argument, Number, Read, Scratch, Size, Stride, Written
 from ..kernel import Config, Kernel
 from .versions import what_is_missing
-
-if TYPE_CHECKING:
-    from ...ir.types import DType
 
 _TYPES: Final = {
     "float16": "fp16",

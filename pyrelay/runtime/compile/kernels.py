@@ -8,8 +8,7 @@ from ...ir.expr import GlobalVar
 from ...ir.traverse import post_order
 from ...kernels.backend import Backend, KernelFunction, ProgramFunction, RegionFunction
 from ...kernels.memory import plan_memory
-from ...kernels.outlined import outlined_of
-from ...kernels.overwritten import written_parameters
+from ...kernels.outlined import outlined_of, written_parameters
 from ...kernels.tape import tape_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pyrelay.ir.declaration.lowering import Elementwise, Scatter, inside
 from pyrelay.ir.dims import Dim
 from pyrelay.ir.expr import Call
 from pyrelay.ir.op import Clash, Op, Sample, TensorSpec
-from pyrelay.kernels.elementwise import is_said
+from pyrelay.kernels.fusion.nodes import is_said
 from pyrelay.operators.primitive import index, pool
 from pyrelay.operators.table import ALL, GENERATED
 from tests.ops.checks import samples

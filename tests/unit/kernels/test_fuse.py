@@ -15,8 +15,7 @@ from pyrelay.ir.verify import Stage, verify
 from pyrelay.kernels.fusion.decompose import decompose
 from pyrelay.kernels.fusion.fuse import fuse
 from pyrelay.kernels.groups import Group, Kind
-from pyrelay.kernels.outlined import outlined_of
-from pyrelay.kernels.remarks import Separated
+from pyrelay.kernels.outlined import Separated, outlined_of
 from pyrelay.runtime.compile.evaluator import evaluate
 from pyrelay.runtime.values.values import Cell
 from pyrelay.text.printer import to_text

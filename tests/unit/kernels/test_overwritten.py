@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pyrelay.kernels.outlined import outlined_of
-from pyrelay.kernels.overwritten import written_parameters
+from pyrelay.kernels.outlined import outlined_of, written_parameters
 from tests.unit.kernels.kernels import in_regions, module
 
 STEP = """def @step[N: Dim](
