@@ -93,7 +93,7 @@ def _sorts_of(
     single = [c for c in result if (c in first) != (c in second)]
     order = (1, 0) if single and single[0] in second else (0, 1)
     rows, columns = (subscripts[i] for i in order)
-    names = {c: _name(c in rows, c in columns) for c in result}
+    names = {c: COLUMN if c not in rows else BATCH if c in columns else ROW for c in result}
     batch, own, across = (
         _sort(sizes, (c for c in result if names[c] is name)) for name in (BATCH, ROW, COLUMN)
     )
@@ -101,12 +101,6 @@ def _sorts_of(
     return Sorts(
         batch, own, across, _sort(sizes, (c for c in sizes if c not in result)), order, structure
     )
-
-
-def _name(is_of_rows: bool, is_of_columns: bool) -> str:
-    if is_of_rows and is_of_columns:
-        return BATCH
-    return ROW if is_of_rows else COLUMN
 
 
 def _sort(sizes: Mapping[str, Dim], letters: Iterable[str]) -> Sort:

@@ -15,7 +15,7 @@ from typing import Final, final
 from ..diagnostics.source import BUILTIN, Span
 from ..diagnostics.wording import counted
 from ..ir.dims import ZERO, Dim, sum_of
-from ..ir.expr import Call, Expr, GlobalVar, Var, type_of
+from ..ir.expr import Call, Expr, GlobalVar, type_of
 from ..ir.module import Module
 from ..ir.op import Host, Op, View
 from ..ir.traverse import post_order
@@ -80,7 +80,12 @@ def explain(module: Module, entry: str) -> str:
                     f"{len(plan.sizes)} slots; {_bytes(plan.unshared)} without a plan"
                 )
     stored = [
-        (f"`{r.var.name}`", _user(r.user), r.why, _place((r.user.span,)))
+        (
+            f"`{r.var.name}`",
+            "" if r.user.ty == UNIT else f"for `{r.user.name}`:",
+            r.why,
+            _place((r.user.span,)),
+        )
         for r in outlined.remarks
         if isinstance(r, Stored)
     ]
@@ -136,16 +141,12 @@ def _steps(body: Expr, kernels: Mapping[str, Step]) -> Iterable[Step]:
                 yield kernels[name]
             case Call(Op(lowering=View() | Host())):
                 pass
-            case Call(Op() as op, args) if _is_tensor(type_of(node)) or _moves(args):
+            case Call(Op() as op, args) if any(_is_tensor(type_of(a)) for a in (node, *args)):
                 read = sum_of(_size(type_of(a)) for a in args)
                 written = _size(type_of(node))
                 yield Step(op.name, _TORCH, read, written, None, _place((node.span,)))
             case _:
                 pass
-
-
-def _moves(args: Sequence[Expr]) -> bool:
-    return any(_is_tensor(type_of(a)) for a in args)
 
 
 def _is_tensor(ty: Type) -> bool:
@@ -178,10 +179,6 @@ def _row(step: Step) -> tuple[str, ...]:
     operations = "-" if step.operations is None else str(step.operations)
     cells = (step.name, step.kind, _bytes(step.read), _bytes(step.written), operations)
     return (*cells, step.place)
-
-
-def _user(var: Var) -> str:
-    return "" if var.ty == UNIT else f"for `{var.name}`:"
 
 
 def _bytes(count: Dim) -> str:

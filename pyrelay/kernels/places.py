@@ -125,16 +125,14 @@ class Places:
         """Return ways to write `by` as a product of two sizes, the first of which may divide much
         of a dim."""
         tried = {ONE, by}
-        for part in (*self._shared(dim, by), *self._spans(dim)):
+        terms = dim.terms if len(by.terms) == 1 else ()
+        for part in (*(_common_factor(Dim((t,)), by) for t in terms), *self._spans(dim)):
             if part in tried:
                 continue
             tried.add(part)
             others = by.exact_quotient(part)
             if others is not None:
                 yield part, others
-
-    def _shared(self, dim: Dim, by: Dim) -> list[Dim]:
-        return [_common_factor(Dim((t,)), by) for t in dim.terms] if len(by.terms) == 1 else []
 
     def _spans(self, dim: Dim) -> Iterator[Dim]:
         """Return the sizes of the last coordinate, of the last two, and so on."""

@@ -95,8 +95,9 @@ def operands_of(op: Op, call: Call, operands: Sequence[Any], device: torch.devic
     match op.lowering:
         case View() | Contraction() | Reduction():
             return _tensors(values, types, device)
-        case Library() if needs_tensors(type_of(call)) and not _have_tensor(values):
-            return _tensors(values, types, device)
+        case Library() if needs_tensors(type_of(call)):
+            have = any(isinstance(v, torch.Tensor) for v in leaves(tuple(values)))
+            return values if have else _tensors(values, types, device)
         case _:
             return values
 
@@ -105,10 +106,6 @@ def needs_tensors(result: Type) -> bool:
     """Return whether a library operator with this result works on a tensor, if only of a number:
     then what it makes goes to the device of the program."""
     return isinstance(result, TensorType) and (bool(result.shape) or is_float(result.dtype))
-
-
-def _have_tensor(values: Sequence[Any]) -> bool:
-    return any(isinstance(v, torch.Tensor) for v in leaves(tuple(values)))
 
 
 def _tensors(values: Sequence[Any], types: Sequence[Type], device: torch.device) -> list[Any]:

@@ -17,9 +17,8 @@ from torch.nn import functional
 
 from ..ir.types import DType, DTypeKind
 from .activations import TorchFunctions
-from .constants import torch_dtype
+from .constants import kernel, torch_dtype
 from .integers import fitted, integer_power, truncated
-from .kernels import kernel
 
 TorchValue: TypeAlias = torch.Tensor | float
 

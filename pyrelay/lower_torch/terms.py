@@ -166,15 +166,12 @@ def write(term: Term, context: Context, hint: str) -> ast.expr:
             stack.append((current, True))
             stack += ((i, False) for i in reversed(current.inputs))
             continue
-        node = current.make(*(_again(i, written) for i in current.inputs))
+        # A leaf is written anew: a syntax node has one place.
+        node = current.make(*(written[i] if i.inputs else i.make() for i in current.inputs))
         if uses[current] > 1 and current.inputs:
             node = context.bind(node, hint)
         written[current] = node
     return written[term]
-
-
-def _again(term: Term, written: dict[Term, ast.expr]) -> ast.expr:
-    return written[term] if term.inputs else term.make()
 
 
 def _uses(term: Term) -> dict[Term, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Final, final
 
@@ -42,7 +42,7 @@ class TritonBackend(Backend):
         try:
             triton_module()
             if self._device == "cuda":
-                _check_driver()
+                check_driver()
         except NoTriton as error:
             return str(error)
         return None
@@ -103,12 +103,6 @@ _WHERE: Final = {
     "cuda": "kernels run on a GPU",
 }
 """The place of kernels, by kind of device."""
-
-
-@cache
-def _check_driver() -> None:
-    """Check the driver once. Raises NoTriton."""
-    check_driver()
 
 
 ON_GPU: Final = TritonBackend("triton", "cuda", "kernels run it on a GPU")

@@ -17,7 +17,6 @@ from pyrelay.config import options
 from pyrelay.diagnostics.diagnostic import RunError
 from pyrelay.diagnostics.source import NOWHERE
 from pyrelay.kernels.calling import Layout, NoKernel
-from pyrelay.lower_triton import backend
 from pyrelay.lower_triton.backend import ON_GPU
 from pyrelay.lower_triton.kernel import Lowered, Target
 from pyrelay.lower_triton.launching import build, launch
@@ -34,7 +33,7 @@ CUDA = torch.device("cuda", 0)
 @pytest.fixture(autouse=True)
 def forgetful() -> Any:
     """Have nothing known of what is installed, before and after."""
-    known = (build.triton_module, backend._check_driver, launch._say_once)
+    known = (build.triton_module, build.check_driver, launch._say_once)
     for function in known:
         function.cache_clear()
     yield

@@ -28,6 +28,7 @@ from .fitting import (
     KINDS,
     READS_ELSEWHERE,
     READS_WHOLE,
+    Cluster,
     Loop,
     joined,
     loops_of,
@@ -39,7 +40,6 @@ from .fitting import (
     why_not_overwritten,
     why_outside,
 )
-from .fusion_groups import Cluster
 from .nodes import (
     COMPUTED,
     Item,

@@ -24,7 +24,7 @@ from ..groups import Group, Kind, Output, Reduced, Scattered, Special
 from ..reading import Reader, bindings_of, shape_of
 from ..recording import Recording
 from .closed_functions import Closed, close
-from .fusion_groups import Cluster
+from .fitting import Cluster
 from .grouping import Grouping
 from .nodes import Item, Role
 

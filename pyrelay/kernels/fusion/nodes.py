@@ -105,7 +105,7 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
             return Role.OPAQUE if is_tuple else Role.VIEW
         case Pointwise() | Elementwise() if _is_one_shape(type_of(call)):
             return Role.OPAQUE if is_host_number(call) else Role.ELEMENT
-        case Reduction() if _reduces(call):
+        case Reduction() if isinstance(call.args[0], Var) and shape_of(type_of(call.args[0])):
             return Role.REDUCTION
         case Contraction() if not is_tuple and product_of(var, call) is not None:
             return Role.PRODUCT
@@ -113,11 +113,6 @@ def _role_of_call(op: Op, var: Var, call: Call) -> Role:
             return Role.SCATTER
         case _:
             return Role.OPAQUE
-
-
-def _reduces(call: Call) -> bool:
-    """Return whether a reduction has something to reduce: a tensor that is no number."""
-    return isinstance(call.args[0], Var) and bool(shape_of(type_of(call.args[0])))
 
 
 def is_tensors(ty: Type) -> bool:
@@ -237,11 +232,7 @@ def elements(ty: Type) -> int:
 def size_in_bytes(ty: Type) -> int:
     """Return the bytes that a value fills, by estimate."""
     fields = ty.fields if isinstance(ty, TupleType) else (ty,)
-    return sum(elements(f) * _bytes(f) for f in fields)
-
-
-def _bytes(ty: Type) -> int:
-    return ty.dtype.bits // 8 if isinstance(ty, TensorType) and isinstance(ty.dtype, DType) else 8
+    return sum(elements(f) * (dtype_of(f).bits // 8) for f in fields)
 
 
 def with_whole_tuples(items: Sequence[Item], needed: Iterable[Var]) -> list[Item]:

@@ -189,7 +189,7 @@ def _cut(
             inside.clear()
             after.clear()
             writes = waits = given = needs_inside = needs_after = False
-        if belongs and (needs_inside or not _is_part(binding.value)):
+        if belongs and (needs_inside or not isinstance(binding.value, Tuple | TupleGet)):
             cuts[-1].inside.append(binding)
             inside.add(binding.var)
             writes |= effect
@@ -235,7 +235,9 @@ def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
                 return True
             if op.effect is not Effect.NONE or isinstance(op.lowering, Host) or op in _HOST:
                 return False
-            return not _found(binding) and not is_host_number(call) and _holds_tensors(call)
+            if _found(binding) or is_host_number(call):
+                return False
+            return all(is_tensors(type_of(e)) for e in (call, *call.args))
         case Tuple(fields):
             return bool(fields) and is_tensors(type_of(binding.var))
         case TupleGet():
@@ -246,14 +248,6 @@ def _belongs(binding: Binding, kernels: frozenset[str]) -> bool:
 
 _HOST: Final = frozenset({to_bool, to_float, to_int})
 """Operators that give the host a number."""
-
-
-def _holds_tensors(call: Call) -> bool:
-    return all(is_tensors(type_of(e)) for e in (call, *call.args))
-
-
-def _is_part(value: Expr) -> bool:
-    return isinstance(value, Tuple | TupleGet)
 
 
 def _is_free(value: Expr) -> bool:

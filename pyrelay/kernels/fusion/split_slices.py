@@ -21,7 +21,7 @@ from ...ir.block_builder import BlockBuilder
 from ...ir.bounds import at_most
 from ...ir.declaration.lowering import Pointwise, inside
 from ...ir.dims import ONE, Dim
-from ...ir.expr import Binding, Call, Expr, Flavour, Function, Var, type_of
+from ...ir.expr import Binding, Call, Expr, Flavour, Function, Var, is_unit, type_of
 from ...ir.module import Module
 from ...ir.names import Names
 from ...ir.op import Op
@@ -286,7 +286,8 @@ def _axes(var: Var, call: Call, axis: int) -> tuple[int | None, ...]:
         case None if item.role is Role.ELEMENT and isinstance(call.callee, Op):
             if not isinstance(inside(call.callee.lowering), Pointwise):
                 return ()
-            return tuple(_own(axis - rank + _rank(arg), arg) for arg in call.args)
+            ranks = (len(shape_of(type_of(arg))) if not is_unit(arg) else 0 for arg in call.args)
+            return tuple(_own(axis - rank + n, a) for n, a in zip(ranks, call.args, strict=True))
         case _:
             return ()
 
@@ -297,8 +298,3 @@ def _own(axis: int, operand: Expr) -> int | None:
     if axis < 0 or not isinstance(ty, TensorType):
         return None
     return None if ty.shape[axis] == ONE else axis
-
-
-def _rank(operand: Expr) -> int:
-    ty = type_of(operand)
-    return len(ty.shape) if isinstance(ty, TensorType) else 0

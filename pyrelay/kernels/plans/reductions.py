@@ -141,11 +141,11 @@ def identity(reduction: Reduction) -> float:
 
 
 def online_of(
-    combine: str, operand: Term, before: Iterable[Reduction], is_known: Callable[[Term, Term], bool]
+    combine: str, operand: Term, before: Iterable[Reduction], stage: Callable[[Term], int]
 ) -> Online | None:
     """Return how a reduction is made in the same pass as one of those before it, if it can be.
 
-    `is_known` tells whether a term is known no later than another.
+    `stage` returns after how many stages a term is known.
     """
     if combine not in ("add", "mean") or operand.dtype is None or not is_float(operand.dtype):
         return None
@@ -154,7 +154,7 @@ def online_of(
             continue
         found = _exponentials(operand, leader) or _deviations(operand, leader)
         weight = found.weight if isinstance(found, Exponentials) else None
-        if found is not None and (weight is None or is_known(weight, leader.operand)):
+        if found is not None and (weight is None or stage(weight) <= stage(leader.operand)):
             return found
     return None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from ...ir.dims import ZERO, Dim
+from ...ir.dims import ONE, ZERO, Dim
 from .rows import KEPT, REDUCED, RowPlan
 from .terms import Access, Term, Terms
 
@@ -79,7 +79,8 @@ def read_again(plan: RowPlan) -> Dim:
     for loop in _loops(plan):
         for access in loop:
             if access in seen:
-                total = total + _places(plan, access) * (access.dtype.bits // 8)
+                places = plan.kept if KEPT in access.offset.names() else ONE
+                total = total + plan.reduced * places * (access.dtype.bits // 8)
             seen.add(access)
     return total
 
@@ -92,7 +93,3 @@ def _loops(plan: RowPlan) -> Iterator[list[Access]]:
         needed = terms.needed([*roots, *(s.store.term for s in plan.stored_in(stage))])
         loads = [t.detail for t in needed if isinstance(t.detail, Access)]
         yield list(dict.fromkeys(a for a in loads if REDUCED in a.offset.names()))
-
-
-def _places(plan: RowPlan, access: Access) -> Dim:
-    return plan.reduced * plan.kept if KEPT in access.offset.names() else plan.reduced

@@ -154,7 +154,7 @@ class _RowReader:
         dtype = combining_dtype(reduced)
         operand = self._supplier.elements(dtype, ()).cast(operand, dtype)
         value, position = result_terms(self._supplier.terms, reduced, len(self._made))
-        online = online_of(reduced.combine, operand, self._leaders(), self._is_known)
+        online = online_of(reduced.combine, operand, self._leaders(), self._stage)
         found = Reduction(reduced, operand, value, position, online)
         after = operand if online is None else online.leader.operand
         for term in found.results:
@@ -166,9 +166,6 @@ class _RowReader:
         made = self._made.values()
         shifted = [r.online.leader for r in made if isinstance(r.online, Deviations)]
         return [r for r in made if r.online is None and r not in shifted]
-
-    def _is_known(self, term: Term, other: Term) -> bool:
-        return self._stage(term) <= self._stage(other)
 
     def _result(self, var: Var, index: tuple[Dim, ...]) -> Term | tuple[Term, ...]:
         """Return what a reduction gives for the row at hand, the only one that may be asked for."""

@@ -183,7 +183,7 @@ def _by_coordinates(dim: Dim, coordinates: Coordinates) -> list[tuple[tuple[DimA
     """Return a dim as a sum of products of atoms with coordinates in them and factors without."""
     found: dict[tuple[DimAtom, ...], Dim] = {}
     for monomial, factor in dim.terms:
-        moving = tuple(a for a in monomial if _moves(a, coordinates))
+        moving = tuple(a for a in monomial if any(map(coordinates, Dim.atom(a).names())))
         still = tuple(a for a in monomial if a not in moving)
         found[moving] = found.get(moving, ZERO) + Dim(((still, factor),))
     return sorted(found.items(), key=_order)
@@ -195,7 +195,3 @@ def _order(part: tuple[tuple[DimAtom, ...], Dim]) -> tuple[bool, bool, int, int]
     atoms, factor = part
     monomial, coefficient = factor.terms[0]
     return coefficient < 0, not atoms, -len(monomial), -abs(coefficient)
-
-
-def _moves(atom: DimAtom, coordinates: Coordinates) -> bool:
-    return any(coordinates(name) is not None for name in Dim.atom(atom).names())

@@ -78,6 +78,7 @@ def triton_module() -> Any:
     return triton
 
 
+@cache
 def check_driver() -> None:
     """Have Triton look for its driver of the GPU, and build what it starts kernels with. Raises
     NoTriton where there is none, or no C compiler."""

@@ -78,7 +78,8 @@ class KernelCall:
     def __call__(self, *operands: Any) -> Any:
         """Run the kernels of the group."""
         prepared = self.prepared(operands)
-        if prepared is None or prepared.in_torch or self._is_shared(operands):
+        overlaps = self._written and is_shared(operands, self._written)
+        if prepared is None or prepared.in_torch or overlaps:
             assert self._in_torch is not None
             return self._in_torch(*operands)
         made = [s.make(self._device) for s in prepared.storage]
@@ -86,10 +87,6 @@ class KernelCall:
         if isinstance(prepared.results, int):
             return made[prepared.results]
         return tuple([made[i] for i in prepared.results])
-
-    def _is_shared(self, operands: Sequence[Any]) -> bool:
-        """Return whether kernels could read what they have written."""
-        return bool(self._written) and is_shared(operands, self._written)
 
     def prepared(self, operands: Sequence[Any]) -> Prepared | None:
         """Return the kernels, ready for the sizes of operands; None where there is no text."""

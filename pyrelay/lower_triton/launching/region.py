@@ -174,7 +174,7 @@ class _Sizing:
             case KernelStep(results=(result,)) | CallStep(result=result):
                 return (self._called(self._first.functions[step], step, result),)
             case TupleStep():
-                return (self._called(_tuple_of, step, step.result),)
+                return (self._called(lambda *fields: fields, step, step.result),)
             case PartStep(whole, field):
                 strides = self._first.strides.get(whole)
                 if strides is not None:
@@ -240,10 +240,6 @@ class _Sizing:
 def _positions(prepared: Prepared) -> tuple[int, ...]:
     """Return the positions of the results in the storage of a call."""
     return prepared.results if isinstance(prepared.results, tuple) else (prepared.results,)
-
-
-def _tuple_of(*fields: Any) -> tuple[Any, ...]:
-    return fields
 
 
 def _aligned(count: int) -> int:

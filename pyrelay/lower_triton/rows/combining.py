@@ -255,12 +255,11 @@ class Row:
             if mask is not None:
                 place = call("tl.where", mask, place, "-1")
             name = block.kernel.fresh("places")
-            block.line(f"{name} = {self._spread(place)}")
+            if self._axis != "0":
+                place = call("tl.broadcast_to", place, self._shape)
+            block.line(f"{name} = {place}")
             self._written[block] = name
         return Text(self._written[block])
-
-    def _spread(self, place: Text) -> Text:
-        return place if self._axis == "0" else call("tl.broadcast_to", place, self._shape)
 
     def _pair_function(self, reduction: Reduction) -> str:
         return "first_largest" if reduction.is_largest else "first_smallest"

@@ -8,8 +8,6 @@ most `most_pieces` pieces, a whole number of `unit` elements each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ...ir.bounds import maximum
 from ...ir.dims import ONE, Dim
 from ...ir.types import bool_
@@ -63,7 +61,8 @@ def _stage(group: Group, plan: RowPlan, layout: Layout, stage: int) -> Kernel:
     for reduction, parts in text.row.parts(reductions, text.taken(Text(size)), size).items():
         for pointer, part in zip(_scratch(text, plan, reduction), parts, strict=True):
             at = _at(text, plan, "piece")
-            text.outer.line(str(call("tl.store", behind(pointer, at), part, *_mask(text))))
+            mask = () if text.row_inside is None else (f"mask={text.row_inside}",)
+            text.outer.line(str(call("tl.store", behind(pointer, at), part, *mask)))
     return text.finish((Tiles(_count(plan), None),))
 
 
@@ -140,10 +139,6 @@ def _at(text: RowText, plan: RowPlan, piece: str) -> Text:
         return Text(piece)
     row = infix(Text("row"), "*", text.kernel.dims.size(_count(plan), "piece_count"))
     return infix(row, "+", Text(piece))
-
-
-def _mask(text: RowText) -> Sequence[str]:
-    return () if text.row_inside is None else (f"mask={text.row_inside}",)
 
 
 def _scratch(text: RowText, plan: RowPlan, reduction: Reduction) -> list[str]:

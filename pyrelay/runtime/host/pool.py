@@ -14,9 +14,8 @@ from ...diagnostics.source import Span
 from ...ir.expr import Call, Constant, Constructor
 from ...ir.op import Library, Op
 from ...ir.types import DType, float32
-from ...lower_torch.constants import tensor_constant, torch_dtype
+from ...lower_torch.constants import kernel, tensor_constant, torch_dtype
 from ...lower_torch.integers import exactly, fitted, integer_power, truncated
-from ...lower_torch.kernels import kernel
 from ...lower_torch.scalars import cast_integer, sign_of, tensor_of
 from ...lower_torch.terms import Number
 from ..dispatch.dispatching import DispatchedCall
